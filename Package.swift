@@ -1,0 +1,53 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// One place for the settings that every Swift target shares: Swift 6 mode is the default of this tools version.
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "inflight",
+    products: [
+        .library(name: "Inflight", targets: ["Inflight"]),
+        .library(name: "InflightCore", targets: ["InflightCore"]),
+        .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
+        .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
+        .executable(name: "inflight", targets: ["InflightCLI"]),
+    ],
+    targets: [
+        // Concurrency and engine: no C library.
+        .target(name: "CInflightConcurrency"),
+        .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
+        .target(name: "InflightCore", dependencies: ["InflightConcurrency"]),
+        .target(name: "InflightFoundation", dependencies: ["InflightCore", "InflightConcurrency"]),
+
+        // Back ends: each C library behind one C target, imported by one Swift target.
+        .target(name: "CInflightCurl", linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("cares")]),
+        .target(name: "InflightCurl", dependencies: ["CInflightCurl", "InflightCore", "InflightConcurrency"]),
+        .target(
+            name: "CInflightCodecs",
+            linkerSettings: ["jpeg", "png", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
+        .target(name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightCore", "InflightConcurrency"]),
+
+        // Assembly, command, demo.
+        .target(
+            name: "Inflight",
+            dependencies: [
+                "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightCodecs",
+            ]),
+        .executableTarget(name: "InflightCLI", dependencies: ["Inflight"]),
+        .executableTarget(name: "InflightDemo", dependencies: ["Inflight", "InflightTestSupport"]),
+
+        // The test kit.
+        .target(name: "CInflightTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "InflightTestSupport", dependencies: ["CInflightTLS", "InflightCore", "InflightConcurrency"]),
+    ]
+)
+
+for target in package.targets where target.type != .system && !target.name.hasPrefix("C") {
+    target.swiftSettings = settings
+}

@@ -1,0 +1,2 @@
+@_exported public import InflightConcurrency
+@_exported public import InflightCore

@@ -1,0 +1,61 @@
+/// A moment on a monotonic clock, in nanoseconds since a start that means nothing.
+public struct MonotonicTime: Hashable, Comparable, Sendable {
+    public var nanoseconds: Int64
+
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    public static let zero = MonotonicTime(nanoseconds: 0)
+    public static let distantFuture = MonotonicTime(nanoseconds: .max)
+
+    @inlinable
+    public static func < (left: Self, right: Self) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// Saturates instead of overflowing.
+    public static func + (left: Self, right: Duration) -> Self {
+        let sum = left.nanoseconds.addingReportingOverflow(right.saturatedNanoseconds)
+        return MonotonicTime(nanoseconds: sum.overflow ? .max : sum.partialValue)
+    }
+
+    /// The time from `right` to `left`.
+    public static func - (left: Self, right: Self) -> Duration {
+        let difference = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
+        return .nanoseconds(difference.overflow ? .max : difference.partialValue)
+    }
+}
+
+extension Duration {
+    /// This duration in nanoseconds, or the nearest end of `Int64` where it does not fit.
+    public var saturatedNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let scaled = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if scaled.overflow { return seconds < 0 ? .min : .max }
+        let sum = scaled.partialValue.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return sum.overflow ? (seconds < 0 ? .min : .max) : sum.partialValue
+    }
+}
+
+/// The only one that may know the time: everything in the engine that waits, measures or compares dates asks it.
+///
+/// Conformers: ``SystemClock``, and the test kit's `VirtualClock`, which a test moves by hand.
+public protocol EngineClock: Sendable {
+    /// The present moment. Never goes back. Any thread; about 30 ns on a real clock.
+    func now() -> MonotonicTime
+
+    /// The date, in seconds since 1970-01-01 00:00 UTC. May jump in both directions, as wall clocks do.
+    func secondsSince1970() -> Double
+
+    /// Runs `body` once, soon after `deadline`, on a thread of the clock's choice. `body` must not block.
+    ///
+    /// - Returns: a handle whose `cancel()` makes sure that `body` is not started any more, and lets go of it.
+    func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork
+}
+
+/// Work that a clock was asked to run later.
+public protocol ScheduledWork: Sendable {
+    /// Idempotent; any thread. A body that has already started is not waited for.
+    func cancel()
+}

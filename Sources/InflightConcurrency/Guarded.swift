@@ -1,0 +1,24 @@
+/// A value that can be reached only while its lock is held.
+///
+/// Cost: that of ``Lock``, and one allocation for the value. `body` must not call code that it does not know, and must
+/// not enter the same value again.
+public final class Guarded<Value>: @unchecked Sendable {
+    // Unchecked: `value` is touched only between `lock()` and `unlock()`.
+    @usableFromInline let mutex = Lock()
+    @usableFromInline var value: Value
+
+    @inlinable
+    public init(_ value: sending Value) {
+        self.value = value
+    }
+
+    /// Runs `body` with exclusive access to the value.
+    @inlinable @inline(__always)
+    public func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        mutex.lock()
+        defer { mutex.unlock() }
+        return try body(&value)
+    }
+}

@@ -1,0 +1,61 @@
+import Dispatch
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The machine's own clocks: `CLOCK_MONOTONIC` for moments, `CLOCK_REALTIME` for dates.
+public struct SystemClock: EngineClock {
+    private static let timers = DispatchQueue(label: "inflight.clock")
+
+    public init() {}
+
+    public func now() -> MonotonicTime {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    public func secondsSince1970() -> Double {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    public func schedule(
+        at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void
+    ) -> any ScheduledWork {
+        let timer = SystemTimer(body)
+        let delay = max(0, deadline.nanoseconds.subtractingReportingOverflow(now().nanoseconds).partialValue)
+        Self.timers.asyncAfter(deadline: .now() + .nanoseconds(Int(min(delay, Int64(Int.max) / 2)))) { timer.fire() }
+        return timer
+    }
+}
+
+/// A closure that runs at most once, or is let go by `cancel()`.
+private final class SystemTimer: ScheduledWork {
+    private let body: Guarded<(@Sendable () -> Void)?>
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = Guarded(body)
+    }
+
+    func fire() {
+        take()?()
+    }
+
+    func cancel() {
+        _ = take()
+    }
+
+    private func take() -> (@Sendable () -> Void)? {
+        body.withLock { body in
+            defer { body = nil }
+            return body
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// Percent-encoding of URLs (RFC 3986 section 2.1).
+public enum PercentEncoding {
+    /// What stands in a path as it is. The percent sign is kept: a path that is already encoded stays so.
+    static let pathBytes = Set("!$&'()*+,-./:;=@_~%[]".utf8)
+    static let queryBytes = pathBytes.union("?{}|^`\\".utf8)
+
+    static func encoded(_ text: some StringProtocol, keeping kept: Set<UInt8>) -> String {
+        let needsNothing = text.utf8.allSatisfy { isAlphanumeric($0) || kept.contains($0) }
+        if needsNothing { return String(text) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count + 16)
+        for byte in text.utf8 {
+            if isAlphanumeric(byte) || kept.contains(byte) {
+                bytes.append(byte)
+            } else {
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(hexDigit(byte >> 4))
+                bytes.append(hexDigit(byte & 15))
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The bytes that `text` stands for. A percent sign that is not followed by two hexadecimal digits is kept.
+    public static func decodedBytes(_ text: some StringProtocol) -> [UInt8] {
+        let source = Array(text.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(source.count)
+        var position = 0
+        while position < source.count {
+            if source[position] == UInt8(ascii: "%"), position + 2 < source.count,
+                let high = hexValue(source[position + 1]), let low = hexValue(source[position + 2])
+            {
+                bytes.append(high << 4 | low)
+                position += 3
+            } else {
+                bytes.append(source[position])
+                position += 1
+            }
+        }
+        return bytes
+    }
+
+    /// ``decodedBytes(_:)`` as text; what is not UTF-8 becomes U+FFFD.
+    public static func decoded(_ text: some StringProtocol) -> String {
+        String(decoding: decodedBytes(text), as: UTF8.self)
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        let letter = byte | 0x20
+        return (byte >= 0x30 && byte <= 0x39) || (letter >= 0x61 && letter <= 0x7A)
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 + value : 0x41 + value - 10
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,131 @@
+/// An absolute URL, parsed once: what the engine needs to know of it, and no more (RFC 3986).
+///
+/// Bytes that a URL may not hold (spaces, letters beyond ASCII) are percent-encoded as UTF-8, as browsers do; control
+/// characters at the ends are not taken off but refused. The fragment is dropped: it is never sent.
+public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
+    /// Scheme, authority, path and query, without fragment and without user name and password.
+    public let string: String
+    /// Lower case.
+    public let scheme: String
+    /// `nil` where the URL has no authority, as in `data:` and `file:///`.
+    public let origin: Origin?
+    /// `user:password`, percent-decoded, where the URL had one.
+    public let userInfo: String?
+    /// Where the path begins and ends in the UTF-8 of `string`.
+    private let pathRange: Range<Int>
+
+    public init(_ text: String) throws(LoadError) {
+        try self.init(parsing: text)
+    }
+
+    public var description: String { string }
+
+    /// The path, still percent-encoded. For `data:`, everything behind the colon.
+    public var path: Substring {
+        let utf8 = string.utf8
+        let start = utf8.index(utf8.startIndex, offsetBy: pathRange.lowerBound)
+        let end = utf8.index(utf8.startIndex, offsetBy: pathRange.upperBound)
+        return string[start..<end]
+    }
+
+    /// The target of `reference`, resolved against this URL (RFC 3986 section 5.2).
+    public func resolving(_ reference: String) throws(LoadError) -> ResourceURL {
+        let parts = URLParts(reference)
+        if parts.scheme != nil { return try ResourceURL(reference) }
+        guard let authorityEnd = authorityEnd else {
+            throw Self.invalid(reference, "a relative reference has nothing to be relative to")
+        }
+        let utf8 = Array(string.utf8)
+        if reference.utf8.starts(with: "//".utf8) {
+            return try ResourceURL(scheme + ":" + reference)
+        }
+        let prefix = String(decoding: utf8[..<authorityEnd], as: UTF8.self)
+        let own = String(decoding: utf8[pathRange], as: UTF8.self)
+        let query = String(decoding: utf8[pathRange.upperBound...], as: UTF8.self)
+        let path = String(parts.path)
+        let suffix = parts.query.map { "?" + $0 } ?? ""
+        if path.isEmpty {
+            return try ResourceURL(prefix + own + (parts.query == nil ? query : suffix))
+        }
+        if path.utf8.first == UInt8(ascii: "/") { return try ResourceURL(prefix + path + suffix) }
+        let directory = own.lastIndex(of: "/").map { own[...$0] } ?? "/"
+        return try ResourceURL(prefix + directory + path + suffix)
+    }
+
+    /// Where the authority ends in the UTF-8 of `string`, for URLs that have one, `file:///` included.
+    private var authorityEnd: Int? {
+        scheme == "data" ? nil : pathRange.lowerBound
+    }
+
+    private static func invalid(_ text: String, _ why: String) -> LoadError {
+        LoadError(
+            .invalidURL, stage: .request, url: URLParts.withoutCredentials(text),
+            message: "This is not a URL that can be loaded: \(why). Give an absolute one, such as https://host/path.")
+    }
+
+    private init(parsing text: String) throws(LoadError) {
+        if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            throw Self.invalid(text, "it holds a control character")
+        }
+        let parts = URLParts(text)
+        guard let rawScheme = parts.scheme else { throw Self.invalid(text, "it has no scheme") }
+        let scheme = rawScheme.lowercased()
+
+        if scheme == "data" {
+            self.init(opaqueData: text.dropFirst(rawScheme.count + 1).prefix { $0 != "#" })
+            return
+        }
+
+        guard let authority = parts.authority else {
+            if scheme == "file", parts.path.utf8.first == UInt8(ascii: "/") {
+                self.init(scheme: scheme, authority: "", origin: nil, userInfo: nil, parts: parts)
+                return
+            }
+            throw Self.invalid(text, "it names no host")
+        }
+        var hostPort = authority
+        var info: String?
+        if let at = authority.lastIndex(of: "@") {
+            info = PercentEncoding.decoded(authority[..<at])
+            hostPort = authority[authority.index(after: at)...]
+        }
+        if scheme == "file" {
+            guard hostPort.isEmpty || hostPort.lowercased() == "localhost" else {
+                throw Self.invalid(text, "a file: URL cannot name another host")
+            }
+            self.init(scheme: scheme, authority: "", origin: nil, userInfo: nil, parts: parts)
+            return
+        }
+
+        guard let (host, port) = URLParts.hostAndPort(hostPort, defaultPort: URLParts.defaultPort(scheme)) else {
+            throw Self.invalid(text, "its host or its port is malformed")
+        }
+        let origin = Origin(scheme: scheme, host: host, port: port)
+        var shown = host.contains(":") ? "[\(host)]" : host
+        if port != URLParts.defaultPort(scheme) { shown += ":\(port)" }
+        self.init(scheme: scheme, authority: shown, origin: origin, userInfo: info, parts: parts)
+    }
+
+    /// A `data:` URL: nothing behind the colon is touched, so that its bytes stay what they were.
+    private init(opaqueData: Substring) {
+        string = "data:" + opaqueData
+        scheme = "data"
+        origin = nil
+        userInfo = nil
+        pathRange = 5..<string.utf8.count
+    }
+
+    private init(scheme: String, authority: String, origin: Origin?, userInfo: String?, parts: URLParts) {
+        var text = scheme + "://" + authority
+        let start = text.utf8.count
+        let path = PercentEncoding.encoded(parts.path, keeping: PercentEncoding.pathBytes)
+        text += path.isEmpty ? "/" : URLParts.removingDotSegments(path)
+        let end = text.utf8.count
+        if let query = parts.query { text += "?" + PercentEncoding.encoded(query, keeping: PercentEncoding.queryBytes) }
+        self.string = text
+        self.scheme = scheme
+        self.origin = origin
+        self.userInfo = userInfo
+        self.pathRange = start..<end
+    }
+}

@@ -1,0 +1,136 @@
+/// A URL reference taken apart at its delimiters (RFC 3986 appendix B), nothing decoded.
+struct URLParts {
+    var scheme: Substring?
+    var authority: Substring?
+    var path: Substring
+    var query: Substring?
+
+    init(_ text: String) {
+        var rest = Substring(text)
+        if let hash = rest.firstIndex(of: "#") { rest = rest[..<hash] }
+        if let colon = rest.firstIndex(of: ":"), Self.isScheme(rest[..<colon]) {
+            scheme = rest[..<colon]
+            rest = rest[rest.index(after: colon)...]
+        }
+        if rest.utf8.starts(with: "//".utf8) {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "\\" } ?? rest.endIndex
+            authority = rest[..<end]
+            rest = rest[end...]
+        }
+        if let mark = rest.firstIndex(of: "?") {
+            query = rest[rest.index(after: mark)...]
+            rest = rest[..<mark]
+        }
+        path = rest
+    }
+
+    private static func isScheme(_ text: Substring) -> Bool {
+        guard let first = text.utf8.first, (first.asciiLowercased >= 0x61 && first.asciiLowercased <= 0x7A) else {
+            return false
+        }
+        return text.utf8.allSatisfy {
+            let letter = $0.asciiLowercased
+            return (letter >= 0x61 && letter <= 0x7A) || (letter >= 0x30 && letter <= 0x39)
+                || letter == UInt8(ascii: "+") || letter == UInt8(ascii: "-") || letter == UInt8(ascii: ".")
+        }
+    }
+
+    static func defaultPort(_ scheme: String) -> Int? {
+        switch scheme {
+        case "http": 80
+        case "https": 443
+        default: nil
+        }
+    }
+
+    /// Lower-case host without brackets, and port; `nil` where either is malformed.
+    static func hostAndPort(_ text: Substring, defaultPort: Int?) -> (String, Int)? {
+        var host = text
+        var portText: Substring?
+        if text.utf8.first == UInt8(ascii: "[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<close]
+            guard host.contains(":"), host.utf8.allSatisfy(isAddressByte) else { return nil }
+            let behind = text[text.index(after: close)...]
+            if !behind.isEmpty {
+                guard behind.first == ":" else { return nil }
+                portText = behind.dropFirst()
+            }
+        } else if let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            portText = text[text.index(after: colon)...]
+        }
+        guard !host.isEmpty, !host.utf8.contains(where: isForbiddenInHost) else { return nil }
+        var port = defaultPort ?? 0
+        if let portText, !portText.isEmpty {
+            guard portText.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int(portText),
+                (1...65535).contains(number)
+            else { return nil }
+            port = number
+        }
+        return (PercentEncoding.decoded(host).lowercased(), port)
+    }
+
+    private static func isAddressByte(_ byte: UInt8) -> Bool {
+        let letter = byte.asciiLowercased
+        return (letter >= 0x30 && letter <= 0x39) || (letter >= 0x61 && letter <= 0x66)
+            || letter == UInt8(ascii: ":") || letter == UInt8(ascii: ".")
+    }
+
+    /// What no host name holds (the WHATWG URL standard's forbidden host code points).
+    private static func isForbiddenInHost(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte == 0x7F || "<>\\^|/?#@%[]".utf8.contains(byte)
+    }
+
+    /// RFC 3986 section 5.2.4, for a path that begins with a slash.
+    static func removingDotSegments(_ path: String) -> String {
+        guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard segments.contains(where: { isDot($0) || isDotDot($0) }) else { return path }
+        var kept: [Substring] = []
+        for (offset, segment) in segments.enumerated() {
+            let isLast = offset == segments.count - 1
+            if isDotDot(segment) {
+                if !kept.isEmpty { kept.removeLast() }
+                if isLast { kept.append("") }
+            } else if isDot(segment) {
+                if isLast { kept.append("") }
+            } else {
+                kept.append(segment)
+            }
+        }
+        return "/" + kept.joined(separator: "/")
+    }
+
+    private static func isDot(_ segment: Substring) -> Bool {
+        segment == "." || segment.lowercased() == "%2e"
+    }
+
+    private static func isDotDot(_ segment: Substring) -> Bool {
+        segment == ".."
+            || (segment.utf8.count <= 6 && [".%2e", "%2e.", "%2e%2e"].contains(segment.lowercased()))
+    }
+
+    /// `text` without `user:password@`, for messages about text that may be no URL at all.
+    static func withoutCredentials(_ text: String) -> String {
+        guard let start = text.range(ofASCII: "//")?.upperBound else { return text }
+        let rest = text[start...]
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
+        guard let at = rest[..<end].lastIndex(of: "@") else { return text }
+        return String(text[..<start] + rest[rest.index(after: at)...])
+    }
+}
+
+extension String {
+    fileprivate func range(ofASCII pattern: String) -> Range<Index>? {
+        var start = startIndex
+        while start < endIndex {
+            if self[start...].utf8.starts(with: pattern.utf8) {
+                return start..<utf8.index(start, offsetBy: pattern.utf8.count)
+            }
+            start = utf8.index(after: start)
+        }
+        return nil
+    }
+}

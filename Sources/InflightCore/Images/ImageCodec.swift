@@ -1,0 +1,69 @@
+public import InflightConcurrency
+
+/// Reads and writes picture formats. Called on threads of the engine's decode lane, several at once, with no lock held;
+/// conformers keep no state between calls.
+///
+/// Bytes are untrusted: limits are checked on the header, before memory is taken. Errors are thrown without a URL, which
+/// the engine adds.
+public protocol ImageCodec: Sendable {
+    /// The formats whose pictures this codec reads.
+    var decodableFormats: Set<ImageFormat> { get }
+    /// The formats that this codec writes.
+    var encodableFormats: Set<ImageFormat> { get }
+
+    /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
+    func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult
+
+    /// Walks the structure of a whole picture from its first byte to its end, without decoding pixels.
+    ///
+    /// Throws ``LoadError/Code/damaged`` where it is cut short or its structure is broken. Bytes behind the picture's
+    /// end are let pass, as every viewer does.
+    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError)
+
+    /// Decodes the first frame: orientation applied, colours in sRGB, at the size that `options` want.
+    ///
+    /// Looks at `cancellation` while it works, and throws ``LoadError/Code/cancelled`` soon after it is set.
+    func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer
+
+    /// Writes pixels as a picture file without metadata. The same pixels and options give the same bytes.
+    func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
+}
+
+/// What can be said of a picture's first bytes.
+public enum ProbeResult: Sendable, Hashable {
+    case info(ImageInfo)
+    /// The header goes on: ask again with at least that many bytes.
+    case needsMoreBytes(Int)
+}
+
+/// How a picture is to be decoded.
+public struct DecodeOptions: Sendable, Hashable {
+    /// The wanted size; `nil`: the picture's own.
+    public var resize: Resize?
+    /// The byte order and the kind of alpha of the result. A picture without alpha is always
+    /// ``PixelBuffer/Format/Alpha/opaque``.
+    public var order: PixelBuffer.Format.Order = .rgba
+    public var premultiplied = false
+    /// More than these, by the header, are refused with ``LoadError/Code/tooManyPixels``.
+    public var maximumPixels: Int = 100_000_000
+
+    public init(resize: Resize? = nil) {
+        self.resize = resize
+    }
+}
+
+/// How a picture is to be written.
+public struct EncodeOptions: Sendable, Hashable {
+    public var format: ImageFormat
+    /// 1 … 100; `nil`: the format's usual (JPEG 85, WebP 80). PNG has none.
+    public var quality: Int?
+    /// What shines through where a format has no alpha: red, green, blue.
+    public var background: [UInt8] = [255, 255, 255]
+
+    public init(format: ImageFormat, quality: Int? = nil) {
+        self.format = format
+        self.quality = quality
+    }
+}

@@ -1,0 +1,99 @@
+/// Decoded pixels, in memory that the buffer owns, whatever kind of memory that is: allocated, mapped from a file, or
+/// shared by another process. Handing it on copies a reference, never pixels.
+///
+/// Rows run from top to bottom, `bytesPerRow` apart; a pixel is four bytes in the order that ``Format`` names. Colours
+/// are sRGB. It may be read from any thread; it is never written after it was made.
+public struct PixelBuffer: Sendable {
+    public struct Format: Hashable, Sendable {
+        public enum Order: UInt8, Hashable, Sendable { case rgba, bgra }
+        public enum Alpha: UInt8, Hashable, Sendable {
+            /// The fourth byte is 255 everywhere.
+            case opaque
+            /// Colours as they are, alpha apart.
+            case straight
+            /// Colours multiplied by alpha, as compositors want them.
+            case premultiplied
+        }
+
+        public var order: Order
+        public var alpha: Alpha
+
+        public init(order: Order, alpha: Alpha) {
+            self.order = order
+            self.alpha = alpha
+        }
+
+        public static let rgbx = Format(order: .rgba, alpha: .opaque)
+        public static let rgba = Format(order: .rgba, alpha: .straight)
+        public static let premultipliedBGRA = Format(order: .bgra, alpha: .premultiplied)
+
+        public var bytesPerPixel: Int { 4 }
+    }
+
+    public let width: Int
+    public let height: Int
+    /// At least `width` × 4.
+    public let bytesPerRow: Int
+    public let format: Format
+    /// The memory; at least `bytesPerRow` × (`height` - 1) + `width` × 4 bytes of it.
+    public let bytes: Bytes
+
+    /// Wraps memory that already holds pixels.
+    ///
+    /// - Precondition: both sides are at least 1 and the memory is as large as the layout says.
+    public init(width: Int, height: Int, bytesPerRow: Int, format: Format, bytes: Bytes) {
+        precondition(width > 0 && height > 0, "a picture of \(width) × \(height) pixels cannot be")
+        let needed = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
+        precondition(needed != nil && needed! <= bytes.count, "the memory is smaller than the layout says")
+        self.width = width
+        self.height = height
+        self.bytesPerRow = bytesPerRow
+        self.format = format
+        self.bytes = bytes
+    }
+
+    /// Allocates memory for `width` × `height` pixels, rows without a gap, and has `fill` write all of it.
+    ///
+    /// The memory is not cleared beforehand: `fill` owes every byte, and may throw instead.
+    public init<Failure: Error>(
+        width: Int, height: Int, format: Format,
+        filledBy fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        let bytesPerRow = width * format.bytesPerPixel
+        guard width > 0, height > 0,
+            let count = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
+        else { preconditionFailure("a picture of \(width) × \(height) pixels cannot be") }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
+        do {
+            try unsafe fill(memory)
+        } catch {
+            unsafe memory.deallocate()
+            throw error
+        }
+        let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
+            unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
+        }
+        self.init(width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: bytes)
+    }
+
+    /// What the pixels take in memory, in bytes: the cost of this buffer in a cache.
+    public var byteCount: Int { bytes.count }
+
+    /// The least memory that such a layout needs, or `nil` where it is impossible or the product overflows.
+    public static func byteCount(width: Int, height: Int, bytesPerRow: Int) -> Int? {
+        guard width > 0, height > 0 else { return nil }
+        let row = width.multipliedReportingOverflow(by: 4)
+        guard !row.overflow, bytesPerRow >= row.partialValue else { return nil }
+        let rows = bytesPerRow.multipliedReportingOverflow(by: height - 1)
+        let total = rows.partialValue.addingReportingOverflow(row.partialValue)
+        return rows.overflow || total.overflow ? nil : total.partialValue
+    }
+
+    /// Gives the memory for the length of the call.
+    @inlinable
+    public func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe bytes.withUnsafeBytes(body)
+    }
+}

@@ -1,0 +1,87 @@
+/// An immutable run of bytes that owns its memory, whatever kind of memory that is.
+///
+/// Copying a `Bytes` copies a reference. It may be read from any thread.
+public struct Bytes: Sendable {
+    @usableFromInline let storage: ByteStorage
+
+    /// Takes over `memory`. `release` is called once, on whichever thread lets go of the last copy.
+    public init(
+        adopting memory: UnsafeRawBufferPointer, release: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
+    ) {
+        unsafe storage = ByteStorage(memory: memory, release: release)
+    }
+
+    /// Copies `bytes`.
+    public init(copying bytes: UnsafeRawBufferPointer) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
+        if bytes.count > 0 { unsafe copy.copyMemory(from: bytes) }
+        unsafe self.init(adopting: UnsafeRawBufferPointer(rebasing: copy[..<bytes.count])) { memory in
+            unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
+        }
+    }
+
+    public init(_ bytes: [UInt8]) {
+        self = unsafe bytes.withUnsafeBytes { unsafe Bytes(copying: $0) }
+    }
+
+    public init(_ text: String) {
+        self.init(Array(text.utf8))
+    }
+
+    public static let empty = Bytes([])
+
+    @inlinable public var count: Int { unsafe storage.memory.count }
+    public var isEmpty: Bool { count == 0 }
+
+    /// Gives the bytes for the length of the call.
+    @inlinable
+    public func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // The reference keeps the memory alive until the call has returned.
+        let storage = storage
+        defer { extendLifetime(storage) }
+        return try unsafe body(storage.memory)
+    }
+
+    /// The byte at `position`. Traps outside `0 ..< count`.
+    @inlinable
+    public subscript(position: Int) -> UInt8 {
+        precondition(position >= 0 && position < count, "position \(position) is outside 0 ..< \(count)")
+        return unsafe storage.memory[position]
+    }
+
+    /// A copy of all bytes.
+    public var array: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
+}
+
+extension Bytes: Equatable {
+    public static func == (left: Bytes, right: Bytes) -> Bool {
+        if left.storage === right.storage { return true }
+        guard left.count == right.count else { return false }
+        return left.withUnsafeBytes { l in
+            right.withUnsafeBytes { r in unsafe l.elementsEqual(r) }
+        }
+    }
+}
+
+extension Bytes: CustomStringConvertible {
+    public var description: String { "\(count) bytes" }
+}
+
+// Safe: the memory is handed out through `Bytes` alone, for the length of a call.
+@safe @usableFromInline
+final class ByteStorage: Sendable {
+    // The memory is never written again, and `release` is called once, by `deinit`.
+    @usableFromInline nonisolated(unsafe) let memory: UnsafeRawBufferPointer
+    private let release: @Sendable (UnsafeRawBufferPointer) -> Void
+
+    init(memory: UnsafeRawBufferPointer, release: @escaping @Sendable (UnsafeRawBufferPointer) -> Void) {
+        unsafe self.memory = memory
+        self.release = release
+    }
+
+    deinit {
+        unsafe release(memory)
+    }
+}
