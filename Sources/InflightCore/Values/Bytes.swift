@@ -59,8 +59,8 @@ extension Bytes: Equatable {
     public static func == (left: Bytes, right: Bytes) -> Bool {
         if left.storage === right.storage { return true }
         guard left.count == right.count else { return false }
-        return left.withUnsafeBytes { l in
-            right.withUnsafeBytes { r in unsafe l.elementsEqual(r) }
+        return unsafe left.withUnsafeBytes { l in
+            unsafe right.withUnsafeBytes { r in unsafe l.elementsEqual(r) }
         }
     }
 }
@@ -78,7 +78,7 @@ final class ByteStorage: Sendable {
 
     init(memory: UnsafeRawBufferPointer, release: @escaping @Sendable (UnsafeRawBufferPointer) -> Void) {
         unsafe self.memory = memory
-        self.release = release
+        unsafe self.release = release
     }
 
     deinit {
