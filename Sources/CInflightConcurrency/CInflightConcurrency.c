@@ -1,4 +1,9 @@
+#define _GNU_SOURCE
 #include "CInflightConcurrency.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 // Weak: they are there only in a program that the sanitizer's runtime is linked into.
 extern void __tsan_acquire(void *) __attribute__((weak));
@@ -10,4 +15,39 @@ void inflight_tsan_acquire(void *address) {
 
 void inflight_tsan_release(void *address) {
     if (__tsan_release) __tsan_release(address);
+}
+
+void inflight_name_thread(const char *name) {
+#if defined(__APPLE__)
+    pthread_setname_np(name);
+#else
+    pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+struct start {
+    void (*body)(void *);
+    void *context;
+};
+
+static void *run(void *argument) {
+    struct start start = *(struct start *)argument;
+    free(argument);
+    start.body(start.context);
+    return NULL;
+}
+
+int inflight_start_thread(void (*body)(void *), void *context) {
+    struct start *start = malloc(sizeof *start);
+    if (!start) return ENOMEM;
+    start->body = body;
+    start->context = context;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    int status = pthread_create(&thread, &attributes, run, start);
+    pthread_attr_destroy(&attributes);
+    if (status) free(start);
+    return status;
 }

@@ -40,6 +40,11 @@
         unsafe pthread_mutex_unlock(mutex)
     }
 
+    /// Gives the lock up, waits for `condition` to be signalled, and takes it again, as `pthread_cond_wait` does.
+    package func wait(on condition: UnsafeMutablePointer<pthread_cond_t>) {
+        unsafe pthread_cond_wait(condition, mutex)
+    }
+
     /// Runs `body` with the lock held, and releases it however `body` ends.
     @inlinable
     public func withLock<Result: ~Copyable, Failure: Error>(

@@ -1,0 +1,63 @@
+public import Dispatch
+
+/// Where callbacks run: named by the caller, never assumed. No API that takes one has a default for it.
+///
+/// For the main queue there is ``MainCallbackQueue``, a type of its own, because closures that run there are
+/// `@MainActor`.
+public struct CallbackQueue: Sendable {
+    @usableFromInline
+    enum Destination: Sendable {
+        case dispatch(DispatchQueue)
+        case executor(any CallbackExecutor)
+    }
+
+    @usableFromInline let destination: Destination
+
+    /// Callbacks run on `queue`. Where it is serial, silence after cancel is exact (contract 4); whether it is serial
+    /// cannot be asked of it.
+    public static func queue(_ queue: DispatchQueue) -> CallbackQueue {
+        CallbackQueue(destination: .dispatch(queue))
+    }
+
+    /// Callbacks run wherever `executor` runs them: another library's loop, a queue that a test moves by hand.
+    public static func executor(_ executor: any CallbackExecutor) -> CallbackQueue {
+        CallbackQueue(destination: .executor(executor))
+    }
+
+    /// Whether every callback that is submitted will run. A queue that can be emptied by somebody else, such as an
+    /// `OperationQueue`, may drop some.
+    @inlinable
+    package var mayDrop: Bool {
+        if case .executor = destination { return true }
+        return false
+    }
+
+    /// Hands `work` to the queue. It never runs inside this call.
+    @inlinable
+    package func submit(_ work: @escaping @Sendable () -> Void) {
+        switch destination {
+        case .dispatch(let queue): queue.async(execute: work)
+        case .executor(let executor): executor.submit(work)
+        }
+    }
+}
+
+/// Somewhere that callbacks can run.
+///
+/// Conform to it to have them run on a loop of your own. Called from any thread, with no lock held.
+public protocol CallbackExecutor: Sendable {
+    /// Takes `work` to be run soon, once, in the order of submission where the executor is serial; never inside this
+    /// call. It may be dropped instead: its release tells the engine so.
+    func submit(_ work: @escaping @Sendable () -> Void)
+
+    /// Whether the caller runs on this executor now.
+    var isCurrent: Bool { get }
+}
+
+/// The main queue as a place for callbacks: they are `@MainActor`.
+public struct MainCallbackQueue: Sendable {
+    public static let main = MainCallbackQueue()
+
+    /// The same place for code that does not care about actors.
+    package var queue: CallbackQueue { .queue(.main) }
+}

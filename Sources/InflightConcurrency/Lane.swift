@@ -1,0 +1,397 @@
+/// A bounded place where work of one kind runs, by priority: it decides who runs next, and nothing else.
+///
+/// A value without locks, clocks and I/O: it is told what happened and when, and answers who may start.
+///
+/// - Elements wait in ``levelCount`` levels; a higher level goes first. Within a level the first in is the first out
+///   (or the last, see ``Configuration/order``).
+/// - At most ``Configuration/limit`` elements hold a place at once, and of one group (an origin, say) at most that
+///   group's limit. A group that is full holds nobody else back.
+/// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` places.
+/// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, so that nothing starves.
+///
+/// Inserting, removing and moving take constant time; finding the next takes constant time for each element that leaves,
+/// and logarithmic time in the number of groups that have just got a place back.
+public struct Lane<Element, Group: Hashable> {
+    public static var levelCount: Int { 5 }
+
+    public struct Configuration: Sendable {
+        public enum Order: Sendable {
+            case firstInFirstOut
+            /// For lists that scroll: what was asked for last is what is seen.
+            case lastInFirstOut
+        }
+
+        /// How many places there are, 1 or more.
+        public var limit: Int
+        /// How many of them one group may hold, until ``Lane/setLimit(_:of:now:)`` says otherwise.
+        public var groupLimit: Int = .max
+        public var order: Order = .firstInFirstOut
+        /// How many places the levels below ``reservedFromLevel`` leave free.
+        public var reserve = 0
+        public var reservedFromLevel = 2
+        /// How long an element waits in a level before it is raised by one.
+        public var raiseAfter: Duration = .seconds(10)
+
+        public init(limit: Int) {
+            self.limit = limit
+        }
+    }
+
+    /// A waiting element. Good until it leaves the lane.
+    public struct Ticket: Hashable, Sendable {
+        fileprivate var index: Int32
+    }
+
+    private struct Node {
+        var element: Element?
+        var group: Int32
+        var previous: Int32 = -1
+        var next: Int32 = -1
+        var level: UInt8 = 0
+        var isParked = false
+        var sequence: Int64 = 0
+        var since = MonotonicTime.zero
+    }
+
+    private struct List {
+        var head: Int32 = -1
+        var tail: Int32 = -1
+    }
+
+    private struct GroupState {
+        var name: Group?
+        var running = 0
+        var limit: Int
+        var waiting = 0
+        /// Entries that came to the front while the group was full, by level.
+        var parked: [List] = []
+        /// Levels in which this group stands in `ready`.
+        var readyLevels: UInt8 = 0
+    }
+
+    /// A group that got a place back while entries of it were parked.
+    private struct Ready {
+        var sequence: Int64
+        var group: Int32
+    }
+
+    public let configuration: Configuration
+    /// How many places are taken.
+    public private(set) var running = 0
+    /// How many elements wait.
+    public private(set) var waiting = 0
+
+    private var nodes: [Node] = []
+    private var freeNode: Int32 = -1
+    private var fresh = [List](repeating: List(), count: Self.levelCount)
+    private var groups: [GroupState] = []
+    private var freeGroups: [Int32] = []
+    private var groupIndices: [Group: Int32] = [:]
+    private var ready = [[Ready]](repeating: [], count: Self.levelCount)
+    private var lastSequence: Int64 = 0
+
+    public init(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
+
+    // MARK: Entering and leaving
+
+    /// Puts `element` behind the others of its level.
+    ///
+    /// - Parameter ahead: whether it goes before all others of its level instead: it had a place and gave it back.
+    public mutating func enqueue(
+        _ element: Element, level: Int, group name: Group, now: MonotonicTime, ahead: Bool = false
+    ) -> Ticket {
+        let group = groupIndex(name)
+        let index = makeNode(Node(element: element, group: group))
+        groups[Int(group)].waiting += 1
+        waiting += 1
+        lastSequence += 1
+        let precedes = ahead && configuration.order == .firstInFirstOut
+        nodes[Int(index)].sequence = precedes ? -lastSequence : lastSequence
+        nodes[Int(index)].since = now
+        insertFresh(index, level: level, atFront: ahead || configuration.order == .lastInFirstOut)
+        return Ticket(index: index)
+    }
+
+    /// Takes out an element that waits.
+    @discardableResult
+    public mutating func remove(_ ticket: Ticket) -> Element {
+        unlink(ticket.index)
+        return forget(ticket.index)
+    }
+
+    /// Moves an element that waits behind the others of another level.
+    public mutating func move(_ ticket: Ticket, toLevel level: Int, now: MonotonicTime) {
+        let index = ticket.index
+        guard Int(nodes[Int(index)].level) != level else { return }
+        unlink(index)
+        lastSequence += 1
+        nodes[Int(index)].sequence = lastSequence
+        nodes[Int(index)].since = now
+        insertFresh(index, level: level, atFront: configuration.order == .lastInFirstOut)
+    }
+
+    /// The element that goes next, or `nil` where nothing waits that may run now. It holds a place until
+    /// ``release(group:)``.
+    public mutating func next(now: MonotonicTime) -> Element? {
+        guard waiting > 0, running < configuration.limit else { return nil }
+        raiseFresh(now: now)
+        for level in stride(from: Self.levelCount - 1, through: 0, by: -1) {
+            if level < configuration.reservedFromLevel, running >= configuration.limit - configuration.reserve {
+                // With one place in all there is nothing to leave free.
+                if configuration.limit > configuration.reserve { return nil }
+            }
+            guard let index = best(level: level) else { continue }
+            let group = Int(nodes[Int(index)].group)
+            unlink(index)
+            running += 1
+            groups[group].running += 1
+            return forget(index)
+        }
+        return nil
+    }
+
+    /// A place is given back.
+    public mutating func release(group name: Group, now: MonotonicTime) {
+        guard let group = groupIndices[name] else { preconditionFailure("the group \(name) holds no place") }
+        running -= 1
+        groups[Int(group)].running -= 1
+        precondition(running >= 0 && groups[Int(group)].running >= 0, "more places were given back than taken")
+        raiseParked(group, now: now)
+        markReady(group)
+        freeIfUnused(group)
+    }
+
+    /// Sets how many places one group may hold, from now until nothing of it waits or runs.
+    public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {
+        guard let group = groupIndices[name] else { return }
+        groups[Int(group)].limit = limit
+        markReady(group)
+    }
+
+    /// How many places the group holds.
+    public func running(of name: Group) -> Int {
+        groupIndices[name].map { groups[Int($0)].running } ?? 0
+    }
+
+    /// The level in which an element waits now.
+    public func level(of ticket: Ticket) -> Int {
+        Int(nodes[Int(ticket.index)].level)
+    }
+
+    // MARK: Choosing
+
+    private mutating func best(level: Int) -> Int32? {
+        let parked = bestParked(level: level)
+        var candidate: Int32?
+        while fresh[level].head >= 0 {
+            let index = fresh[level].head
+            let group = Int(nodes[Int(index)].group)
+            if groups[group].running < groups[group].limit {
+                candidate = index
+                break
+            }
+            unlink(index)
+            park(index)
+        }
+        guard let parked else { return candidate }
+        guard let candidate else { return parked }
+        return isBefore(nodes[Int(candidate)].sequence, nodes[Int(parked)].sequence) ? candidate : parked
+    }
+
+    /// The first parked entry of the groups that have a place for it.
+    private mutating func bestParked(level: Int) -> Int32? {
+        while let top = ready[level].first {
+            let group = Int(top.group)
+            let head = groups[group].parked.isEmpty ? -1 : groups[group].parked[level].head
+            if head < 0 || groups[group].running >= groups[group].limit {
+                popReady(level: level)
+                groups[group].readyLevels &= ~(1 << UInt8(level))
+                freeIfUnused(top.group)
+            } else if nodes[Int(head)].sequence != top.sequence {
+                // Its first entry has changed since it was put here: back to the place that is now right.
+                popReady(level: level)
+                pushReady(Ready(sequence: nodes[Int(head)].sequence, group: top.group), level: level)
+            } else {
+                return head
+            }
+        }
+        return nil
+    }
+
+    private func isBefore(_ left: Int64, _ right: Int64) -> Bool {
+        configuration.order == .firstInFirstOut ? left < right : left > right
+    }
+
+    private mutating func markReady(_ group: Int32) {
+        let state = groups[Int(group)]
+        guard state.running < state.limit, !state.parked.isEmpty else { return }
+        for level in 0..<Self.levelCount where state.parked[level].head >= 0 {
+            guard groups[Int(group)].readyLevels & (1 << UInt8(level)) == 0 else { continue }
+            groups[Int(group)].readyLevels |= 1 << UInt8(level)
+            let sequence = nodes[Int(state.parked[level].head)].sequence
+            pushReady(Ready(sequence: sequence, group: group), level: level)
+        }
+    }
+
+    // MARK: Raising
+
+    private mutating func raiseFresh(now: MonotonicTime) {
+        for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
+            while true {
+                let oldest =
+                    configuration.order == .firstInFirstOut ? fresh[level].head : fresh[level].tail
+                guard oldest >= 0, now - nodes[Int(oldest)].since >= configuration.raiseAfter else { break }
+                raise(oldest, now: now)
+            }
+        }
+    }
+
+    private mutating func raiseParked(_ group: Int32, now: MonotonicTime) {
+        guard !groups[Int(group)].parked.isEmpty else { return }
+        for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
+            let list = groups[Int(group)].parked[level]
+            let oldest = configuration.order == .firstInFirstOut ? list.head : list.tail
+            guard oldest >= 0, now - nodes[Int(oldest)].since >= configuration.raiseAfter else { continue }
+            raise(oldest, now: now)
+        }
+    }
+
+    private mutating func raise(_ index: Int32, now: MonotonicTime) {
+        move(Ticket(index: index), toLevel: Int(nodes[Int(index)].level) + 1, now: now)
+    }
+
+    // MARK: Lists
+
+    private mutating func insertFresh(_ index: Int32, level: Int, atFront: Bool) {
+        nodes[Int(index)].level = UInt8(level)
+        nodes[Int(index)].isParked = false
+        Self.insert(index, into: &fresh[level], nodes: &nodes, atFront: atFront)
+    }
+
+    private mutating func park(_ index: Int32) {
+        let group = Int(nodes[Int(index)].group)
+        let level = Int(nodes[Int(index)].level)
+        if groups[group].parked.isEmpty {
+            groups[group].parked = [List](repeating: List(), count: Self.levelCount)
+        }
+        nodes[Int(index)].isParked = true
+        let head = groups[group].parked[level].head
+        let atFront = head >= 0 && isBefore(nodes[Int(index)].sequence, nodes[Int(head)].sequence)
+        Self.insert(index, into: &groups[group].parked[level], nodes: &nodes, atFront: atFront)
+    }
+
+    private mutating func unlink(_ index: Int32) {
+        let node = nodes[Int(index)]
+        let level = Int(node.level)
+        if node.isParked {
+            Self.remove(index, from: &groups[Int(node.group)].parked[level], nodes: &nodes)
+        } else {
+            Self.remove(index, from: &fresh[level], nodes: &nodes)
+        }
+    }
+
+    private static func insert(_ index: Int32, into list: inout List, nodes: inout [Node], atFront: Bool) {
+        if list.head < 0 {
+            list = List(head: index, tail: index)
+            nodes[Int(index)].previous = -1
+            nodes[Int(index)].next = -1
+        } else if atFront {
+            nodes[Int(index)].previous = -1
+            nodes[Int(index)].next = list.head
+            nodes[Int(list.head)].previous = index
+            list.head = index
+        } else {
+            nodes[Int(index)].previous = list.tail
+            nodes[Int(index)].next = -1
+            nodes[Int(list.tail)].next = index
+            list.tail = index
+        }
+    }
+
+    private static func remove(_ index: Int32, from list: inout List, nodes: inout [Node]) {
+        let previous = nodes[Int(index)].previous
+        let next = nodes[Int(index)].next
+        if previous >= 0 { nodes[Int(previous)].next = next } else { list.head = next }
+        if next >= 0 { nodes[Int(next)].previous = previous } else { list.tail = previous }
+    }
+
+    // MARK: Storage
+
+    private mutating func makeNode(_ node: Node) -> Int32 {
+        if freeNode >= 0 {
+            let index = freeNode
+            freeNode = nodes[Int(index)].next
+            nodes[Int(index)] = node
+            return index
+        }
+        nodes.append(node)
+        return Int32(nodes.count - 1)
+    }
+
+    /// Frees the node of an element that is in no list any more.
+    private mutating func forget(_ index: Int32) -> Element {
+        guard let element = nodes[Int(index)].element else { preconditionFailure("this ticket was used before") }
+        let group = nodes[Int(index)].group
+        nodes[Int(index)].element = nil
+        nodes[Int(index)].next = freeNode
+        freeNode = index
+        waiting -= 1
+        groups[Int(group)].waiting -= 1
+        freeIfUnused(group)
+        return element
+    }
+
+    private mutating func groupIndex(_ name: Group) -> Int32 {
+        if let index = groupIndices[name] { return index }
+        let state = GroupState(name: name, limit: configuration.groupLimit)
+        let index: Int32
+        if let free = freeGroups.popLast() {
+            index = free
+            groups[Int(free)] = state
+        } else {
+            index = Int32(groups.count)
+            groups.append(state)
+        }
+        groupIndices[name] = index
+        return index
+    }
+
+    private mutating func freeIfUnused(_ index: Int32) {
+        let state = groups[Int(index)]
+        guard state.running == 0, state.waiting == 0, state.readyLevels == 0, let name = state.name else { return }
+        groupIndices[name] = nil
+        groups[Int(index)].name = nil
+        freeGroups.append(index)
+    }
+
+    // MARK: A binary heap of the groups that are ready, the best first
+
+    private mutating func pushReady(_ item: Ready, level: Int) {
+        ready[level].append(item)
+        var child = ready[level].count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard isBefore(ready[level][child].sequence, ready[level][parent].sequence) else { break }
+            ready[level].swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    private mutating func popReady(level: Int) {
+        let last = ready[level].removeLast()
+        guard !ready[level].isEmpty else { return }
+        ready[level][0] = last
+        var parent = 0
+        while true {
+            var best = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < ready[level].count {
+                if isBefore(ready[level][child].sequence, ready[level][best].sequence) { best = child }
+            }
+            if best == parent { return }
+            ready[level].swapAt(parent, best)
+            parent = best
+        }
+    }
+}

@@ -1,0 +1,120 @@
+internal import CInflightConcurrency
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A fixed few threads for work that blocks or computes: neither the global concurrency pool nor a global queue waits
+/// for it. First in, first out.
+///
+/// Threads start when they are needed first, and end when the object is released and the work that was handed over is
+/// done. May be used from every thread.
+public final class WorkerThreads: Sendable {
+    private let shared: Shared
+
+    /// - Parameters:
+    ///   - count: how many threads at most, 1 or more.
+    ///   - name: shown by debuggers and `ps -T`; 15 bytes of it are kept.
+    public init(count: Int, name: String) {
+        shared = Shared(limit: max(1, count), name: String(name.prefix(15)))
+    }
+
+    deinit {
+        shared.close()
+    }
+
+    /// Runs `work` on one of the threads, after what came before it. Returns at once.
+    public func run(_ work: @escaping @Sendable () -> Void) {
+        shared.add(work)
+    }
+
+    /// What the threads hold of their owner: not the owner itself, so that it can be released.
+    // Unchecked: everything mutable is touched only while `mutex` is held. Safe: the condition never leaves.
+    @safe private final class Shared: @unchecked Sendable {
+        private let limit: Int
+        private let name: String
+        private let mutex = Lock()
+        // The condition never moves and is destroyed when no thread waits on it any more.
+        nonisolated(unsafe) private let condition: UnsafeMutablePointer<pthread_cond_t>
+        private var queue: [(@Sendable () -> Void)?] = []
+        private var first = 0
+        private var threads = 0
+        private var idle = 0
+        private var isClosed = false
+
+        init(limit: Int, name: String) {
+            self.limit = limit
+            self.name = name
+            unsafe condition = .allocate(capacity: 1)
+            unsafe condition.initialize(to: pthread_cond_t())
+            unsafe pthread_cond_init(condition, nil)
+        }
+
+        deinit {
+            unsafe pthread_cond_destroy(condition)
+            unsafe condition.deallocate()
+        }
+
+        func add(_ work: @escaping @Sendable () -> Void) {
+            mutex.lock()
+            queue.append(work)
+            let needsThread = idle == 0 && threads < limit
+            if needsThread { threads += 1 }
+            mutex.unlock()
+            if needsThread {
+                startThread()
+            } else {
+                unsafe pthread_cond_signal(condition)
+            }
+        }
+
+        func close() {
+            mutex.withLock { isClosed = true }
+            unsafe pthread_cond_broadcast(condition)
+        }
+
+        private func startThread() {
+            let context = unsafe Unmanaged.passRetained(self).toOpaque()
+            let status = unsafe inflight_start_thread(
+                { context in
+                    guard let context = unsafe context else { return }
+                    unsafe Unmanaged<Shared>.fromOpaque(context).takeRetainedValue().loop()
+                }, context)
+            precondition(status == 0, "no thread can be made: error \(status); raise the limit of threads (ulimit -u)")
+        }
+
+        private func loop() {
+            unsafe inflight_name_thread(name)
+            while let work = next() { work() }
+        }
+
+        private func next() -> (@Sendable () -> Void)? {
+            mutex.lock()
+            defer { mutex.unlock() }
+            while first == queue.count {
+                if isClosed {
+                    threads -= 1
+                    return nil
+                }
+                idle += 1
+                unsafe mutex.wait(on: condition)
+                idle -= 1
+            }
+            let work = queue[first]
+            queue[first] = nil
+            first += 1
+            if first == queue.count {
+                queue.removeAll(keepingCapacity: queue.capacity <= 1024)
+                first = 0
+            } else if first > 1024, first * 2 > queue.count {
+                queue.removeFirst(first)
+                first = 0
+            }
+            return work
+        }
+    }
+}

@@ -1,0 +1,72 @@
+public import InflightConcurrency
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// What is wanted: a URL, how it is asked for, and what is to be made of the answer. A value; copying it is cheap.
+///
+/// Nothing is checked here: a URL that cannot be loaded, or a size of zero, is the error of the load.
+public struct ImageRequest: Sendable {
+    /// The bounds that one load keeps. Each says what it counts.
+    public struct Limits: Sendable, Hashable {
+        /// For name, connection and TLS together. `nil`: none.
+        public var connectTimeout: Duration? = .seconds(10)
+        /// The longest time without a byte in either direction. `nil`: none.
+        public var stallTimeout: Duration? = .seconds(15)
+        /// For the whole fetch with its redirects, from its start; waiting for a turn is not counted. `nil`: none.
+        public var totalTimeout: Duration?
+        /// Bytes of the body on the wire, and again after its content coding is undone.
+        public var maximumBodyBytes: Int64 = 200_000_000
+        /// Width × height by the picture's header.
+        public var maximumPixels: Int = 100_000_000
+        /// How many redirects are followed; 0 for none.
+        public var maximumRedirects: Int = 20
+
+        public init() {}
+    }
+
+    /// An absolute URL: `http`, `https`, `file`, `data`, or what other transports of the pipeline serve.
+    public var url: String
+    public var method = "GET"
+    /// Sent to every host that the load comes to, but for `Authorization`, `Cookie` and `Proxy-Authorization`, which
+    /// never follow a redirect to another origin.
+    public var fields = HTTPFields()
+    /// Sent to the URL's own origin alone: they never follow a redirect to another.
+    public var originFields = HTTPFields()
+    public var body: Bytes?
+    /// The wanted size; `nil`: the picture's own.
+    public var resize: Resize?
+    /// What is done to the decoded picture, in this order.
+    public var processors: [any ImageProcessing] = []
+    /// The byte order of the pixels; GTK and Cairo want `.bgra`, with ``premultipliesAlpha``.
+    public var pixelOrder = PixelBuffer.Format.Order.rgba
+    public var premultipliesAlpha = false
+    public var priority = LoadPriority.normal
+    public var limits = Limits()
+
+    /// A request for the text of a URL.
+    public init(_ url: String, resize: Resize? = nil, priority: LoadPriority = .normal) {
+        self.url = url
+        self.resize = resize
+        self.priority = priority
+    }
+
+    /// A request for a URL.
+    public init(url: URL, resize: Resize? = nil, priority: LoadPriority = .normal) {
+        self.init(url.absoluteString, resize: resize, priority: priority)
+    }
+}
+
+/// Changes a decoded picture. Called on a thread of the decode lane, several at once, with no lock held.
+public protocol ImageProcessing: Sendable {
+    /// What makes this processor the same as another: kind and parameters, as in `blur(radius: 4)`. Two processors with
+    /// the same identity share their work and their results.
+    var identity: String { get }
+
+    /// Gives the changed picture. Looks at `cancellation` while it works, and throws ``LoadError/Code/cancelled`` soon
+    /// after it is set.
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
+}

@@ -1,0 +1,97 @@
+/// What a fetch gave: any HTTP answer, a file, or the bytes of a `data:` URL.
+public struct LoadedResponse: Sendable {
+    public var head: ResponseHead
+    /// The body, content coding undone.
+    public var body: Bytes
+    /// The URL that answered, after redirects, without credentials and fragment.
+    public var url: String
+    /// Bytes of the body on the wire, before its content coding was undone.
+    public var wireBytes: Int64
+    public var source: LoadSource
+    /// How many redirects were followed.
+    public var redirectCount: Int
+
+    public init(
+        head: ResponseHead, body: Bytes, url: String, wireBytes: Int64, source: LoadSource, redirectCount: Int = 0
+    ) {
+        self.head = head
+        self.body = body
+        self.url = url
+        self.wireBytes = wireBytes
+        self.source = source
+        self.redirectCount = redirectCount
+    }
+}
+
+/// A decoded picture, and where it came from.
+public struct LoadedImage: Sendable {
+    public var pixels: PixelBuffer
+    /// What the header of the source said; sizes and orientation are those before any change.
+    public var info: ImageInfo
+    /// The answer that the picture was decoded from, without its body: pixels are kept, bytes are not.
+    public var head: ResponseHead
+    /// The URL that answered, after redirects.
+    public var url: String
+    /// Bytes of the body, content coding undone.
+    public var bodyBytes: Int64
+    /// Bytes of the body on the wire.
+    public var wireBytes: Int64
+    public var source: LoadSource
+
+    public init(
+        pixels: PixelBuffer, info: ImageInfo, head: ResponseHead, url: String, bodyBytes: Int64, wireBytes: Int64,
+        source: LoadSource
+    ) {
+        self.pixels = pixels
+        self.info = info
+        self.head = head
+        self.url = url
+        self.bodyBytes = bodyBytes
+        self.wireBytes = wireBytes
+        self.source = source
+    }
+
+    public var width: Int { pixels.width }
+    public var height: Int { pixels.height }
+}
+
+/// Where a result came from: an open set.
+public struct LoadSource: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    public var description: String { rawValue }
+
+    /// A request of this task's own went out.
+    public static let network = LoadSource(rawValue: "network")
+    /// Another task's request was under way for the same thing.
+    public static let shared = LoadSource(rawValue: "shared")
+    /// The memory cache.
+    public static let memory = LoadSource(rawValue: "memory")
+    /// A local file.
+    public static let file = LoadSource(rawValue: "file")
+    /// A `data:` URL.
+    public static let data = LoadSource(rawValue: "data")
+}
+
+/// How far a fetch has come.
+public struct LoadProgress: Sendable, Hashable {
+    /// Bytes of the body so far, content coding undone.
+    public var receivedBytes: Int64
+    /// The length of the body that the server announced, on the wire; `nil` where it did not.
+    public var expectedBytes: Int64?
+
+    public init(receivedBytes: Int64, expectedBytes: Int64?) {
+        self.receivedBytes = receivedBytes
+        self.expectedBytes = expectedBytes
+    }
+
+    /// From 0 to 1, or `nil` where the length is not known.
+    public var fraction: Double? {
+        guard let expectedBytes, expectedBytes > 0 else { return nil }
+        return min(1, Double(receivedBytes) / Double(expectedBytes))
+    }
+}
