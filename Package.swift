@@ -44,7 +44,11 @@ let package = Package(
 
         // The test kit.
         .target(name: "CInflightTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .target(name: "InflightTestSupport", dependencies: ["CInflightTLS", "InflightCore", "InflightConcurrency"]),
+        .target(name: "InflightTestSupport",
+            dependencies: ["CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency"]),
+        .testTarget(
+            name: "InflightTestSupportTests",
+            dependencies: ["InflightTestSupport", "CInflightTLS", "InflightCore", "InflightConcurrency"]),
     ]
 )
 

@@ -1,0 +1,160 @@
+internal import Glibc
+internal import InflightConcurrency
+
+/// Why a connection's thread stops what it does.
+enum Interruption: Error {
+    /// The other side closed or reset the connection.
+    case peer
+    /// The server stops.
+    case stopped
+    /// The script wants the connection closed.
+    case close
+    /// The script wants the connection reset.
+    case reset
+    /// What came is not HTTP.
+    case malformed(String)
+    case handshakeFailed(String)
+}
+
+/// One connection's bytes, in plain or through TLS. Confined to the connection's thread, which it blocks; every wait
+/// ends when the server stops or the peer closes.
+final class Channel {
+    let descriptor: Int32
+    /// A descriptor that is readable when somebody wants the thread to look around.
+    private let wake: Int32
+    private let isStopping: () -> Bool
+    private var session: TLSSession?
+    private let clock = SystemClock()
+
+    init(descriptor: Int32, wake: Int32, isStopping: @escaping () -> Bool) {
+        self.descriptor = descriptor
+        self.wake = wake
+        self.isStopping = isStopping
+    }
+
+    /// Ends the connection: with a reset where one was asked for, with an orderly end otherwise.
+    func close(reset: Bool, farewell: Bool) {
+        if reset {
+            awaitAcknowledgement()
+            Socket.resetOnClose(descriptor)
+        } else {
+            if farewell { session?.sayGoodbye() }
+            // Unread bytes would turn the orderly end into a reset.
+            var rest = [UInt8](repeating: 0, count: 4096)
+            while unsafe recv(descriptor, &rest, rest.count, 0) > 0 {}
+        }
+        session = nil
+        Glibc.close(descriptor)
+        Glibc.close(wake)
+    }
+
+    /// Agrees on TLS.
+    func startTLS(_ identity: TLSIdentity) throws(Interruption) {
+        let session = TLSSession(identity, descriptor: descriptor)
+        while true {
+            switch session.handshake() {
+            case .done: self.session = session; return
+            case .wantsRead: try waitReadable()
+            case .wantsWrite: try waitWritable()
+            case .ended: throw .peer
+            case .failed: throw .handshakeFailed(session.failure)
+            }
+        }
+    }
+
+    /// Appends what comes next to `buffer`. Returns `false` at the connection's end.
+    func read(into buffer: inout [UInt8]) throws(Interruption) -> Bool {
+        let start = buffer.count
+        let room = 16 * 1024
+        buffer.append(contentsOf: repeatElement(0, count: room))
+        var count = 0
+        defer { buffer.removeLast(room - count) }
+        while true {
+            let outcome = unsafe buffer.withUnsafeMutableBytes { bytes in
+                unsafe receive(UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
+            }
+            switch outcome {
+            case .done(let received):
+                count = received
+                return true
+            case .wantsRead: try waitReadable()
+            case .wantsWrite: try waitWritable()
+            case .ended: return false
+            case .failed: throw .peer
+            }
+        }
+    }
+
+    /// Sends all of `bytes`.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(Interruption) {
+        var sent = 0
+        while sent < bytes.count {
+            switch unsafe send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) {
+            case .done(let count): sent += count
+            case .wantsRead: try waitReadable()
+            case .wantsWrite: try waitWritable()
+            case .ended, .failed: throw .peer
+            }
+            if isStopping() { throw .stopped }
+        }
+    }
+
+    func write(_ bytes: [UInt8]) throws(Interruption) {
+        try unsafe bytes.withUnsafeBufferPointer { (memory: UnsafeBufferPointer<UInt8>) throws(Interruption) in
+            try unsafe write(UnsafeRawBufferPointer(memory))
+        }
+    }
+
+    /// Blocks until `isDone`, looked at after each wake, or until `deadline`.
+    func wait(until deadline: MonotonicTime?, _ isDone: () -> Bool) throws(Interruption) {
+        while !isDone() {
+            if let deadline, deadline <= clock.now() { return }
+            try pause(events: 0, until: deadline, mindsPeer: true)
+        }
+    }
+
+    private func waitReadable() throws(Interruption) {
+        try pause(events: Int16(POLLIN), until: nil, mindsPeer: false)
+    }
+
+    private func waitWritable() throws(Interruption) {
+        try pause(events: Int16(POLLOUT), until: nil, mindsPeer: true)
+    }
+
+    private func pause(events: Int16, until deadline: MonotonicTime?, mindsPeer: Bool) throws(Interruption) {
+        if isStopping() { throw .stopped }
+        // POLLRDHUP is seen although nobody reads, and although bytes lie there unread.
+        let hangup = Int16(0x2000)
+        var watched = [
+            pollfd(fd: descriptor, events: events | (mindsPeer ? hangup : 0), revents: 0),
+            pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+        ]
+        let left = deadline.map { Int32(clamping: ($0 - clock.now()).saturatedNanoseconds / 1_000_000 + 1) } ?? -1
+        _ = unsafe poll(&watched, nfds_t(watched.count), deadline == nil ? -1 : max(0, left))
+        if watched[1].revents != 0 { ServerCore.drain(wake) }
+        if isStopping() { throw .stopped }
+        if mindsPeer, watched[0].revents & (hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { throw .peer }
+    }
+
+    private func receive(_ room: UnsafeMutableRawBufferPointer) -> TLSSession.Outcome {
+        if let session { return unsafe session.read(into: room) }
+        let count = unsafe recv(descriptor, room.baseAddress, room.count, 0)
+        if count > 0 { return .done(count) }
+        if count == 0 { return .ended }
+        return errno == EAGAIN || errno == EINTR ? .wantsRead : .failed
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer) -> TLSSession.Outcome {
+        if let session { return unsafe session.write(bytes) }
+        let count = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        if count >= 0 { return .done(count) }
+        return errno == EAGAIN || errno == EINTR ? .wantsWrite : .failed
+    }
+
+    /// A reset throws away what the peer's system does not have yet: waits for that, up to two seconds.
+    private func awaitAcknowledgement() {
+        for _ in 0..<2000 where Socket.unacknowledgedBytes(descriptor) > 0 && !isStopping() {
+            usleep(1000)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+extension LoopbackServer {
+    /// Something that a test waits for. `path: nil` means all paths together. Counts are from the server's start.
+    public enum Condition: Sendable, Hashable, CustomStringConvertible {
+        /// At least so many requests were read.
+        case requests(Int = 1, path: String? = nil)
+        /// At least so many answers were sent whole.
+        case answers(Int = 1, path: String? = nil)
+        /// At least so many connections were closed by the other side: while that path was answered, or at any time.
+        case closedByPeer(Int = 1, path: String? = nil)
+        /// At least so many answers wait at the hold of that name, at this moment.
+        case held(String, count: Int = 1)
+        /// At least so many connections were opened.
+        case openedConnections(Int)
+        /// Exactly so many connections are open, at this moment.
+        case openConnections(Int)
+
+        public var description: String {
+            func of(_ path: String?) -> String { path.map { " of \($0)" } ?? "" }
+            return switch self {
+            case .requests(let count, let path): "\(count) requests\(of(path))"
+            case .answers(let count, let path): "\(count) answers\(of(path))"
+            case .closedByPeer(let count, let path): "\(count) connections closed by the peer\(of(path))"
+            case .held(let name, let count): "\(count) answers held at \"\(name)\""
+            case .openedConnections(let count): "\(count) connections opened"
+            case .openConnections(let count): "\(count) connections open"
+            }
+        }
+    }
+
+    /// What a test waited for did not happen. The description says what the server saw instead.
+    public struct WaitFailure: Error, CustomStringConvertible {
+        public let condition: Condition
+        public let description: String
+    }
+
+    /// The server cannot be made.
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+
+        static func system(_ call: String, _ status: Int32) -> Failure {
+            Failure(description: "\(call) failed with errno \(status): a server on loopback cannot be made.")
+        }
+    }
+}

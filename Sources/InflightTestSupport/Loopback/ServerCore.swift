@@ -1,0 +1,186 @@
+internal import CInflightTLS
+internal import Glibc
+internal import InflightConcurrency
+internal import InflightCore
+
+/// Holds a server's state in a lock, and its threads: one that accepts, one for each connection.
+///
+/// The threads know the core, not the server, so that a server that nobody holds any more can stop.
+final class ServerCore: Sendable {
+    struct Threads {
+        var acceptor: JoinableThread?
+        var workers: [Int: JoinableThread] = [:]
+        /// Those whose connection has ended, to be joined by the next who passes.
+        var ended: [Int] = []
+    }
+
+    let listener: Int32
+    let configuration: LoopbackServer.Configuration
+    let identity: TLSIdentity?
+    let state = Guarded(ServerState())
+    private let threads = Guarded(Threads())
+    /// Wakes the acceptor: a new deadline, or the end.
+    private let wake: Int32
+    private let clock = SystemClock()
+
+    init(listener: Int32, configuration: LoopbackServer.Configuration, identity: TLSIdentity?) {
+        self.listener = listener
+        self.configuration = configuration
+        self.identity = identity
+        wake = inflight_wake_descriptor()
+        precondition(wake >= 0, "no descriptor is left: status \(errno)")
+    }
+
+    deinit {
+        close(wake)
+    }
+
+    func now() -> MonotonicTime { clock.now() }
+
+    // MARK: Changes
+
+    /// Changes the state, then tells the waiters whose wait that ended.
+    func change<Result: Sendable>(_ body: @Sendable (inout ServerState, MonotonicTime) -> Result) -> Result {
+        let time = now()
+        let (result, endings) = state.withLock { state in
+            let result = body(&state, time)
+            return (result, state.takeEndings(at: time))
+        }
+        for ending in endings { ending.waiter.finish(ending.result) }
+        return result
+    }
+
+    func addWaiter(
+        _ condition: LoopbackServer.Condition, within limit: Duration,
+        _ finish: @escaping @Sendable (Result<Void, LoopbackServer.WaitFailure>) -> Void
+    ) {
+        change { state, time in
+            state.waiters.append(.init(condition: condition, deadline: time + limit, limit: limit, finish: finish))
+        }
+        Self.signal(wake)
+    }
+
+    /// Wakes connections. Under the lock: a descriptor is closed only after its connection has left the table.
+    func release(_ name: String, all: Bool) {
+        change { state, time in
+            let woken = all ? state.released(name, at: time) : [state.releasedOne(name, at: time)].compactMap { $0 }
+            for descriptor in woken { Self.signal(descriptor) }
+        }
+    }
+
+    static func signal(_ descriptor: Int32) {
+        var one: UInt64 = 1
+        _ = unsafe write(descriptor, &one, 8)
+    }
+
+    static func drain(_ descriptor: Int32) {
+        var count: UInt64 = 0
+        _ = unsafe read(descriptor, &count, 8)
+    }
+
+    // MARK: Threads
+
+    func start() {
+        let acceptor = JoinableThread(name: "loopback-accept") { self.acceptLoop() }
+        threads.withLock { $0.acceptor = acceptor }
+    }
+
+    /// Idempotent; returns when every thread has ended.
+    func stop() {
+        let wasStopping = change { state, _ in
+            defer { state.isStopping = true }
+            for connection in state.connections.values { Self.signal(connection.wake) }
+            return state.isStopping
+        }
+        if wasStopping { return }
+        Self.signal(wake)
+        end(
+            threads.withLock { threads in
+                defer { threads.acceptor = nil }
+                return threads.acceptor
+            })
+        // No connection is added once the acceptor has ended.
+        for worker in takeWorkers() { end(worker) }
+        close(listener)
+        // What the scripts captured goes with them.
+        let scripts = state.withLock { state in
+            defer {
+                state.routes = [:]
+                state.fallback = nil
+            }
+            return (state.routes, state.fallback)
+        }
+        _ = scripts
+    }
+
+    private func end(_ thread: JoinableThread?) {
+        // A script may hold the last reference to its server: its own thread cannot be waited for.
+        if thread?.isCurrent == true { thread?.detach() } else { thread?.join() }
+    }
+
+    private func takeWorkers() -> [JoinableThread] {
+        threads.withLock { threads in
+            defer { threads.workers = [:] }
+            return Array(threads.workers.values)
+        }
+    }
+
+    private func acceptLoop() {
+        while true {
+            joinEnded()
+            let (stopping, deadline) = state.withLock { state in
+                (state.isStopping, state.waiters.map(\.deadline).min())
+            }
+            if stopping { return }
+            waitForConnection(until: deadline)
+            Self.drain(wake)
+            while let descriptor = Socket.accept(listener) { serve(descriptor) }
+            change { _, _ in }
+        }
+    }
+
+    private func waitForConnection(until deadline: MonotonicTime?) {
+        var watched = [
+            pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+        ]
+        let left = deadline.map { Int32(clamping: ($0 - now()).saturatedNanoseconds / 1_000_000 + 1) } ?? -1
+        _ = unsafe poll(&watched, nfds_t(watched.count), deadline == nil ? -1 : max(0, left))
+    }
+
+    private func joinEnded() {
+        let ended = threads.withLock { threads in
+            defer { threads.ended = [] }
+            return threads.ended.compactMap { threads.workers.removeValue(forKey: $0) }
+        }
+        for thread in ended { thread.join() }
+    }
+
+    private func serve(_ descriptor: Int32) {
+        switch configuration.greeting {
+        case .serve, .silence: break
+        case .reset: Socket.resetOnClose(descriptor); fallthrough
+        case .close:
+            change { state, time in
+                let connection = state.connectionOpened(wake: -1, at: time)
+                state.connectionClosed(connection, byPeer: false, at: time)
+            }
+            close(descriptor)
+            return
+        }
+        let wake = inflight_wake_descriptor()
+        guard wake >= 0 else {
+            close(descriptor)
+            return
+        }
+        let number = change { state, time in state.connectionOpened(wake: wake, at: time) }
+        let worker = ConnectionWorker(core: self, connection: number, descriptor: descriptor, wake: wake)
+        // The thread is in the table before it can report its end.
+        threads.withLock { threads in
+            threads.workers[number] = JoinableThread(name: "loopback-\(number)") {
+                worker.run()
+                self.threads.withLock { $0.ended.append(number) }
+            }
+        }
+    }
+}

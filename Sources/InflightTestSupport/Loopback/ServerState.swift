@@ -1,0 +1,208 @@
+internal import InflightConcurrency
+internal import InflightCore
+
+/// Everything that a loopback server knows: a value that is told what happened and says what that ends.
+///
+/// It makes no call and takes no lock. ``ServerCore`` holds it in one.
+struct ServerState {
+    typealias Server = LoopbackServer
+
+    enum Route: Sendable {
+        /// One after the other; the last one stays.
+        case inOrder([Server.Response])
+        case dynamic(@Sendable (Server.RecordedRequest) -> Server.Response)
+    }
+
+    struct OpenConnection {
+        /// A descriptor that ends the connection's wait, whatever it waits for.
+        var wake: Int32
+        /// What is being answered.
+        var path: String?
+        /// The hold that it waits at.
+        var hold: String?
+        var isReleased = false
+    }
+
+    struct PathCounts {
+        var requests = 0
+        var answered = 0
+        var closedByPeer = 0
+    }
+
+    /// Somebody who waits for something to become true.
+    struct Waiter {
+        var condition: Server.Condition
+        var deadline: MonotonicTime
+        var limit: Duration
+        var finish: @Sendable (Result<Void, Server.WaitFailure>) -> Void
+    }
+
+    /// Waiters whose wait is over, and what they are to be told: after the lock is released.
+    typealias Endings = [(waiter: Waiter, result: Result<Void, Server.WaitFailure>)]
+
+    var routes: [String: Route] = [:]
+    var fallback: (@Sendable (Server.RecordedRequest) -> Server.Response)?
+    var requests: [Server.RecordedRequest] = []
+    var events: [Server.Event] = []
+    var total = PathCounts()
+    var paths: [String: PathCounts] = [:]
+    var connections: [Int: OpenConnection] = [:]
+    var openedConnections = 0
+    var maximumOpenConnections = 0
+    /// Holds that let everybody pass, and how many may still pass the others.
+    var openHolds: Set<String> = []
+    var permits: [String: Int] = [:]
+    /// Who waits at a hold, first come first.
+    var queues: [String: [Int]] = [:]
+    var waiters: [Waiter] = []
+    var isStopping = false
+
+    // MARK: Connections
+
+    mutating func connectionOpened(wake: Int32, at time: MonotonicTime) -> Int {
+        openedConnections += 1
+        connections[openedConnections] = OpenConnection(wake: wake)
+        maximumOpenConnections = max(maximumOpenConnections, connections.count)
+        note(.connectionOpened, openedConnections, at: time)
+        return openedConnections
+    }
+
+    mutating func connectionClosed(_ connection: Int, byPeer: Bool, at time: MonotonicTime) {
+        note(byPeer ? .closedByPeer : .closedByServer, connection, at: time)
+        guard let closed = connections.removeValue(forKey: connection) else { return }
+        if let hold = closed.hold { queues[hold]?.removeAll { $0 == connection } }
+        guard byPeer else { return }
+        total.closedByPeer += 1
+        if let path = closed.path { paths[path, default: PathCounts()].closedByPeer += 1 }
+    }
+
+    // MARK: Exchanges
+
+    mutating func requestReceived(_ request: Server.RecordedRequest, at time: MonotonicTime) -> Answer {
+        let path = request.path
+        requests.append(request)
+        total.requests += 1
+        paths[path, default: PathCounts()].requests += 1
+        connections[request.connection]?.path = path
+        note(.requestReceived, request.connection, at: time)
+        // A script for the target with its query goes before one for the path.
+        let key = routes[request.target] == nil ? path : request.target
+        switch routes[key] {
+        case .inOrder(var responses):
+            guard responses.count > 1 else { return .response(responses[0]) }
+            let first = responses.removeFirst()
+            routes[key] = .inOrder(responses)
+            return .response(first)
+        case .dynamic(let body): return .ask(body)
+        case nil: return fallback.map { .ask($0) } ?? .response(.status(404, text: "No such path.\n"))
+        }
+    }
+
+    enum Answer: Sendable {
+        case response(Server.Response)
+        /// Code of the test's own: to be called without the lock.
+        case ask(@Sendable (Server.RecordedRequest) -> Server.Response)
+    }
+
+    mutating func answered(_ connection: Int, at time: MonotonicTime) {
+        note(.answered, connection, at: time)
+        guard let path = connections[connection]?.path else { return }
+        connections[connection]?.path = nil
+        total.answered += 1
+        paths[path, default: PathCounts()].answered += 1
+    }
+
+    // MARK: Holds
+
+    /// - Returns: whether the connection may go on at once.
+    mutating func holdReached(_ name: String, _ connection: Int, at time: MonotonicTime) -> Bool {
+        note(.held(name), connection, at: time)
+        if openHolds.contains(name) {
+            note(.released(name), connection, at: time)
+            return true
+        }
+        if let count = permits[name], count > 0 {
+            permits[name] = count - 1
+            note(.released(name), connection, at: time)
+            return true
+        }
+        connections[connection]?.hold = name
+        connections[connection]?.isReleased = false
+        queues[name, default: []].append(connection)
+        return false
+    }
+
+    /// Lets all who wait, or come later, pass. Returns what has to be woken.
+    mutating func released(_ name: String, at time: MonotonicTime) -> [Int32] {
+        openHolds.insert(name)
+        return (queues.removeValue(forKey: name) ?? []).compactMap { letGo($0, name, at: time) }
+    }
+
+    /// Lets one pass: the first who waits, or the next who comes. Returns what has to be woken.
+    mutating func releasedOne(_ name: String, at time: MonotonicTime) -> Int32? {
+        guard let first = queues[name]?.first else {
+            permits[name, default: 0] += 1
+            return nil
+        }
+        queues[name]?.removeFirst()
+        return letGo(first, name, at: time)
+    }
+
+    private mutating func letGo(_ connection: Int, _ name: String, at time: MonotonicTime) -> Int32? {
+        guard connections[connection] != nil else { return nil }
+        connections[connection]?.hold = nil
+        connections[connection]?.isReleased = true
+        note(.released(name), connection, at: time)
+        return connections[connection]?.wake
+    }
+
+    // MARK: Waiting
+
+    func isTrue(_ condition: Server.Condition) -> Bool {
+        func counts(_ path: String?) -> PathCounts { path.map { paths[$0] ?? PathCounts() } ?? total }
+        return switch condition {
+        case .requests(let count, let path): counts(path).requests >= count
+        case .answers(let count, let path): counts(path).answered >= count
+        case .closedByPeer(let count, let path): counts(path).closedByPeer >= count
+        case .held(let name, let count): (queues[name]?.count ?? 0) >= count
+        case .openedConnections(let count): openedConnections >= count
+        case .openConnections(let count): connections.count == count
+        }
+    }
+
+    /// Takes out the waiters whose wait is over.
+    mutating func takeEndings(at time: MonotonicTime) -> Endings {
+        guard !waiters.isEmpty else { return [] }
+        var endings: Endings = []
+        var rest: [Waiter] = []
+        for waiter in waiters {
+            if isTrue(waiter.condition) {
+                endings.append((waiter, .success(())))
+            } else if isStopping || waiter.deadline <= time {
+                endings.append((waiter, .failure(failure(of: waiter))))
+            } else {
+                rest.append(waiter)
+            }
+        }
+        waiters = rest
+        return endings
+    }
+
+    private func failure(of waiter: Waiter) -> Server.WaitFailure {
+        let why = isStopping ? "the server was stopped" : "\(waiter.limit) have passed"
+        let seen = paths.sorted { $0.key < $1.key }.map { path, counts in
+            "  \(path): \(counts.requests) requests, \(counts.answered) answered, \(counts.closedByPeer) closed by peer"
+        }
+        let text =
+            [
+                "Waited for \(waiter.condition), but \(why). \(openedConnections) connections opened, \(connections.count) open."
+            ]
+            + seen + ["The last events:"] + events.suffix(20).map { "  \($0)" }
+        return Server.WaitFailure(condition: waiter.condition, description: text.joined(separator: "\n"))
+    }
+
+    mutating func note(_ kind: Server.Event.Kind, _ connection: Int, at time: MonotonicTime) {
+        let path = connections[connection]?.path
+        events.append(Server.Event(kind: kind, connection: connection, path: path, time: time))
+    }
+}

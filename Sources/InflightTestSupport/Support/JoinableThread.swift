@@ -1,0 +1,52 @@
+internal import CInflightTLS
+internal import Glibc
+
+/// A thread with a known end: `join()` returns when its body has returned.
+///
+/// Signals are blocked in it, so that a program's handlers run where the program expects them.
+final class JoinableThread: Sendable {
+    private let handle: pthread_t
+
+    private final class Body {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) {
+            self.run = run
+        }
+    }
+
+    /// Starts the thread.
+    init(name: String, _ run: @escaping @Sendable () -> Void) {
+        let body = Body {
+            unsafe inflight_name_thread(name)
+            run()
+        }
+        var all = sigset_t()
+        var before = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+        var thread = pthread_t()
+        let status = unsafe pthread_create(
+            &thread, nil,
+            { context in
+                unsafe Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
+                return nil
+            }, unsafe Unmanaged.passRetained(body).toOpaque())
+        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
+        precondition(status == 0, "pthread_create failed with status \(status)")
+        handle = thread
+    }
+
+    /// Whether the caller runs on this thread.
+    var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
+
+    /// Waits for the end. To be called once, and never on the thread itself.
+    func join() {
+        pthread_join(handle, nil)
+    }
+
+    /// Lets the thread end by itself, in place of `join()`.
+    func detach() {
+        pthread_detach(handle)
+    }
+}

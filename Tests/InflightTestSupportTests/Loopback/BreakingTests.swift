@@ -1,0 +1,144 @@
+import InflightCore
+import Testing
+
+@testable import InflightTestSupport
+
+@Suite("How the loopback server waits and breaks", .timeLimit(.minutes(1)))
+struct BreakingTests {
+    let server: LoopbackServer
+
+    init() throws {
+        server = try LoopbackServer()
+    }
+
+    @Test func `A hold keeps the rest of the body back until it is released`() async throws {
+        server.serve("/a", .ok(Bytes("abcdef")).held("half", after: 3))
+        let client = try RawClient(server)
+        client.get("/a")
+        try await server.waitUntilHeld("half")
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+        #expect(client.hear(head.utf8.count + 3) == head + "abc")
+        #expect(server.events.map(\.kind) == [.connectionOpened, .requestReceived, .held("half")])
+        server.release("half")
+        #expect(client.hear(3) == "def")
+    }
+
+    @Test func `A hold that was released before lets everybody pass`() throws {
+        server.serve("/a", .ok(Bytes("a")).held("gate"))
+        server.release("gate")
+        for _ in 0..<3 {
+            let client = try RawClient(server)
+            client.get("/a")
+            #expect(client.hearAnswer().hasSuffix("\r\n\r\na"))
+        }
+    }
+
+    @Test func `One release lets one pass, the longest waiter first`() async throws {
+        server.serve("/a", .ok(Bytes("a")).held("gate"))
+        let first = try RawClient(server)
+        first.get("/a")
+        try await server.waitUntilHeld("gate", count: 1)
+        let second = try RawClient(server)
+        second.get("/a")
+        try await server.waitUntilHeld("gate", count: 2)
+        server.releaseOne("gate")
+        #expect(first.hearAnswer().hasSuffix("a"))
+        try await server.wait(until: .answers(1, path: "/a"))
+        try await server.waitUntilHeld("gate", count: 1)
+        server.releaseOne("gate")
+        #expect(second.hearAnswer().hasSuffix("a"))
+    }
+
+    @Test func `A truncated body ends with the connection`() throws {
+        server.serve("/a", .ok(Bytes("abcdef")).truncated(after: 2))
+        let client = try RawClient(server)
+        client.get("/a")
+        let (text, ending) = client.hearAll()
+        #expect(text.hasSuffix("Content-Length: 6\r\n\r\nab"))
+        #expect(ending == .end)
+    }
+
+    @Test func `A reset comes after the bytes before it`() throws {
+        server.serve("/a", .ok(Bytes("abcdef")).reset(after: 2))
+        let client = try RawClient(server)
+        client.get("/a")
+        let (text, ending) = client.hearAll()
+        #expect(text.hasSuffix("Content-Length: 6\r\n\r\nab"))
+        #expect(ending == .reset)
+    }
+
+    @Test func `A connection can be closed or reset without an answer`() throws {
+        server.serve("/close", .closing)
+        server.serve("/reset", .resetting)
+        for (path, expected) in [("/close", RawClient.Ending.end), ("/reset", .reset)] {
+            let client = try RawClient(server)
+            client.get(path)
+            let (text, ending) = client.hearAll()
+            #expect(text.isEmpty)
+            #expect(ending == expected)
+        }
+    }
+
+    @Test func `A silent path hears the peer go`() async throws {
+        server.serve("/a", .silent)
+        do {
+            let client = try RawClient(server)
+            client.get("/a")
+            try await server.waitForRequest("/a")
+        }
+        try await server.waitUntilClosedByPeer("/a")
+        #expect(server.events.last?.kind == .closedByPeer)
+        #expect(server.events.last?.path == "/a")
+    }
+
+    @Test func `Delays pass`() throws {
+        server.serve("/a", .ok(Bytes("abcdef")).delayed(.milliseconds(5)).dripping(2, every: .milliseconds(1)))
+        let client = try RawClient(server)
+        client.get("/a")
+        #expect(client.hearAnswer().hasSuffix("abcdef"))
+    }
+
+    @Test(arguments: [
+        (LoopbackServer.Configuration.Greeting.close, RawClient.Ending.end), (.reset, .reset),
+    ])
+    func `New connections can be refused after they were accepted`(
+        greeting: LoopbackServer.Configuration.Greeting, expected: RawClient.Ending
+    ) throws {
+        var configuration = LoopbackServer.Configuration()
+        configuration.greeting = greeting
+        let rude = try LoopbackServer(configuration)
+        #expect(try RawClient(rude).hearAll().ending == expected)
+        rude.stop()
+        #expect(rude.openedConnections == 1)
+    }
+
+    @Test func `A server that says nothing hears the peer go`() async throws {
+        var configuration = LoopbackServer.Configuration()
+        configuration.greeting = .silence
+        let mute = try LoopbackServer(configuration)
+        do {
+            let client = try RawClient(mute)
+            client.get("/a")
+            try await mute.wait(until: .openConnections(1))
+        }
+        try await mute.wait(until: .closedByPeer())
+        #expect(mute.requestCount == 0)
+    }
+
+    @Test func `Stopping ends what is held, at both ends`() async throws {
+        server.serve("/a", .silent)
+        let client = try RawClient(server)
+        client.get("/a")
+        try await server.waitForRequest("/a")
+        server.stop()
+        #expect(client.hearAll() == ("", .end))
+        #expect(server.openConnections == 0)
+        #expect(Socket.connect(port: server.port, blocking: true) == nil)
+    }
+
+    @Test func `What is not HTTP is answered with 400`() throws {
+        let client = try RawClient(server)
+        client.say("hello\r\n\r\n")
+        #expect(client.hearAll().text.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
+    }
+}
