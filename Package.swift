@@ -44,7 +44,8 @@ let package = Package(
 
         // The test kit.
         .target(name: "CInflightTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .target(name: "InflightTestSupport",
+        .target(
+            name: "InflightTestSupport",
             dependencies: ["CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency"]),
         .testTarget(
             name: "InflightTestSupportTests",

@@ -1,8 +1,7 @@
 #define _GNU_SOURCE
 #include "system_calls.h"
 
-#include <pthread.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -12,10 +11,4 @@ int inflight_wake_descriptor(void) {
 
 int inflight_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
-void inflight_name_thread(const char *name) {
-    char cut[16];
-    snprintf(cut, sizeof cut, "%s", name);
-    pthread_setname_np(pthread_self(), cut);
 }

@@ -5,6 +5,3 @@ int inflight_wake_descriptor(void);
 
 /// The next connection of a listening socket, not blocking, closed on exec; -1 where none waits.
 int inflight_accept(int listener);
-
-/// Names the calling thread, for debuggers; cut after 15 bytes.
-void inflight_name_thread(const char *_Nonnull name);

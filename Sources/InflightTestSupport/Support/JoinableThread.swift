@@ -1,4 +1,4 @@
-internal import CInflightTLS
+internal import CInflightConcurrency
 internal import Glibc
 
 /// A thread with a known end: `join()` returns when its body has returned.
