@@ -50,6 +50,9 @@ let package = Package(
         .testTarget(
             name: "InflightTestSupportTests",
             dependencies: ["InflightTestSupport", "CInflightTLS", "InflightCore", "InflightConcurrency"]),
+
+        // Tests.
+        .testTarget(name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency"]),
     ]
 )
 

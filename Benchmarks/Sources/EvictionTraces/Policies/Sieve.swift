@@ -1,0 +1,35 @@
+/// SIEVE (Zhang and others, NSDI 2024): a queue in which nothing moves, and a hand that goes from the oldest to the
+/// newest, spares what was asked for since it last came by, and takes the first that was not.
+struct Sieve: CachePolicy {
+    private let limit: Int
+    private var queue: KeyQueue
+    private var visited: [Bool]
+    private var hand = KeyQueue.none
+
+    init(limit: Int, keyCount: Int) {
+        self.limit = limit
+        queue = KeyQueue(keyCount: keyCount)
+        visited = Array(repeating: false, count: keyCount)
+    }
+
+    mutating func request(_ key: Int, cost: Int) -> Bool {
+        if queue.contains(key) {
+            visited[key] = true
+            return true
+        }
+        while queue.cost + cost > limit { evict() }
+        queue.prepend(key, cost: cost)
+        return false
+    }
+
+    private mutating func evict() {
+        var victim = hand == KeyQueue.none ? queue.last : hand
+        while visited[victim] {
+            visited[victim] = false
+            victim = queue.newer(than: victim)
+            if victim == KeyQueue.none { victim = queue.last }
+        }
+        hand = queue.newer(than: victim)
+        queue.remove(victim)
+    }
+}

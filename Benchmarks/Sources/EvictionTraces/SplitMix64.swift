@@ -1,0 +1,25 @@
+/// A generator whose numbers depend on its seed alone, on every machine.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// In `0 ..< 1`.
+    mutating func unit() -> Double {
+        Double(next() >> 11) / 9_007_199_254_740_992
+    }
+
+    mutating func below(_ bound: Int) -> Int {
+        Int(unit() * Double(bound))
+    }
+}

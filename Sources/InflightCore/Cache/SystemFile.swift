@@ -1,0 +1,34 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Reads what the kernel tells in files.
+enum SystemFile {
+    /// The text of the file at `path`, not more than `limit` bytes of it; `nil` where it cannot be read.
+    static func read(_ path: String, limit: Int) -> String? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var text: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        while text.count < limit {
+            let wanted = min(chunk.count, limit - text.count)
+            #if canImport(Darwin)
+                let count = unsafe Darwin.read(descriptor, &chunk, wanted)
+            #elseif canImport(Glibc)
+                let count = unsafe Glibc.read(descriptor, &chunk, wanted)
+            #elseif canImport(Musl)
+                let count = unsafe Musl.read(descriptor, &chunk, wanted)
+            #endif
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            text += chunk[..<count]
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
