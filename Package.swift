@@ -26,7 +26,7 @@ let package = Package(
         .target(name: "InflightFoundation", dependencies: ["InflightCore", "InflightConcurrency"]),
 
         // Back ends: each C library behind one C target, imported by one Swift target.
-        .target(name: "CInflightCurl", linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("cares")]),
+        .target(name: "CInflightCurl", linkerSettings: ["curl", "cares", "idn2"].map { .linkedLibrary($0) }),
         .target(name: "InflightCurl", dependencies: ["CInflightCurl", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "CInflightCodecs",
@@ -52,6 +52,9 @@ let package = Package(
             dependencies: ["InflightTestSupport", "CInflightTLS", "InflightCore", "InflightConcurrency"]),
 
         // Tests.
+        .testTarget(
+            name: "InflightCurlTests",
+            dependencies: ["InflightCurl", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency"]),
     ]
 )

@@ -1,1 +1,81 @@
 #include "CInflightCurl.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void inflight_easy_set_callbacks(
+    CURL *easy, struct inflight_callbacks callbacks, void *context, void *close_context) {
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks.header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks.body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, callbacks.upload);
+    curl_easy_setopt(easy, CURLOPT_READDATA, context);
+    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callbacks.rewind);
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callbacks.progress);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callbacks.connected);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callbacks.open);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callbacks.close);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, close_context);
+}
+
+int inflight_wake_make(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void inflight_wake(int descriptor) {
+    uint64_t one = 1;
+    // Full only after 2^64 - 2 calls, and then it is readable all the same.
+    ssize_t written = write(descriptor, &one, sizeof one);
+    (void)written;
+}
+
+int inflight_epoll_make(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int inflight_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = events;
+    event.data.u64 = token;
+    return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+int inflight_epoll_wait(int epoll, struct inflight_event *events, int capacity, int timeout_milliseconds) {
+    struct epoll_event ready[256];
+    if (capacity > 256) capacity = 256;
+    int count = epoll_wait(epoll, ready, capacity, timeout_milliseconds);
+    for (int index = 0; index < count; index++) {
+        events[index].token = ready[index].data.u64;
+        events[index].events = ready[index].events;
+    }
+    return count < 0 ? 0 : count;
+}
+
+int inflight_ares_make(
+    ares_channel *channel, const char *servers, ares_sock_state_cb sockets, void *context) {
+    struct ares_options options;
+    memset(&options, 0, sizeof options);
+    options.sock_state_cb = sockets;
+    options.sock_state_cb_data = context;
+    int status = ares_init_options(channel, &options, ARES_OPT_SOCK_STATE_CB);
+    if (status != ARES_SUCCESS || !servers) return status;
+    status = ares_set_servers_ports_csv(*channel, servers);
+    if (status != ARES_SUCCESS) {
+        ares_destroy(*channel);
+        *channel = NULL;
+    }
+    return status;
+}
+
+int inflight_ares_timeout(ares_channel channel) {
+    struct timeval wanted;
+    struct timeval *next = ares_timeout(channel, NULL, &wanted);
+    if (!next) return -1;
+    if (next->tv_sec > INT_MAX / 1000 - 1) return INT_MAX;
+    return (int)(next->tv_sec * 1000 + (next->tv_usec + 999) / 1000);
+}

@@ -1,1 +1,144 @@
 #pragma once
+
+#include <ares.h>
+#include <curl/curl.h>
+#include <idn2.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+// Swift cannot call functions with a variable number of arguments: one wrapper for each type of argument.
+
+static inline CURLcode inflight_easy_set_long(CURL *_Nonnull easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode inflight_easy_set_string(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode inflight_easy_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode inflight_easy_set_list(
+    CURL *_Nonnull easy, CURLoption option, struct curl_slist *_Nullable value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode inflight_easy_set_size(CURL *_Nonnull easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+typedef size_t (*inflight_data_callback)(
+    char *_Nullable bytes, size_t size, size_t count, void *_Nullable context);
+typedef int (*inflight_progress_callback)(
+    void *_Nullable context, curl_off_t download_total, curl_off_t downloaded, curl_off_t upload_total,
+    curl_off_t uploaded);
+typedef int (*inflight_seek_callback)(void *_Nullable context, curl_off_t offset, int origin);
+typedef int (*inflight_connected_callback)(
+    void *_Nullable context, char *_Nullable remote_ip, char *_Nullable local_ip, int remote_port, int local_port);
+typedef curl_socket_t (*inflight_open_callback)(
+    void *_Nullable context, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
+typedef int (*inflight_close_callback)(void *_Nullable context, curl_socket_t descriptor);
+
+/// What an easy handle calls, all of it with `context`, but for `closed`, which outlives the handle.
+struct inflight_callbacks {
+    inflight_data_callback _Nonnull header;
+    inflight_data_callback _Nonnull body;
+    inflight_data_callback _Nonnull upload;
+    inflight_seek_callback _Nonnull rewind;
+    inflight_progress_callback _Nonnull progress;
+    inflight_connected_callback _Nonnull connected;
+    inflight_open_callback _Nonnull open;
+    inflight_close_callback _Nonnull close;
+};
+
+void inflight_easy_set_callbacks(
+    CURL *_Nonnull easy, struct inflight_callbacks callbacks, void *_Nonnull context, void *_Nonnull close_context);
+
+static inline void *_Nullable inflight_easy_private(CURL *_Nonnull easy) {
+    char *context = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &context);
+    return context;
+}
+
+/// Bytes of the body that came, before content coding was undone.
+static inline curl_off_t inflight_easy_downloaded(CURL *_Nonnull easy) {
+    curl_off_t size = 0;
+    curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &size);
+    return size;
+}
+
+static inline CURLMcode inflight_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+typedef int (*inflight_socket_callback)(
+    CURL *_Nullable easy, curl_socket_t descriptor, int what, void *_Nullable context, void *_Nullable socket_context);
+typedef int (*inflight_timer_callback)(CURLM *_Nullable multi, long milliseconds, void *_Nullable context);
+
+static inline void inflight_multi_set_callbacks(
+    CURLM *_Nonnull multi, inflight_socket_callback _Nonnull socket, inflight_timer_callback _Nonnull timer,
+    void *_Nonnull context) {
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+}
+
+/// The next transfer that has ended, or null.
+static inline CURL *_Nullable inflight_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result) {
+    int left = 0;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        if (message->msg != CURLMSG_DONE) continue;
+        *result = message->data.result;
+        return message->easy_handle;
+    }
+    return NULL;
+}
+
+/// TLS sessions are kept for all easy handles that use this object; null when memory is short.
+static inline CURLSH *_Nullable inflight_share_make(void) {
+    CURLSH *share = curl_share_init();
+    if (share) curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    return share;
+}
+
+// `struct epoll_event` is packed on some machines; this one is not.
+struct inflight_event {
+    uint64_t token;
+    uint32_t events;
+};
+
+/// An eventfd that does not block; -1 on failure.
+int inflight_wake_make(void);
+/// Makes the loop that sleeps on `descriptor` wake up.
+void inflight_wake(int descriptor);
+
+int inflight_epoll_make(void);
+int inflight_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t token);
+/// How many events were stored, at most `capacity` and at most 256; 0 on a signal too.
+int inflight_epoll_wait(
+    int epoll, struct inflight_event *_Nonnull events, int capacity, int timeout_milliseconds);
+
+/// A channel of c-ares. `servers` is a list with commas, or null for the system's own.
+int inflight_ares_make(
+    ares_channel _Nullable *_Nonnull channel, const char *_Nullable servers,
+    ares_sock_state_cb _Nonnull sockets, void *_Nonnull context);
+
+typedef void (*inflight_ares_callback)(
+    void *_Nullable context, int status, int timeouts, struct ares_addrinfo *_Nullable result);
+
+/// Both families, sorted by RFC 6724.
+static inline void inflight_ares_look_up(
+    ares_channel _Nonnull channel, const char *_Nonnull name, inflight_ares_callback _Nonnull callback,
+    void *_Nullable context) {
+    struct ares_addrinfo_hints hints = {0};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    ares_getaddrinfo(channel, name, NULL, &hints, callback, context);
+}
+
+/// Milliseconds until the channel wants to be called for a timeout; -1 when it waits for nothing.
+int inflight_ares_timeout(ares_channel _Nonnull channel);

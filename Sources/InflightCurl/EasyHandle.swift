@@ -1,0 +1,229 @@
+internal import CInflightCurl
+internal import InflightConcurrency
+internal import InflightCore
+
+/// One of libcurl's easy handles, used for one exchange after another: what stays the same is set once, and what
+/// changes only where it differs from what was set before.
+// Confined to the event loop's thread. Safe: the pointers never leave.
+@safe final class EasyHandle {
+    let easy: UnsafeMutableRawPointer
+    unowned let loop: EventLoop
+    var exchange: Exchange?
+
+    private let errorText: UnsafeMutablePointer<CChar>
+    private var applied = Applied()
+    private var fieldList = StringList()
+    private var resolveList = StringList()
+
+    /// What the handle has been told, where it can differ between exchanges.
+    private struct Applied {
+        var method = "GET"
+        var bodyBytes: Int?
+        var fields: HTTPFields?
+        var decodes = true
+        var connectTimeout: Int?
+        var proxy = ""
+        var weight = LoadPriority.normal
+        var watchesProgress = false
+        var hasResolveList = false
+    }
+
+    init?(loop: EventLoop, share: UnsafeMutableRawPointer?) {
+        guard let easy = unsafe curl_easy_init() else { return nil }
+        unsafe self.easy = easy
+        self.loop = loop
+        unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        unsafe setConstants(share: share)
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(easy)
+        unsafe errorText.deallocate()
+    }
+
+    /// What libcurl says of the failure, if it says anything.
+    var errorMessage: String { Message.cleaned(unsafe String(cString: errorText)) }
+
+    var wireBytes: Int64 { unsafe Int64(inflight_easy_downloaded(easy)) }
+
+    func set(_ option: CURLoption, _ value: Int) {
+        unsafe inflight_easy_set_long(easy, option, value)
+    }
+
+    func set(_ option: CURLoption, _ value: String?) {
+        if let value {
+            unsafe inflight_easy_set_string(easy, option, value)
+        } else {
+            unsafe inflight_easy_set_string(easy, option, nil)
+        }
+    }
+
+    private func setConstants(share: UnsafeMutableRawPointer?) {
+        let settings = loop.settings
+        unsafe inflight_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        unsafe inflight_easy_set_pointer(easy, CURLOPT_SHARE, share)
+        setCallbacks()
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_QUICK_EXIT, 1)
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_PROTOCOLS_STR, "http,https")
+        set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        set(CURLOPT_PATH_AS_IS, 1)
+        set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        set(CURLOPT_PIPEWAIT, 1)
+        set(CURLOPT_HTTP09_ALLOWED, 0)
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        set(CURLOPT_ACCEPT_ENCODING, "")
+        set(CURLOPT_USERAGENT, settings.userAgent)
+        set(CURLOPT_PROXY, "")
+        set(CURLOPT_NOPROXY, "")
+        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        if let file = settings.caFile {
+            set(CURLOPT_CAINFO, file)
+            // Named means: that file and nothing else.
+            set(CURLOPT_CAPATH, nil)
+        }
+        // The loop keeps the time; libcurl's own limit is there so that one address of several gives way to the next.
+        set(CURLOPT_TIMEOUT_MS, 0)
+    }
+
+    /// Prepares the handle for `exchange`.
+    /// - Returns: what cannot be asked for, or `nil`.
+    func prepare(for exchange: Exchange, url: String, proxy: String, resolving entries: [String]) -> LoadError? {
+        unsafe errorText.pointee = 0
+        let request = exchange.request
+        if applied.fields != request.fields {
+            if let problem = applyFields(request.fields) { return exchange.failure(.invalidRequest, problem) }
+        }
+        if applied.method != request.method || applied.bodyBytes != request.body?.count {
+            if let problem = applyMethod(request) { return exchange.failure(.invalidRequest, problem) }
+        }
+        let timeout = Self.milliseconds(request.limits.connectTimeout)
+        if applied.connectTimeout != timeout {
+            applied.connectTimeout = timeout
+            set(CURLOPT_CONNECTTIMEOUT_MS, timeout)
+        }
+        if applied.proxy != proxy {
+            applied.proxy = proxy
+            set(CURLOPT_PROXY, proxy)
+        }
+        if applied.weight != request.priority {
+            applied.weight = request.priority
+            set(CURLOPT_STREAM_WEIGHT, Self.weight(request.priority))
+        }
+        watchProgress(false)
+        if !entries.isEmpty {
+            unsafe resolveList.replace(by: entries) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
+            applied.hasResolveList = true
+        } else if applied.hasResolveList {
+            unsafe resolveList.replace(by: []) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
+            applied.hasResolveList = false
+        }
+        set(CURLOPT_URL, url)
+        self.exchange = exchange
+        exchange.easy = self
+        return nil
+    }
+
+    /// Whether libcurl reports how many bytes came off the wire: costs a call for every step of a transfer.
+    func watchProgress(_ watches: Bool) {
+        guard applied.watchesProgress != watches else { return }
+        applied.watchesProgress = watches
+        set(CURLOPT_NOPROGRESS, watches ? 0 : 1)
+    }
+
+    private static func milliseconds(_ limit: Duration?) -> Int {
+        // Zero would mean libcurl's own limit.
+        guard let limit else { return Int(Int32.max) }
+        return Int(min(max(1, limit.saturatedNanoseconds / 1_000_000), Int64(Int32.max)))
+    }
+
+    /// RFC 7540 section 5.3.2; 16 is what a stream has of itself.
+    private static func weight(_ priority: LoadPriority) -> Int {
+        switch priority {
+        case .veryLow: 1
+        case .low: 8
+        case .normal: 16
+        case .high: 64
+        case .veryHigh: 256
+        }
+    }
+
+    // MARK: Method and fields
+
+    private func applyMethod(_ request: TransportRequest) -> String? {
+        guard RequestRules.isToken(request.method), request.method != "CONNECT" else {
+            return "\(Message.cleaned(request.method)) is no method that can be sent. Use GET, HEAD, POST or another."
+        }
+        if request.method == "HEAD", request.body != nil { return "A HEAD request carries no body. Leave it out." }
+        applied.method = request.method
+        applied.bodyBytes = request.body?.count
+        // Each of these sets the method that it is named after, which the last line corrects.
+        set(CURLOPT_NOBODY, 0)
+        if let body = request.body {
+            set(CURLOPT_POST, 1)
+            unsafe inflight_easy_set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
+        } else {
+            set(CURLOPT_HTTPGET, 1)
+        }
+        if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
+        set(
+            CURLOPT_CUSTOMREQUEST,
+            ["GET", "HEAD"].contains(request.method) && request.body == nil ? nil : request.method)
+        return nil
+    }
+
+    private func applyFields(_ fields: HTTPFields) -> String? {
+        applied.fields = nil
+        var lines: [String] = []
+        var decodes = true
+        for index in 0..<fields.count {
+            let name = fields.name(index)
+            let value = fields.value(index)
+            guard RequestRules.isToken(name), RequestRules.isValue(value) else {
+                return "The field \(Message.cleaned(name)) holds what a header cannot hold. Take it out."
+            }
+            let lowerCase = name.lowercased()
+            if RequestRules.framing.contains(lowerCase) { continue }
+            if lowerCase == "accept-encoding" { decodes = false }
+            // libcurl's way to send a field without a value.
+            lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
+        }
+        // What libcurl would add to a request with a body of its own accord.
+        if !fields.contains("Content-Type") { lines.append("Content-Type:") }
+        lines.append("Expect:")
+        unsafe fieldList.replace(by: lines) { unsafe inflight_easy_set_list(easy, CURLOPT_HTTPHEADER, $0) }
+        if applied.decodes != decodes {
+            applied.decodes = decodes
+            set(CURLOPT_ACCEPT_ENCODING, decodes ? "" : nil)
+        }
+        applied.fields = fields
+        return nil
+    }
+}
+
+/// A list of strings in libcurl's form, which has to live as long as a handle knows it.
+// Safe: the pointer is lent to libcurl alone.
+@safe struct StringList: ~Copyable {
+    private var list: UnsafeMutablePointer<curl_slist>?
+
+    init() {
+        unsafe list = nil
+    }
+
+    deinit {
+        unsafe curl_slist_free_all(list)
+    }
+
+    mutating func replace(by strings: [String], _ install: (UnsafeMutablePointer<curl_slist>?) -> Void) {
+        var next: UnsafeMutablePointer<curl_slist>?
+        for string in strings {
+            guard let longer = unsafe curl_slist_append(next, string) else { break }
+            unsafe next = longer
+        }
+        unsafe install(next)
+        unsafe curl_slist_free_all(list)
+        unsafe list = next
+    }
+}

@@ -1,0 +1,58 @@
+internal import CInflightCurl
+internal import InflightCore
+
+extension Exchange {
+    /// What libcurl's code means at this point of the exchange. `detail` is libcurl's own sentence, cleaned.
+    func failure(for code: CURLcode, detail: String) -> LoadError {
+        let host = request.url.origin?.description ?? "the server"
+        let why = detail.isEmpty ? Message.cleaned(unsafe String(cString: curl_easy_strerror(code))) : detail
+        switch code {
+        case CURLE_OK:
+            return failure(.truncated, "The connection to \(host) ended inside the head of its answer. Try again.")
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            return failure(.cannotConnect, "The name of \(host) did not resolve (\(why)). Check how it is written.")
+        case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_NO_CONNECTION_AVAILABLE, CURLE_INTERFACE_FAILED:
+            return failure(.cannotConnect, "No connection to \(host) could be made (\(why)). Try later.")
+        case CURLE_OPERATION_TIMEDOUT:
+            return failure(forLimit: parser.hasBegun ? .stall : .connecting)
+        case CURLE_SSL_CACERT_BADFILE:
+            return failure(.cannotRead, "The CA certificates cannot be read (\(why)). Name a readable file.")
+        case CURLE_SSL_CONNECT_ERROR where Self.meansLostConnection(why):
+            return failure(.cannotConnect, "\(host) closed the connection while TLS was agreed on (\(why)). Try later.")
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
+            return failure(
+                .untrusted,
+                "The certificate of \(host) is not trusted (\(why)). If it should be, name a CA file that vouches for it."
+            )
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CLIENTCERT,
+            CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
+            return failure(.untrusted, "TLS could not be agreed on with \(host) (\(why)).")
+        case CURLE_PARTIAL_FILE:
+            return failure(.truncated, "The body ended before its length (\(why)). Try again.")
+        case CURLE_RECV_ERROR where why.contains("chunked-encoding"):
+            return failure(.badResponse, "The server broke HTTP's rules: its chunks are malformed (\(why)).")
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_HTTP2,
+            CURLE_SEND_FAIL_REWIND, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:
+            return parser.hasBegun
+                ? failure(.truncated, "The connection to \(host) was lost inside its answer (\(why)). Try again.")
+                : failure(.cannotConnect, "The connection to \(host) was lost before any answer (\(why)). Try again.")
+        case CURLE_BAD_CONTENT_ENCODING:
+            return failure(.badResponse, "The content coding of the body cannot be undone (\(why)).")
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            return failure(.badResponse, "What \(host) answered is not HTTP (\(why)). Check the port.")
+        case CURLE_OUT_OF_MEMORY where !parser.isComplete:
+            // What libcurl says of a line that is longer than it takes.
+            return failure(.badResponse, "The head of the answer has a line that is too long (\(why)).")
+        case CURLE_URL_MALFORMAT:
+            return failure(.invalidURL, "libcurl does not take this URL (\(why)).")
+        default:
+            return failure(.badResponse, "The exchange with \(host) failed (\(why)).")
+        }
+    }
+
+    /// Whether TLS failed because the connection did, told by the words that libcurl has for that.
+    private static func meansLostConnection(_ detail: String) -> Bool {
+        ["SSL_ERROR_SYSCALL", "Connection reset", "Broken pipe", "unexpected eof"].contains { detail.contains($0) }
+    }
+}

@@ -1,0 +1,169 @@
+internal import InflightCore
+
+/// One exchange: the caller's handle of it, and what the event loop knows of it.
+// Unchecked: `request` and `mailbox` never change; all else is touched by the event loop's thread alone, once the
+// exchange has been posted to its mailbox.
+final class Exchange: Transfer, @unchecked Sendable {
+    enum Phase {
+        /// Not handed to libcurl yet: its name is being looked up.
+        case naming
+        /// With libcurl, which waits for a connection, or makes one.
+        case connecting
+        /// Its request has gone, or goes, over a connection.
+        case connected
+        /// libcurl is through, but the receiver has paused: the end waits for it.
+        case held
+        case ended
+    }
+
+    let request: TransportRequest
+    private let mailbox: Mailbox
+
+    /// Kept until it has been told the end.
+    var receiver: (any TransportReceiver)?
+    var phase = Phase.naming
+    var easy: EasyHandle?
+    var site: Site?
+    /// Where it stands in the loop's list.
+    var index = -1
+
+    var startedAt: Int64 = 0
+    /// When a connection of its own was begun; 0: it has begun none.
+    var connectingSince: Int64 = 0
+    /// When the last byte came or went.
+    var lastActivity: Int64 = 0
+
+    var parser: HeadParser
+    var isCoded = false
+    var bodyBytes: Int64 = 0
+    var uploadedBytes = 0
+    var lastWireBytes: Int64 = 0
+    /// Why a callback told libcurl to stop.
+    var stop: LoadError?
+    /// The receiver asked for a pause: the next bytes are refused.
+    var isPaused = false
+    /// libcurl has bytes that were refused.
+    var holdsBytes = false
+    var heldSummary: TransportSummary?
+    var hasOpenedSocket = false
+    /// How many names have to be looked up before it can be handed to libcurl.
+    var missingNames = 0
+
+    init(request: TransportRequest, receiver: any TransportReceiver, mailbox: Mailbox) {
+        self.request = request
+        self.receiver = receiver
+        self.mailbox = mailbox
+        parser = HeadParser(maximumBytes: request.limits.maximumHeadBytes)
+    }
+
+    func cancel() {
+        mailbox.post(.cancel(self))
+    }
+
+    func resume() {
+        mailbox.post(.resume(self))
+    }
+}
+
+// MARK: What libcurl tells
+
+extension Exchange {
+    /// A line of a head. `false`: stop, and ``stop`` says why.
+    func didReceive(line: UnsafeRawBufferPointer, at now: Int64) -> Bool {
+        lastActivity = now
+        switch unsafe parser.take(line) {
+        case .more: return true
+        case .interim(let head):
+            receiver?.didReceive(interim: head)
+            return true
+        case .tooLong:
+            stop = failure(
+                .badResponse,
+                "The head of its answer is longer than \(request.limits.maximumHeadBytes) bytes. "
+                    + "The server is broken or hostile; nothing of its answer was used.")
+            return false
+        case .malformed(let problem):
+            stop = failure(.badResponse, "The server broke HTTP's rules: \(problem).")
+            return false
+        case .final(let head, let framing):
+            return didReceive(head, framing)
+        }
+    }
+
+    private func didReceive(_ head: ResponseHead, _ framing: HeadParser.Framing) -> Bool {
+        let hasNoBody = request.method == "HEAD" || head.status == 204 || head.status == 304
+        let expected = framing.isChunked || hasNoBody ? nil : framing.contentLength
+        isCoded = framing.isCoded && !hasNoBody
+        if isCoded { easy?.watchProgress(true) }
+        if let expected, expected > request.limits.maximumBodyBytes {
+            stop = tooLarge("It announced a body of \(expected) bytes")
+            return false
+        }
+        return obey(receiver?.didReceive(head, expectedBytes: expected) ?? .cancel)
+    }
+
+    enum Intake {
+        case taken
+        case refused
+        case stop
+    }
+
+    func didReceive(body bytes: UnsafeRawBufferPointer, at now: Int64) -> Intake {
+        if isPaused {
+            holdsBytes = true
+            return .refused
+        }
+        lastActivity = now
+        guard parser.isComplete else {
+            stop = failure(.badResponse, "The server sent a body without a head.")
+            return .stop
+        }
+        guard Int64(bytes.count) <= request.limits.maximumBodyBytes - bodyBytes else {
+            stop = tooLarge(isCoded ? "With its content coding undone, the body is longer" : "The body is longer")
+            return .stop
+        }
+        let offset = bodyBytes
+        bodyBytes += Int64(bytes.count)
+        return obey(unsafe receiver?.didReceive(bytes, at: offset) ?? .cancel) ? .taken : .stop
+    }
+
+    /// Bytes of a coded body came off the wire, whether or not they decode to anything.
+    func didProgress(wireBytes: Int64, at now: Int64) -> Bool {
+        if wireBytes != lastWireBytes {
+            lastWireBytes = wireBytes
+            lastActivity = now
+        }
+        guard wireBytes > request.limits.maximumBodyBytes else { return true }
+        if stop == nil { stop = tooLarge("The body is longer, before its content coding is undone") }
+        return false
+    }
+
+    private func obey(_ disposition: TransportDisposition) -> Bool {
+        switch disposition {
+        case .proceed: return true
+        case .pause:
+            isPaused = true
+            return true
+        case .cancel:
+            stop = cancelled
+            return false
+        }
+    }
+}
+
+// MARK: Errors
+
+extension Exchange {
+    var cancelled: LoadError { failure(.cancelled, "It was cancelled.") }
+
+    func failure(_ code: LoadError.Code, _ message: String) -> LoadError {
+        LoadError(code, stage: .fetch, url: request.url.string, message: message)
+    }
+
+    private func tooLarge(_ what: String) -> LoadError {
+        failure(
+            .tooLarge,
+            "\(what), and the limit is \(request.limits.maximumBodyBytes) bytes. Raise the limit if you trust the server."
+        )
+    }
+}

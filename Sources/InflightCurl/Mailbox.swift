@@ -1,0 +1,151 @@
+internal import CInflightCurl
+internal import InflightConcurrency
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// How other threads reach the event loop: they leave a letter, and wake the loop if it sleeps.
+///
+/// Many letters that arrive while the loop is awake, or is being woken, cost one lock each and no system call.
+final class Mailbox: Sendable {
+    enum Letter: Sendable {
+        case start(Exchange)
+        case cancel(Exchange)
+        case resume(Exchange)
+    }
+
+    /// When the loop ends.
+    enum Ending: Sendable {
+        case never
+        /// Nobody can start anything any more: when the last exchange has ended.
+        case whenIdle
+        /// At once.
+        case now
+    }
+
+    private struct State {
+        var letters: [Letter] = []
+        var ending = Ending.never
+        var isRunning = false
+        var isAsleep = false
+        /// There while a loop runs: letting go of it ends the thread.
+        var thread: WorkerThreads?
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private enum Action {
+        case nothing
+        case wake
+        case run(on: WorkerThreads)
+    }
+
+    let settings: Settings
+    /// An eventfd. Its count is never read: the loop watches it edge-triggered.
+    let wakeDescriptor: Int32
+    private let state = Guarded(State())
+
+    init(settings: Settings) {
+        self.settings = settings
+        wakeDescriptor = inflight_wake_make()
+        precondition(wakeDescriptor >= 0, "no eventfd can be made: error \(errno); raise the limit of open files")
+    }
+
+    deinit {
+        close(wakeDescriptor)
+    }
+
+    /// Any thread. Starts the loop with the first exchange.
+    func post(_ letter: Letter) {
+        let action: Action = state.withLock { state in
+            if state.isRunning {
+                state.letters.append(letter)
+                return Self.wakeUp(&state)
+            }
+            // Without a loop there is nothing under way to be cancelled or resumed.
+            guard case .start = letter else { return .nothing }
+            state.letters.append(letter)
+            state.isRunning = true
+            let thread = WorkerThreads(count: 1, name: "inflight-curl")
+            state.thread = thread
+            return .run(on: thread)
+        }
+        perform(action)
+    }
+
+    func endWhenIdle() {
+        let action: Action = state.withLock { state in
+            if case .never = state.ending { state.ending = .whenIdle }
+            return Self.wakeUp(&state)
+        }
+        perform(action)
+    }
+
+    func shutDown() async {
+        await withCheckedContinuation { continuation in
+            let action: Action? = state.withLock { state in
+                state.ending = .now
+                guard state.isRunning else { return nil }
+                state.waiters.append(continuation)
+                return Self.wakeUp(&state)
+            }
+            if let action { perform(action) } else { continuation.resume() }
+        }
+    }
+
+    private static func wakeUp(_ state: inout State) -> Action {
+        guard state.isAsleep else { return .nothing }
+        state.isAsleep = false
+        return .wake
+    }
+
+    private func perform(_ action: Action) {
+        switch action {
+        case .nothing: break
+        case .wake: inflight_wake(wakeDescriptor)
+        case .run(let thread):
+            thread.run { EventLoop(mailbox: self).run() }
+        }
+    }
+
+    // MARK: The loop's side
+
+    /// Takes all letters, leaving the emptied `buffer` for the next ones.
+    func take(into buffer: inout [Letter]) -> Ending {
+        state.withLock { state in
+            swap(&state.letters, &buffer)
+            return state.ending
+        }
+    }
+
+    /// Whether the loop may sleep now: not where letters wait.
+    func fallAsleep(seen ending: Ending) -> Bool {
+        state.withLock { state in
+            guard state.letters.isEmpty, state.ending == ending else { return false }
+            state.isAsleep = true
+            return true
+        }
+    }
+
+    func wokeUp() {
+        state.withLock { $0.isAsleep = false }
+    }
+
+    /// The loop is through. `false`: letters came meanwhile, and it has to go on.
+    func ended() -> Bool {
+        let parting: (WorkerThreads?, [CheckedContinuation<Void, Never>])? = state.withLock { state in
+            guard state.letters.isEmpty else { return nil }
+            state.isRunning = false
+            defer {
+                state.thread = nil
+                state.waiters = []
+            }
+            return (state.thread, state.waiters)
+        }
+        guard let parting else { return false }
+        for waiter in parting.1 { waiter.resume() }
+        return true
+    }
+}

@@ -1,0 +1,157 @@
+internal import CInflightCurl
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// What the event loop waits for: descriptors, through epoll, with as few system calls as can be.
+///
+/// Between two exchanges on one connection libcurl says that it is not interested in the socket, and then that it is.
+/// So interest is only noted, and the kernel is told before the next wait what is missing; what is too much is taken
+/// back when it makes itself felt. A connection in steady use costs no call at all.
+struct Poller: ~Copyable {
+    enum Owner: UInt8 {
+        case nobody
+        case wake
+        case curl
+        case resolver
+    }
+
+    struct Interest: OptionSet {
+        let rawValue: UInt8
+        static let read = Interest(rawValue: 1)
+        static let write = Interest(rawValue: 2)
+    }
+
+    struct Event {
+        var descriptor: Int32
+        var owner: Owner
+        var readable: Bool
+        var writable: Bool
+        var failed: Bool
+    }
+
+    private struct Entry {
+        /// Told apart from an earlier descriptor of the same number.
+        var generation: UInt32 = 0
+        var owner = Owner.nobody
+        var wanted: Interest = []
+        /// `nil`: the kernel does not know the descriptor.
+        var known: Interest?
+        var isChanged = false
+    }
+
+    private static let capacity = 128
+
+    private let epoll: Int32
+    private var entries: [Entry] = []
+    private var changed: [Int32] = []
+    private var events = [inflight_event](repeating: inflight_event(), count: capacity)
+
+    init(wake: Int32) {
+        epoll = inflight_epoll_make()
+        precondition(epoll >= 0, "no epoll descriptor can be made: error \(errno); raise the limit of open files")
+        let flags = UInt32(EPOLLIN.rawValue) | EPOLLET.rawValue
+        inflight_epoll_control(epoll, EPOLL_CTL_ADD, wake, flags, Self.token(wake, 0))
+        makeRoom(for: wake)
+        entries[Int(wake)].owner = .wake
+        entries[Int(wake)].known = [.read]
+        entries[Int(wake)].wanted = [.read]
+    }
+
+    deinit {
+        close(epoll)
+    }
+
+    private mutating func makeRoom(for descriptor: Int32) {
+        while entries.count <= Int(descriptor) { entries.append(Entry()) }
+    }
+
+    private static func token(_ descriptor: Int32, _ generation: UInt32) -> UInt64 {
+        UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
+    }
+
+    /// Notes what `owner` waits for on `descriptor`; an empty interest keeps it at hand for a next one.
+    mutating func want(_ interest: Interest, on descriptor: Int32, owner: Owner) {
+        makeRoom(for: descriptor)
+        let position = Int(descriptor)
+        entries[position].owner = owner
+        entries[position].wanted = interest
+        guard !interest.isEmpty, !entries[position].isChanged else { return }
+        if let known = entries[position].known, known.isSuperset(of: interest) { return }
+        entries[position].isChanged = true
+        changed.append(descriptor)
+    }
+
+    /// Call it before `descriptor` is closed.
+    mutating func forget(_ descriptor: Int32) {
+        guard Int(descriptor) < entries.count else { return }
+        let position = Int(descriptor)
+        if entries[position].known != nil {
+            // Closing would do it too, but for a duplicate in a child process.
+            inflight_epoll_control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+        }
+        entries[position].known = nil
+        entries[position].wanted = []
+        entries[position].owner = .nobody
+        entries[position].generation &+= 1
+    }
+
+    private mutating func tellKernel() {
+        for descriptor in changed {
+            let position = Int(descriptor)
+            entries[position].isChanged = false
+            let wanted = entries[position].wanted
+            guard !wanted.isEmpty else { continue }
+            if let known = entries[position].known {
+                if !known.isSuperset(of: wanted) { control(EPOLL_CTL_MOD, descriptor, wanted) }
+            } else {
+                control(EPOLL_CTL_ADD, descriptor, wanted)
+            }
+        }
+        changed.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func control(_ operation: Int32, _ descriptor: Int32, _ interest: Interest) {
+        var flags: UInt32 = 0
+        if interest.contains(.read) { flags |= EPOLLIN.rawValue }
+        if interest.contains(.write) { flags |= EPOLLOUT.rawValue }
+        let entry = entries[Int(descriptor)]
+        let status = inflight_epoll_control(
+            epoll, operation, descriptor, flags, Self.token(descriptor, entry.generation))
+        if status == 0 { entries[Int(descriptor)].known = operation == EPOLL_CTL_DEL ? nil : interest }
+    }
+
+    /// Waits, and returns how many events there are to be had from ``event(_:)``.
+    mutating func wait(milliseconds: Int32) -> Int {
+        tellKernel()
+        let epoll = epoll
+        return unsafe events.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return 0 }
+            return Int(unsafe inflight_epoll_wait(epoll, base, Int32(buffer.count), milliseconds))
+        }
+    }
+
+    /// The event at `index` of the last wait; `nil` where nobody waits for it any more.
+    mutating func event(_ index: Int) -> Event? {
+        let event = events[index]
+        let descriptor = Int32(truncatingIfNeeded: event.token)
+        let entry = entries[Int(descriptor)]
+        guard UInt32(truncatingIfNeeded: event.token >> 32) == entry.generation, let known = entry.known else {
+            return nil
+        }
+        if entry.wanted.isEmpty {
+            // An idle connection that speaks: libcurl looks at it when it wants to use it again.
+            control(EPOLL_CTL_DEL, descriptor, [])
+            return nil
+        }
+        if known != entry.wanted, entry.owner != .wake { control(EPOLL_CTL_MOD, descriptor, entry.wanted) }
+        return Event(
+            descriptor: descriptor, owner: entry.owner,
+            readable: event.events & EPOLLIN.rawValue != 0 && entry.wanted.contains(.read),
+            writable: event.events & EPOLLOUT.rawValue != 0 && entry.wanted.contains(.write),
+            failed: event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0)
+    }
+}
