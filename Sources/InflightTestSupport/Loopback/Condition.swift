@@ -27,12 +27,6 @@ extension LoopbackServer {
         }
     }
 
-    /// What a test waited for did not happen. The description says what the server saw instead.
-    public struct WaitFailure: Error, CustomStringConvertible {
-        public let condition: Condition
-        public let description: String
-    }
-
     /// The server cannot be made.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String

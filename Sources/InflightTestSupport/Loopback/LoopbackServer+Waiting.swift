@@ -1,5 +1,3 @@
-internal import CInflightConcurrency
-
 // Each wait has two forms: one that suspends, one that blocks its thread. Both look first, so what has already happened
 // is not waited for, and both end with a `WaitFailure` when the time is over. Cancelling the Swift task does not end
 // them early.
@@ -65,11 +63,4 @@ extension LoopbackServer {
     ) throws(WaitFailure) {
         try wait(until: .closedByPeer(count, path: path), within: limit)
     }
-}
-
-/// Tells the thread sanitizer that what was done before a continuation was resumed came before what follows it.
-// Unchecked: it has no state, only an address.
-private final class Bridge: @unchecked Sendable {
-    func handOver() { unsafe inflight_tsan_release(Unmanaged.passUnretained(self).toOpaque()) }
-    func takeOver() { unsafe inflight_tsan_acquire(Unmanaged.passUnretained(self).toOpaque()) }
 }

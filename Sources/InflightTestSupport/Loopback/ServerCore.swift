@@ -52,7 +52,7 @@ final class ServerCore: Sendable {
 
     func addWaiter(
         _ condition: LoopbackServer.Condition, within limit: Duration,
-        _ finish: @escaping @Sendable (Result<Void, LoopbackServer.WaitFailure>) -> Void
+        _ finish: @escaping @Sendable (Result<Void, WaitFailure>) -> Void
     ) {
         change { state, time in
             state.waiters.append(.init(condition: condition, deadline: time + limit, limit: limit, finish: finish))

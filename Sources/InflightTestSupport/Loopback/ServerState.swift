@@ -34,11 +34,11 @@ struct ServerState {
         var condition: Server.Condition
         var deadline: MonotonicTime
         var limit: Duration
-        var finish: @Sendable (Result<Void, Server.WaitFailure>) -> Void
+        var finish: @Sendable (Result<Void, WaitFailure>) -> Void
     }
 
     /// Waiters whose wait is over, and what they are to be told: after the lock is released.
-    typealias Endings = [(waiter: Waiter, result: Result<Void, Server.WaitFailure>)]
+    typealias Endings = [(waiter: Waiter, result: Result<Void, WaitFailure>)]
 
     var routes: [String: Route] = [:]
     var fallback: (@Sendable (Server.RecordedRequest) -> Server.Response)?
@@ -188,7 +188,7 @@ struct ServerState {
         return endings
     }
 
-    private func failure(of waiter: Waiter) -> Server.WaitFailure {
+    private func failure(of waiter: Waiter) -> WaitFailure {
         let why = isStopping ? "the server was stopped" : "\(waiter.limit) have passed"
         let seen = paths.sorted { $0.key < $1.key }.map { path, counts in
             "  \(path): \(counts.requests) requests, \(counts.answered) answered, \(counts.closedByPeer) closed by peer"
@@ -198,7 +198,7 @@ struct ServerState {
                 "Waited for \(waiter.condition), but \(why). \(openedConnections) connections opened, \(connections.count) open."
             ]
             + seen + ["The last events:"] + events.suffix(20).map { "  \($0)" }
-        return Server.WaitFailure(condition: waiter.condition, description: text.joined(separator: "\n"))
+        return WaitFailure(description: text.joined(separator: "\n"))
     }
 
     mutating func note(_ kind: Server.Event.Kind, _ connection: Int, at time: MonotonicTime) {

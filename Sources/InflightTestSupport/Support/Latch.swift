@@ -31,6 +31,19 @@ internal import Glibc
         unsafe pthread_mutex_unlock(mutex)
     }
 
+    /// Waits for a value, and takes it away: the next call waits for the next one.
+    func take() -> Value {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let value {
+                self.value = nil
+                return value
+            }
+            unsafe pthread_cond_wait(changed, mutex)
+        }
+    }
+
     func wait() -> Value {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

@@ -84,13 +84,13 @@ struct RecordTests {
         let client = try RawClient(server)
         client.get("/a")
         #expect(client.hearAnswer().hasSuffix("/a"))
-        let failure = await #expect(throws: LoopbackServer.WaitFailure.self) {
+        let failure = await #expect(throws: WaitFailure.self) {
             try await server.waitForRequest("/b", within: .milliseconds(1))
         }
         let text = try #require(failure).description
         #expect(text.hasPrefix("Waited for 1 requests of /b, but "))
         #expect(text.contains("/a: 1 requests"))
-        #expect(throws: LoopbackServer.WaitFailure.self) {
+        #expect(throws: WaitFailure.self) {
             try blockingWait(server)
         }
     }
@@ -100,7 +100,7 @@ struct RecordTests {
     }
 
     @Test func `Stopping ends every wait`() async throws {
-        async let failed = #expect(throws: LoopbackServer.WaitFailure.self) {
+        async let failed = #expect(throws: WaitFailure.self) {
             try await server.waitForRequest("/never", within: .seconds(1000))
         }
         server.stop()
