@@ -1,1 +1,4 @@
-print("")
+import Glibc
+
+// Without the handlers that libraries have for the end: they would pull the floor away under threads that still run.
+_exit(CommandLineTool.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,43 @@
+/// What the arguments ask for.
+enum Command: Equatable {
+    case get(GetOptions)
+    case info(InfoOptions)
+    case help(HelpText)
+    case version
+
+    /// - Parameter arguments: without the name of the program.
+    static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
+        guard let first = arguments.first else {
+            throw UsageError("Say what to do: inflight get URL… or inflight info URL-or-FILE….")
+        }
+        var reader = ArgumentReader(arguments.dropFirst())
+        switch first {
+        case "get":
+            do throws(UsageError) {
+                return try GetOptions.parse(&reader, standardOutputIsTerminal: standardOutputIsTerminal)
+            } catch {
+                throw error.of(command: "get")
+            }
+        case "info":
+            do throws(UsageError) {
+                return try InfoOptions.parse(&reader)
+            } catch {
+                throw error.of(command: "info")
+            }
+        case "--help", "-h", "help":
+            switch reader.next() {
+            case .positional("get"): return .help(.get)
+            case .positional("info"): return .help(.info)
+            default: return .help(.all)
+            }
+        case "--version":
+            return .version
+        default:
+            if first.hasPrefix("-") { throw ArgumentReader.unknown(first, known: ["--help", "--version"]) }
+            if first.contains("://") {
+                throw UsageError("A URL needs a command in front of it: inflight get \(first.quoted).")
+            }
+            throw UsageError("There is no command \(first.quoted); there are get and info.")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Inflight
+
+extension GetOptions {
+    static let names =
+        [
+            "-i", "-o", "--size", "--fit", "--enlarge", "--format", "--quality", "--background", "--raw", "--verify",
+            "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host",
+        ] + NetworkOptions.names
+
+    /// What only the options beside one another can say.
+    private struct Seen {
+        var size: (width: Int?, height: Int?)?
+        var fit: Resize.Fit?
+        var enlarges = false
+        var format = false
+        var raw = false
+        var verify = false
+        var any = false
+    }
+
+    static func parse(
+        _ reader: inout ArgumentReader, standardOutputIsTerminal: Bool
+    ) throws(UsageError) -> Command {
+        var options = GetOptions()
+        var seen = Seen()
+        while let item = reader.next() {
+            switch item {
+            case .positional(let url):
+                if url == "-" { throw UsageError("\"-\" is no URL; a list on standard input is given with -i -.") }
+                options.urls.append(url)
+            case .option("--help", _), .option("-h", _):
+                return .help(.get)
+            case .option("--version", _):
+                return .version
+            case .option(let name, let attached):
+                if try options.network.take(name, attached: attached, from: &reader) { continue }
+                if try options.takeFlag(name, attached: attached, seen: &seen, reader) { continue }
+                try options.takeValue(name, attached: attached, seen: &seen, from: &reader)
+            }
+        }
+        try options.settle(seen)
+        try options.check(standardOutputIsTerminal: standardOutputIsTerminal)
+        return .get(options)
+    }
+
+    private mutating func takeFlag(
+        _ name: String, attached: String?, seen: inout Seen, _ reader: ArgumentReader
+    ) throws(UsageError) -> Bool {
+        switch name {
+        case "--enlarge": seen.enlarges = true
+        case "--raw": seen.raw = true
+        case "--verify": seen.verify = true
+        case "--any": seen.any = true
+        case "--discard": discards = true
+        case "--skip-existing": skipsExisting = true
+        case "--unordered": isUnordered = true
+        default: return false
+        }
+        try reader.expectNoValue(of: name, attached: attached)
+        return true
+    }
+
+    private mutating func takeValue(
+        _ name: String, attached: String?, seen: inout Seen, from reader: inout ArgumentReader
+    ) throws(UsageError) {
+        switch name {
+        case "-i":
+            if list != nil { throw UsageError("-i was given twice; there can be one list.") }
+            list = try reader.value(of: name, attached: attached, "a file with URLs one a line, or -")
+            if list == "" { throw UsageError("-i needs the name of a file, or -, not \"\".") }
+        case "-o":
+            directory = try reader.value(of: name, attached: attached, "the directory where files go")
+            if directory == "" { throw UsageError("-o needs the name of a directory, not \"\".") }
+        case "--size":
+            let text = try reader.value(of: name, attached: attached, "WIDTHxHEIGHT, WIDTHx or xHEIGHT")
+            seen.size = try OptionValue.size(text, of: name)
+        case "--fit":
+            let text = try reader.value(of: name, attached: attached, "contain, cover or fill")
+            seen.fit = try OptionValue.choice(
+                text, of: name, [("contain", .contain), ("cover", .cover), ("fill", .fill)])
+        case "--format":
+            let text = try reader.value(of: name, attached: attached, "keep, jpeg, png or webp")
+            format = try OptionValue.choice(
+                text, of: name, [("keep", nil), ("jpeg", ImageFormat.jpeg), ("png", .png), ("webp", .webp)])
+            seen.format = true
+        case "--quality":
+            let text = try reader.value(of: name, attached: attached, "a number from 1 to 100")
+            quality = try OptionValue.integer(text, of: name, in: 1...100)
+        case "--background":
+            let text = try reader.value(of: name, attached: attached, "a colour such as #ff8000")
+            background = try OptionValue.color(text, of: name)
+        case "--concurrency":
+            let text = try reader.value(of: name, attached: attached, "how many loads at once")
+            concurrency = try OptionValue.integer(text, of: name, in: 1...1000)
+        case "--per-host":
+            let text = try reader.value(of: name, attached: attached, "how many loads at once from one host")
+            perHost = try OptionValue.integer(text, of: name, in: 1...1000)
+        default:
+            throw ArgumentReader.unknown(name, known: Self.names)
+        }
+    }
+
+    /// Makes one treatment of the options that ask for one.
+    private mutating func settle(_ seen: Seen) throws(UsageError) {
+        if let size = seen.size {
+            resize = Resize(
+                width: size.width, height: size.height, fit: seen.fit ?? .contain, enlarges: seen.enlarges)
+            if seen.enlarges, let width = size.width, let height = size.height, width * height > network.maximumPixels {
+                throw UsageError(
+                    "--size \(width)x\(height) with --enlarge is more than --max-pixels allows "
+                        + "(\(Quantity.grouped(network.maximumPixels))).")
+            }
+        } else if seen.fit != nil {
+            throw UsageError("--fit says how a picture fits a size; give one with --size.")
+        } else if seen.enlarges {
+            throw UsageError("--enlarge needs a size; give one with --size.")
+        }
+        let remaking = [
+            (seen.size != nil, "--size"), (seen.format, "--format"), (quality != nil, "--quality"),
+        ].first { $0.0 }?.1
+        if seen.any {
+            let other = remaking ?? (seen.raw ? "--raw" : seen.verify ? "--verify" : nil)
+            if let other {
+                throw UsageError("--any takes bytes without looking at them, so it cannot go with \(other).")
+            }
+            treatment = .anything
+        } else if let remaking {
+            if seen.raw {
+                throw UsageError("--raw stores pictures as they came, so it cannot go with \(remaking).")
+            }
+            treatment = .remade
+        } else {
+            treatment = .asItCame(verified: seen.verify)
+        }
+    }
+
+    private func check(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.check()
+        if urls.isEmpty && list == nil { throw UsageError("Give at least one URL, or a list of them with -i FILE.") }
+        guard writesToStandardOutput else { return }
+        if skipsExisting { throw UsageError("--skip-existing needs a directory to look in; give one with -o DIR.") }
+        if list != nil { throw UsageError("A list needs a directory for its files; give one with -o DIR.") }
+        if urls.count > 1 {
+            throw UsageError("\(urls.count) URLs need a directory for their files; give one with -o DIR.")
+        }
+        if network.json {
+            throw UsageError(
+                "--json and the picture cannot both go to standard output; give a directory with -o DIR.")
+        }
+        if standardOutputIsTerminal {
+            throw UsageError(
+                "A picture is nothing for a terminal; give a directory with -o DIR, or redirect to a file.")
+        }
+    }
+}

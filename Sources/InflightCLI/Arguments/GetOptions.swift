@@ -1,0 +1,34 @@
+import Inflight
+
+/// What `inflight get` was asked to do.
+struct GetOptions: Equatable, Sendable {
+    /// What becomes of a body.
+    enum Treatment: Equatable, Sendable {
+        /// Stored as it came, after its structure was walked; decoded too where `verified`.
+        case asItCame(verified: Bool)
+        /// Stored as it came, whatever it is.
+        case anything
+        /// Decoded, resized and written anew.
+        case remade
+    }
+
+    var urls: [String] = []
+    /// `-`: standard input.
+    var list: String?
+    var directory: String?
+    var treatment = Treatment.asItCame(verified: false)
+    var resize: Resize?
+    /// `nil`: the source's.
+    var format: ImageFormat?
+    var quality: Int?
+    var background: [UInt8] = [255, 255, 255]
+    var discards = false
+    var skipsExisting = false
+    var isUnordered = false
+    var concurrency = 16
+    var perHost = 6
+    var network = NetworkOptions()
+
+    /// Whether the bytes of the one URL go to standard output.
+    var writesToStandardOutput: Bool { directory == nil && !discards }
+}

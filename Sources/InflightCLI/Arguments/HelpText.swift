@@ -1,0 +1,116 @@
+/// The texts of `--help`, at most 80 columns wide.
+struct HelpText: Equatable {
+    var text: String
+
+    static let all = HelpText(
+        text: """
+            Inflight loads pictures: every URL in flight once.
+
+            Usage:
+              inflight get URL… -o DIR     fetch, check, resize and store pictures
+              inflight info URL-or-FILE…   say what a picture is, without decoding it
+              inflight --version
+
+            Examples:
+              inflight get https://example.org/cat.jpg -o pictures
+              inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
+              inflight info cat.jpg
+
+            More about a command: inflight get --help, inflight info --help
+
+            """)
+
+    static let get = HelpText(
+        text: """
+            Fetches pictures, checks that they are whole, and stores them.
+
+            Usage: inflight get [URL…] [-i FILE] -o DIR [options]
+
+            What to fetch:
+              URL…                  http:, https:, file: or data:
+              -i FILE               URLs one a line; - is standard input. Blank lines and
+                                    lines that begin with # are skipped
+
+            Where it goes:
+              -o DIR                the directory for the files; made when it is not there.
+                                    Without it, the one URL goes to standard output
+              --discard             store nothing: to check links, or to warm a cache
+              --skip-existing       do not ask again for what lies in DIR whole
+
+            What becomes of it (as it came, unless one of these is given):
+              --size WxH            resize to fit; Wx and xH give one side only
+              --fit HOW             contain (default), cover (crops at the centre), fill
+              --enlarge             make pictures smaller than the size larger, too
+              --format FORMAT       keep (default; what cannot be written becomes png),
+                                    jpeg, png, webp
+              --quality N           1 to 100, for jpeg (usually 85) and webp (usually 80)
+              --background COLOUR   behind transparent pictures that become jpeg:
+                                    white (default), black or #rrggbb
+              --raw                 store the bytes as they came, checked to be a whole
+                                    picture (what happens without these options)
+              --verify              decode it too, to be sure
+              --any                 take whatever comes, video or text, without looking
+
+            Limits:
+              --concurrency N       loads at once (16)
+              --per-host N          loads at once from one host (6)
+              --timeout SECONDS     for each URL, redirects included (none)
+              --max-bytes N         for each body (200000000)
+              --max-pixels N        for each picture (100000000)
+              --max-redirects N     for each URL (20)
+
+            How servers are asked:
+              --header 'K: V'       send a header to every host
+              --header-for HOST 'K: V'
+                                    send it to HOST (or HOST:PORT) alone, and never behind
+                                    a redirect to another place
+              --cacert FILE         trust these certificates (PEM) instead of the system's
+
+            What is told:
+              --json                a line of JSON on standard output for each URL, in the
+                                    order of asking
+              --unordered           those lines as the loads end
+              --quiet               no progress and no summary; failures only
+              --verbose             what happens to each URL
+              --help, --version
+
+            Exit status: 0 all well, 1 something failed, 64 wrong use, 66 the list or the
+            certificates cannot be read, 130 after Ctrl-C, 143 after SIGTERM. What is
+            finished is kept; a file appears whole or not at all.
+
+            Examples:
+              inflight get https://example.org/cat.jpg -o pictures
+              inflight get https://example.org/cat.jpg --size 320x > cat.jpg
+              inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
+              inflight get -i urls.txt --discard --json | grep failed
+
+            """)
+
+    static let info = HelpText(
+        text: """
+            Says what a picture is, without decoding it: format, dimensions, orientation,
+            frames, colour, alpha and bytes. Of a remote file no more is read than needed.
+
+            Usage: inflight info URL-or-FILE… [options]
+
+            Options:
+              --json                a line of JSON on standard output for each picture
+              --timeout SECONDS     for each URL, redirects included (none)
+              --max-bytes N         for each body (200000000)
+              --max-redirects N     for each URL (20)
+              --header 'K: V'       send a header to every host
+              --header-for HOST 'K: V'
+                                    send it to HOST (or HOST:PORT) alone
+              --cacert FILE         trust these certificates (PEM) instead of the system's
+              --quiet               say nothing of failures
+              --verbose             say how much was read, and from where
+              --help, --version
+
+            Exit status: 0 all well, 1 something failed, 64 wrong use.
+
+            Examples:
+              inflight info cat.jpg
+              inflight info --json https://example.org/cat.jpg
+
+            """)
+}

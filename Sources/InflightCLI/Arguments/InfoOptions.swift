@@ -1,0 +1,28 @@
+/// What `inflight info` was asked to do.
+struct InfoOptions: Equatable, Sendable {
+    /// URLs and paths, in the order of asking.
+    var places: [String] = []
+    var network = NetworkOptions()
+
+    static func parse(_ reader: inout ArgumentReader) throws(UsageError) -> Command {
+        var options = InfoOptions()
+        while let item = reader.next() {
+            switch item {
+            case .positional(let place):
+                if place.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
+                options.places.append(place)
+            case .option("--help", _), .option("-h", _):
+                return .help(.info)
+            case .option("--version", _):
+                return .version
+            case .option(let name, let attached):
+                guard try options.network.take(name, attached: attached, from: &reader) else {
+                    throw ArgumentReader.unknown(name, known: NetworkOptions.names)
+                }
+            }
+        }
+        try options.network.check()
+        if options.places.isEmpty { throw UsageError("Give at least one URL or file.") }
+        return .info(options)
+    }
+}

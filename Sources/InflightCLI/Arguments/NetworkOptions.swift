@@ -1,0 +1,72 @@
+import Inflight
+
+/// What `get` and `info` have in common: how a server is asked.
+struct NetworkOptions: Equatable, Sendable {
+    struct Header: Equatable, Sendable {
+        var name: String
+        var value: String
+        /// `nil`: for every host.
+        var host: HostPattern?
+    }
+
+    var headers: [Header] = []
+    var timeout: Duration?
+    var maximumBytes: Int64 = 200_000_000
+    var maximumPixels = 100_000_000
+    var maximumRedirects = 20
+    var certificateFile: String?
+    var json = false
+    var isQuiet = false
+    var isVerbose = false
+
+    static let names = [
+        "--header", "--header-for", "--timeout", "--max-bytes", "--max-pixels", "--max-redirects", "--cacert",
+        "--json", "--quiet", "--verbose", "--help", "--version",
+    ]
+
+    /// Takes the option if it is one of these.
+    /// - Returns: whether it was.
+    mutating func take(
+        _ name: String, attached: String?, from reader: inout ArgumentReader
+    ) throws(UsageError) -> Bool {
+        switch name {
+        case "--header":
+            let text = try reader.value(of: name, attached: attached, "a header such as 'Accept: image/webp'")
+            let header = try OptionValue.header(text, of: name)
+            headers.append(Header(name: header.name, value: header.value))
+        case "--header-for":
+            let host = try OptionValue.host(
+                try reader.value(of: name, attached: attached, "a host, then a header"), of: name)
+            let text = try reader.value(of: name, attached: nil, "behind the host, a header such as 'Cookie: a=b'")
+            let header = try OptionValue.header(text, of: name)
+            headers.append(Header(name: header.name, value: header.value, host: host))
+        case "--timeout":
+            timeout = try OptionValue.seconds(try reader.value(of: name, attached: attached, "seconds"), of: name)
+        case "--max-bytes":
+            let text = try reader.value(of: name, attached: attached, "a number of bytes")
+            maximumBytes = Int64(try OptionValue.integer(text, of: name, in: 1...Int.max))
+        case "--max-pixels":
+            let text = try reader.value(of: name, attached: attached, "a number of pixels")
+            maximumPixels = try OptionValue.integer(text, of: name, in: 1...Int.max)
+        case "--max-redirects":
+            let text = try reader.value(of: name, attached: attached, "a number")
+            maximumRedirects = try OptionValue.integer(text, of: name, in: 0...1000)
+        case "--cacert":
+            certificateFile = try reader.value(of: name, attached: attached, "a file of certificates in PEM form")
+        case "--json", "--quiet", "--verbose":
+            try reader.expectNoValue(of: name, attached: attached)
+            switch name {
+            case "--json": json = true
+            case "--quiet": isQuiet = true
+            default: isVerbose = true
+            }
+        default:
+            return false
+        }
+        return true
+    }
+
+    func check() throws(UsageError) {
+        if isQuiet && isVerbose { throw UsageError("--quiet and --verbose contradict each other.") }
+    }
+}

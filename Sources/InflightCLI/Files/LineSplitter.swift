@@ -1,0 +1,76 @@
+/// Cuts a stream of bytes into lines, holding no more than one of them.
+struct LineSplitter {
+    enum Line: Equatable {
+        /// Without its end, and without white space at either side.
+        case text([UInt8])
+        /// A line beyond the limit: how it begins. The rest of it is passed over, not kept.
+        case tooLong(beginning: [UInt8])
+    }
+
+    /// The longest line, in bytes.
+    let limit: Int
+    private var pending: [UInt8] = []
+    private var position = 0
+    /// Inside a line that is too long: what is left of it is dropped.
+    private var isDropping = false
+    private var isFirstLine = true
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Adds what was read. Take all lines with ``next(isAtEnd:)`` before adding more.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        pending.removeFirst(position)
+        position = 0
+        unsafe pending.append(contentsOf: bytes)
+    }
+
+    /// The next line that says something: blank ones, and those that begin with `#`, are passed over.
+    ///
+    /// - Parameter isAtEnd: nothing will follow, so that what is left is the last line.
+    /// - Returns: `nil` where more has to be read first.
+    mutating func next(isAtEnd: Bool) -> Line? {
+        while position < pending.count || isAtEnd {
+            let rest = pending[position...]
+            guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? (isAtEnd ? rest.endIndex : nil) else {
+                return lineGoesOn()
+            }
+            if isAtEnd && rest.isEmpty { return nil }
+            position = min(end + 1, pending.count)
+            if isDropping {
+                isDropping = false
+                continue
+            }
+            let line = trimmed(rest[..<end])
+            if line.count > limit { return .tooLong(beginning: Array(line.prefix(200))) }
+            if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
+            return .text(Array(line))
+        }
+        return nil
+    }
+
+    private mutating func lineGoesOn() -> Line? {
+        let rest = pending[position...]
+        if isDropping {
+            position = pending.count
+            return nil
+        }
+        // A little more than the limit, for the white space at the ends.
+        guard rest.count > limit + 64 else { return nil }
+        isDropping = true
+        let line = trimmed(rest)
+        position = pending.count
+        return line.first == UInt8(ascii: "#") ? nil : .tooLong(beginning: Array(line.prefix(200)))
+    }
+
+    private mutating func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var line = line
+        if isFirstLine, line.starts(with: [0xEF, 0xBB, 0xBF]) { line = line.dropFirst(3) }
+        isFirstLine = false
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+        while let first = line.first, isSpace(first) { line = line.dropFirst() }
+        while let last = line.last, isSpace(last) { line = line.dropLast() }
+        return line
+    }
+}

@@ -1,0 +1,140 @@
+/// Gives files their names, no name twice in a run, in the order of asking: `a.jpg`, `a-2.jpg`.
+///
+/// The extension is known when a load has ended, and loads end in any order. So a name is given when all loads that
+/// were asked for earlier, and might want the same one, have ended: those with the same stem, and where the stem ends
+/// in a number (`a-2`), those whose numbered name that might be.
+///
+/// A failed load keeps the name that was to be expected. So the same list gives the same names in a later run, when
+/// that load goes well.
+struct NameBook {
+    enum Ending: Equatable {
+        /// There are bytes to be named.
+        case stored(NameParts)
+        case failed(expected: NameParts)
+    }
+
+    struct Decision: Equatable {
+        var id: Int
+        /// `nil`: failed.
+        var name: String?
+    }
+
+    private struct Asked {
+        var stem: String
+        var ending: Ending?
+    }
+
+    /// Names given, and the last number given to each unnumbered name.
+    private let memory: LongMemory
+    private var asked: [Int: Asked] = [:]
+    /// The loads without a name, of each stem, in the order of asking.
+    private var waiting: [String: [Int]] = [:]
+    /// For a stem, those stems whose first waits until it moves on.
+    private var dependents: [String: Set<String>] = [:]
+
+    init(memory: LongMemory) {
+        self.memory = memory
+    }
+
+    /// How many have ended and wait for others to get their name.
+    private(set) var heldCount = 0
+
+    /// - Parameter id: greater than every one before.
+    mutating func asked(_ id: Int, stem: String) {
+        asked[id] = Asked(stem: stem)
+        waiting[stem, default: []].append(id)
+    }
+
+    /// - Returns: what can be decided now, this one or others or both.
+    mutating func ended(_ id: Int, _ ending: Ending) -> [Decision] {
+        guard let stem = asked[id]?.stem else { return [] }
+        asked[id]?.ending = ending
+        heldCount += 1
+        var decisions: [Decision] = []
+        var stems = [stem]
+        while let stem = stems.popLast() {
+            guard advance(stem, into: &decisions) else { continue }
+            stems += dependents.removeValue(forKey: stem) ?? []
+        }
+        return decisions
+    }
+
+    /// Marks a name that a file from an earlier run has, which stays.
+    func keep(_ name: String) {
+        memory["n" + name] = []
+    }
+
+    /// The name that would be given if everything came as expected, in the order of asking: for finding what an earlier
+    /// run has stored.
+    func expect(_ parts: NameParts) -> Int {
+        firstFree(parts, in: "e")
+    }
+
+    /// Names the first loads of a stem, as far as they have ended.
+    /// - Returns: whether any was.
+    private mutating func advance(_ stem: String, into decisions: inout [Decision]) -> Bool {
+        guard var queue = waiting[stem] else { return false }
+        var done = 0
+        while done < queue.count, let ending = asked[queue[done]]?.ending {
+            let id = queue[done]
+            if let parent = Self.parent(of: stem), let first = waiting[parent]?.first, first < id {
+                dependents[parent, default: []].insert(stem)
+                break
+            }
+            decisions.append(Decision(id: id, name: decide(id, ending)))
+            asked[id] = nil
+            heldCount -= 1
+            done += 1
+        }
+        guard done > 0 else { return false }
+        queue.removeFirst(done)
+        waiting[stem] = queue.isEmpty ? nil : queue
+        return true
+    }
+
+    private func decide(_ id: Int, _ ending: Ending) -> String? {
+        switch ending {
+        case .stored(let parts):
+            return parts.name(number: firstFree(parts, in: "n", before: id))
+        case .failed(let parts):
+            _ = firstFree(parts, in: "n", before: id)
+            return nil
+        }
+    }
+
+    /// Takes the first number under which the name is free. A name without extension stands for one with any, because
+    /// nobody knows which its picture would have had.
+    private func firstFree(_ parts: NameParts, in space: String, before id: Int? = nil) -> Int {
+        let counter = "\(space)#" + parts.name(number: 1)
+        var number = memory[counter].map { Self.number($0) + 1 } ?? 1
+        while isTaken(parts, number, in: space, before: id) { number += 1 }
+        memory[space + parts.name(number: number)] = []
+        memory[counter] = Self.bytes(number)
+        return number
+    }
+
+    private func isTaken(_ parts: NameParts, _ number: Int, in space: String, before id: Int?) -> Bool {
+        if memory[space + parts.name(number: number)] != nil { return true }
+        let bare = NameParts(stem: parts.stem)
+        if parts.fileExtension != nil, memory[space + bare.name(number: number)] != nil { return true }
+        // A load that was asked for earlier, is under way, and wants what is a numbered name for this one.
+        guard number > 1, let id, let first = waiting[bare.name(number: number)]?.first else { return false }
+        return first < id
+    }
+
+    /// `a` for `a-2`: the stem whose numbered name this may be.
+    private static func parent(of stem: String) -> String? {
+        guard let dash = stem.lastIndex(of: "-"), dash != stem.startIndex else { return nil }
+        let digits = stem[stem.index(after: dash)...]
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+        return String(stem[..<dash])
+    }
+
+    private static func bytes(_ number: Int) -> [UInt8] {
+        stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: number >> $0) }
+    }
+
+    private static func number(_ bytes: [UInt8]) -> Int {
+        bytes.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
+    }
+}

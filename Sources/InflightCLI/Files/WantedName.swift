@@ -1,0 +1,121 @@
+import Inflight
+
+/// The name that a URL wants its file to have.
+struct WantedName: Hashable, Sendable {
+    /// The most bytes of UTF-8 that a file's name takes, its number and its extension included.
+    static let limit = 120
+
+    /// Without extension, safe, never empty; not cut yet.
+    let stem: String
+    /// As the URL spells it, where it is one of pictures.
+    let pictureExtension: String?
+    /// Where it is none of pictures.
+    let otherExtension: String?
+
+    /// From the last part of the URL's path, percent-decoded and made safe.
+    init(_ url: ResourceURL) {
+        if url.scheme == "data" {
+            self.init(lastPart: "")
+        } else {
+            let path = url.path
+            self.init(lastPart: path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
+        }
+    }
+
+    init(lastPart: Substring) {
+        let name = Self.safe(PercentEncoding.decoded(lastPart))
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else {
+            self.init(stem: name.isEmpty ? "image" : name)
+            return
+        }
+        let ending = String(name[name.index(after: dot)...])
+        if FileExtension.format(of: ending) != nil {
+            self.init(stem: String(name[..<dot]), pictureExtension: ending)
+        } else if (1...8).contains(ending.utf8.count), ending.utf8.allSatisfy({ Self.isLetterOrDigit($0) }) {
+            self.init(stem: String(name[..<dot]), otherExtension: ending)
+        } else {
+            self.init(stem: name)
+        }
+    }
+
+    private init(stem: String, pictureExtension: String? = nil, otherExtension: String? = nil) {
+        self.stem = stem
+        self.pictureExtension = pictureExtension
+        self.otherExtension = otherExtension
+    }
+
+    /// What the file's name is made of when a picture of a known format is written: the URL's own spelling of the
+    /// extension where that is right, the usual one else. An extension that is none of pictures stays in the stem.
+    func parts(for format: ImageFormat) -> NameParts {
+        if let pictureExtension, FileExtension.format(of: pictureExtension) == format {
+            return NameParts(stem: stem, fileExtension: pictureExtension)
+        }
+        let whole = otherExtension.map { "\(stem).\($0)" } ?? stem
+        return NameParts(stem: whole, fileExtension: format.fileExtension)
+    }
+
+    /// When bytes are written that nobody has looked at: as the URL has it, or else as their media type says.
+    func parts(forMediaType mediaType: String?) -> NameParts {
+        if let own = pictureExtension ?? otherExtension { return NameParts(stem: stem, fileExtension: own) }
+        return NameParts(stem: stem, fileExtension: mediaType.flatMap(FileExtension.of(mediaType:)))
+    }
+
+    /// What is to be expected before anything has come: `format` where that is settled.
+    func expectedParts(format: ImageFormat?, looksAtBytes: Bool) -> NameParts {
+        if let format { return parts(for: format) }
+        if !looksAtBytes { return parts(forMediaType: nil) }
+        if let own = pictureExtension.flatMap(FileExtension.format(of:)) { return parts(for: own) }
+        return NameParts(stem: otherExtension.map { "\(stem).\($0)" } ?? stem, fileExtension: nil)
+    }
+
+    private static func safe(_ text: String) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if scalar == "/" || scalar == "\\" {
+                result.append("_")
+            } else if !TerminalText.isUnsafe(scalar) {
+                result.append(scalar)
+            }
+        }
+        let name = String(result).drop { $0 == "." || $0.isWhitespace }
+        return String(name.reversed().drop { $0.isWhitespace }.reversed())
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        let letter = byte | 0x20
+        return (letter >= 0x61 && letter <= 0x7A) || (byte >= 0x30 && byte <= 0x39)
+    }
+}
+
+/// A file's name before it is numbered.
+struct NameParts: Hashable, Sendable {
+    var stem: String
+    var fileExtension: String?
+
+    /// The whole name, at most ``WantedName/limit`` bytes: `a.jpg` for 1, `a-2.jpg` for 2. It is the stem that is cut,
+    /// between characters.
+    func name(number: Int) -> String {
+        let ending = (number > 1 ? "-\(number)" : "") + (fileExtension.map { ".\($0)" } ?? "")
+        return Self.cut(stem, to: WantedName.limit - ending.utf8.count) + ending
+    }
+
+    private static func cut(_ text: String, to limit: Int) -> String {
+        guard text.utf8.count > limit else { return text }
+        var result = ""
+        var used = 0
+        for character in text {
+            used += character.utf8.count
+            if used > limit { break }
+            result.append(character)
+        }
+        if !result.isEmpty { return result }
+        // One character with that many marks on it: between its scalars, then.
+        used = 0
+        for scalar in text.unicodeScalars {
+            used += scalar.utf8.count
+            if used > limit { break }
+            result.unicodeScalars.append(scalar)
+        }
+        return result
+    }
+}

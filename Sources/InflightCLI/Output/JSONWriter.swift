@@ -1,0 +1,79 @@
+/// Writes one JSON object as a line of UTF-8 (RFC 8259), its members in the order in which they are added.
+///
+/// Control characters, and others that a terminal might obey, are escaped, so that a line is safe to show as it is.
+struct JSONWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init() {}
+
+    /// The members, without the braces.
+    var members: [UInt8] { bytes }
+
+    /// The whole object and the line's end.
+    var line: [UInt8] { [UInt8(ascii: "{")] + bytes + Array("}\n".utf8) }
+
+    mutating func add(_ name: String, _ value: String) {
+        begin(name)
+        Self.append(value, to: &bytes)
+    }
+
+    mutating func add(_ name: String, _ value: some BinaryInteger) {
+        begin(name)
+        bytes += String(value).utf8
+    }
+
+    mutating func add(_ name: String, _ value: Bool) {
+        begin(name)
+        bytes += (value ? "true" : "false").utf8
+    }
+
+    mutating func add(_ name: String, _ build: (inout JSONWriter) -> Void) {
+        begin(name)
+        var inner = JSONWriter()
+        build(&inner)
+        bytes.append(UInt8(ascii: "{"))
+        bytes += inner.bytes
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    /// Members that another writer has made.
+    mutating func add(members: [UInt8]) {
+        guard !members.isEmpty else { return }
+        if !bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
+        bytes += members
+    }
+
+    private mutating func begin(_ name: String) {
+        if !bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
+        Self.append(name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    static func append(_ text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": bytes += "\\\"".utf8
+            case "\\": bytes += "\\\\".utf8
+            case "\n": bytes += "\\n".utf8
+            case "\r": bytes += "\\r".utf8
+            case "\t": bytes += "\\t".utf8
+            default:
+                if TerminalText.isUnsafe(scalar) {
+                    for unit in UTF16.encode(scalar)! { appendEscape(unit, to: &bytes) }
+                } else {
+                    bytes += UTF8.encode(scalar)!
+                }
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func appendEscape(_ unit: UInt16, to bytes: inout [UInt8]) {
+        bytes += "\\u".utf8
+        for shift in [12, 8, 4, 0] {
+            let digit = UInt8(unit >> UInt16(shift) & 15)
+            bytes.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+        }
+    }
+}

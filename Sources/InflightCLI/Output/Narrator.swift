@@ -1,0 +1,74 @@
+import Inflight
+import InflightConcurrency
+
+/// Tells people on standard error how it goes: the progress line, failures, and each URL's story where that is wanted.
+///
+/// Confined to the run's queue. What it tells of servers, lists and files is made safe first.
+final class Narrator {
+    private let stream: StandardStream
+    private let isQuiet: Bool
+    private let isVerbose: Bool
+    private let tellsFailures: Bool
+    let style: Style
+    /// Whether there is a progress line.
+    let showsProgress: Bool
+    private var progress = ProgressLine()
+    private var lineIsShown = false
+
+    init(_ options: NetworkOptions, stream: StandardStream = .error) {
+        self.stream = stream
+        isQuiet = options.isQuiet
+        isVerbose = options.isVerbose
+        tellsFailures = !options.json || options.isVerbose
+        style = Style.of(stream)
+        showsProgress = !options.isQuiet && stream.canMoveCursor
+    }
+
+    func show(_ state: ProgressLine.State) {
+        guard showsProgress else { return }
+        // The last column stays free: some terminals begin a new line there.
+        let text = progress.text(state, columns: max(10, (stream.columns ?? 80) - 1))
+        stream.say("\r\(text)\u{1B}[K")
+        lineIsShown = true
+    }
+
+    /// Makes room for something else on the terminal.
+    func clear() {
+        guard lineIsShown else { return }
+        stream.say("\r\u{1B}[K")
+        lineIsShown = false
+    }
+
+    func failed(_ url: String, _ error: LoadError) {
+        guard tellsFailures else { return }
+        let code = error.status.map { "\(error.code) \($0)" } ?? "\(error.code)"
+        say("\(style.red("failed")) \(Self.shown(url)): \(code): \(TerminalText.safe(error.message))")
+    }
+
+    func warn(_ text: String) {
+        say("inflight: \(TerminalText.safe(text))")
+    }
+
+    /// A step in a URL's story.
+    func tell(_ url: @autoclosure () -> String, _ text: @autoclosure () -> String) {
+        guard isVerbose else { return }
+        say("\(Self.shown(url())): \(TerminalText.safe(text()))")
+    }
+
+    func summarize(_ summary: Summary) {
+        guard !isQuiet else { return }
+        clear()
+        stream.say(summary.lines(columns: stream.columns ?? 80, style: style).joined(separator: "\n") + "\n")
+    }
+
+    private func say(_ text: String) {
+        clear()
+        stream.say(text + "\n")
+    }
+
+    /// A URL without user name and password, not endless, and safe.
+    static func shown(_ url: String) -> String {
+        let plain = (try? ResourceURL(url))?.string ?? url
+        return TerminalText.shortened(TerminalText.safe(String(plain.prefix(2000))), to: 300)
+    }
+}

@@ -1,0 +1,62 @@
+import InflightConcurrency
+
+/// The one line that tells how far a run is.
+struct ProgressLine {
+    struct State {
+        var done = 0
+        var failed = 0
+        /// Asked for so far.
+        var asked = 0
+        /// Whether more may be asked for.
+        var isOpen = false
+        var bytes: Int64 = 0
+        var elapsed: Duration = .zero
+    }
+
+    private var lastBytes: Int64 = 0
+    private var lastTime: Duration = .zero
+    private var rate: Double?
+
+    /// The line for the present moment, in at most `columns`. The rate is that of the last second or two.
+    mutating func text(_ state: State, columns: Int) -> String {
+        updateRate(state)
+        let total = state.isOpen ? "\(Quantity.grouped(state.asked))+" : Quantity.grouped(state.asked)
+        var parts = ["\(Quantity.grouped(state.done)) of \(total)"]
+        if state.failed > 0 { parts.append("\(Quantity.grouped(state.failed)) failed") }
+        parts.append(Quantity.bytes(state.bytes))
+        if let rate, rate >= 1 { parts.append("\(Quantity.bytes(Int64(rate)))/s") }
+        if let left = timeLeft(state) { parts.append("\(Quantity.time(left)) left") }
+
+        // What has no room is left out from the end; the bar takes what is over.
+        while parts.count > 1, parts.joined(separator: "  ").count > columns { parts.removeLast() }
+        let text = parts.joined(separator: "  ")
+        let room = min(24, columns - text.count - 3)
+        guard !state.isOpen, state.asked > 0, room >= 8 else { return TerminalText.prefix(text, columns: columns) }
+        let filled = room * min(state.done, state.asked) / state.asked
+        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: room - filled)
+        return "[\(bar)] \(text)"
+    }
+
+    private mutating func updateRate(_ state: State) {
+        let seconds = Self.seconds(state.elapsed - lastTime)
+        guard seconds >= 0.05 else { return }
+        let present = Double(max(0, state.bytes - lastBytes)) / seconds
+        // The older a measurement, the less it counts: half after a second.
+        let weight = min(1, seconds)
+        rate = rate.map { $0 + (present - $0) * weight } ?? present
+        lastBytes = state.bytes
+        lastTime = state.elapsed
+    }
+
+    private func timeLeft(_ state: State) -> Duration? {
+        guard !state.isOpen, state.done > 0, state.done < state.asked else { return nil }
+        let elapsed = Self.seconds(state.elapsed)
+        guard elapsed > 0.5 else { return nil }
+        let left = elapsed / Double(state.done) * Double(state.asked - state.done)
+        return .seconds(max(1, left.rounded()))
+    }
+
+    private static func seconds(_ duration: Duration) -> Double {
+        Double(duration.saturatedNanoseconds) / 1e9
+    }
+}

@@ -1,0 +1,113 @@
+import Inflight
+
+/// What came of one URL that was asked for.
+struct Report: Sendable {
+    enum Outcome: String, Sendable {
+        case ok, failed, skipped
+    }
+
+    struct Picture: Equatable, Sendable {
+        var format: ImageFormat
+        var width: Int
+        var height: Int
+    }
+
+    var outcome: Outcome
+    /// From where the command runs.
+    var file: String?
+    /// What was written, or would have been.
+    var picture: Picture?
+    var source: Picture?
+    /// Of the body, after content decoding.
+    var bytes: Int64?
+    /// Of the body, before content decoding.
+    var wireBytes: Int64?
+    var status: Int?
+    /// Where the bytes came from: `network`, `memory`, `shared`, `file`, `data`.
+    var from: String?
+    /// Where redirects led to, if they led anywhere.
+    var finalURL: String?
+    var milliseconds: Int = 0
+    var error: LoadError?
+
+    static func failure(_ error: LoadError) -> Report {
+        Report(outcome: .failed, status: error.status, error: error)
+    }
+
+    /// What is the same for everyone who asked for this URL.
+    var digest: Digest {
+        var members = JSONWriter()
+        if let file { members.add("file", file) }
+        if let picture {
+            members.add("format", picture.format.rawValue)
+            members.add("width", picture.width)
+            members.add("height", picture.height)
+        }
+        if let bytes { members.add("bytes", bytes) }
+        if let wireBytes { members.add("wireBytes", wireBytes) }
+        if let status { members.add("status", status) }
+        if let source {
+            members.add("sourceFormat", source.format.rawValue)
+            members.add("sourceWidth", source.width)
+            members.add("sourceHeight", source.height)
+        }
+        if let finalURL { members.add("finalURL", finalURL) }
+        if let error {
+            members.add("error") { inner in
+                inner.add("code", error.code.rawValue)
+                inner.add("stage", error.stage.rawValue)
+                inner.add("message", error.message)
+            }
+        }
+        return Digest(
+            outcome: outcome, hasSource: from != nil,
+            failure: error.map { Digest.Failure(code: $0.code.rawValue, status: $0.status) }, members: members.members)
+    }
+
+    /// The part of a report that is remembered for those who ask for the same URL later.
+    struct Digest: Equatable, Sendable {
+        struct Failure: Hashable, Sendable {
+            var code: String
+            var status: Int?
+        }
+
+        var outcome: Outcome
+        /// Whether bytes were obtained, so that a repetition shares them.
+        var hasSource: Bool
+        var failure: Failure?
+        /// Of the JSON line.
+        var members: [UInt8]
+    }
+}
+
+extension Report.Digest {
+    /// The line for one URL that was asked for.
+    func line(url: String, from: String?, milliseconds: Int) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.add("url", url)
+        writer.add("outcome", outcome.rawValue)
+        writer.add(members: members)
+        if let from { writer.add("from", from) }
+        writer.add("ms", milliseconds)
+        return writer.line
+    }
+
+    var encoded: [UInt8] {
+        var bytes: [UInt8] = [outcome == .ok ? 0 : outcome == .failed ? 1 : 2, hasSource ? 1 : 0]
+        let status = UInt16(clamping: failure?.status ?? 0)
+        bytes += [UInt8(status >> 8), UInt8(status & 0xFF)]
+        let code = Array((failure?.code ?? "").utf8.prefix(255))
+        bytes.append(UInt8(code.count))
+        return bytes + code + members
+    }
+
+    init?(encoded bytes: [UInt8]) {
+        guard bytes.count >= 5, bytes[0] <= 2, bytes.count >= 5 + Int(bytes[4]) else { return nil }
+        outcome = [.ok, .failed, .skipped][Int(bytes[0])]
+        hasSource = bytes[1] == 1
+        let code = String(decoding: bytes[5..<5 + Int(bytes[4])], as: UTF8.self)
+        let status = Int(bytes[2]) << 8 | Int(bytes[3])
+        failure = code.isEmpty ? nil : Failure(code: code, status: status == 0 ? nil : status)
+        members = Array(bytes[(5 + Int(bytes[4]))...])
+    }
+}

@@ -1,0 +1,31 @@
+import Glibc
+
+/// Letters in bold and colour, where they are seen by somebody who did not ask for plain ones.
+struct Style: Equatable, Sendable {
+    var isPlain: Bool
+
+    static let plain = Style(isPlain: true)
+
+    /// For a stream: plain unless it is a terminal, and where `NO_COLOR` is set or the terminal can do nothing.
+    static func of(_ stream: StandardStream) -> Style {
+        let noColor = unsafe getenv("NO_COLOR").map { unsafe $0.pointee != 0 } ?? false
+        return Style(isPlain: !stream.isTerminal || noColor || !stream.canMoveCursor)
+    }
+
+    func bold(_ text: String) -> String { wrap(text, "1") }
+    func dim(_ text: String) -> String { wrap(text, "2") }
+    func red(_ text: String) -> String { wrap(text, "31") }
+
+    private func wrap(_ text: String, _ code: String) -> String {
+        isPlain || text.isEmpty ? text : "\u{1B}[\(code)m\(text)\u{1B}[0m"
+    }
+}
+
+extension StandardStream {
+    /// A terminal that understands more than lines of text.
+    var canMoveCursor: Bool {
+        guard isTerminal, let kind = unsafe getenv("TERM") else { return false }
+        let name = unsafe String(cString: kind)
+        return !name.isEmpty && name != "dumb"
+    }
+}

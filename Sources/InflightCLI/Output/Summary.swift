@@ -1,0 +1,92 @@
+import Inflight
+
+/// The last words of a run, for someone who sees them for the first time.
+struct Summary {
+    var totals: RunTotals
+    var elapsed: Duration
+    /// `nil`: nothing is stored.
+    var directory: String?
+    /// Whether bytes were taken as they are, without being looked at.
+    var isOfAnything = false
+    /// What ended the run early.
+    var interruption: String?
+
+    /// Lines of at most `columns`, but for URLs, which stay whole so that they can be copied.
+    func lines(columns: Int, style: Style) -> [String] {
+        let columns = max(30, columns)
+        var lines = TerminalText.wrapped(headline, columns: columns).map { style.bold($0) }
+        lines += table(columns: columns)
+        if !totals.failureOrder.isEmpty {
+            lines.append("")
+            lines.append(style.red("What failed, and why:"))
+            for failure in totals.failureOrder { lines += describe(failure, columns: columns, style: style) }
+            if totals.ungroupedFailures > 0 {
+                lines.append("  \(Quantity.grouped(totals.ungroupedFailures)) for other reasons")
+            }
+        }
+        return lines
+    }
+
+    private var noun: String { isOfAnything ? "file" : "picture" }
+
+    private var headline: String {
+        let time = Quantity.time(elapsed)
+        if let interruption {
+            return "\(interruption) after \(time): \(Quantity.count(totals.done, noun)) done; what is finished is kept."
+        }
+        let verb = directory == nil ? "checked" : "stored"
+        if totals.failed == 0 {
+            return totals.asked == 0
+                ? "Nothing was asked for." : "All well: \(Quantity.count(totals.asked, noun)) in \(time)."
+        }
+        return "\(Quantity.grouped(totals.ok)) of \(Quantity.count(totals.asked, noun)) \(verb), "
+            + "\(Quantity.grouped(totals.failed)) failed, in \(time)."
+    }
+
+    private func table(columns: Int) -> [String] {
+        var rows: [(String, String, String)] = []
+        let different = totals.asked - totals.shared
+        rows.append(
+            (
+                "asked for", Quantity.grouped(totals.asked),
+                totals.shared > 0 ? "\(Quantity.grouped(different)) different" : ""
+            ))
+        rows.append(("requests sent", Quantity.grouped(totals.requests), ""))
+        if totals.shared > 0 {
+            rows.append(("shared", Quantity.grouped(totals.shared), "took the answer of an earlier one"))
+        }
+        if totals.skipped > 0 { rows.append(("skipped", Quantity.grouped(totals.skipped), "lay there already")) }
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        let rate =
+            totals.receivedBytes > 0 && seconds > 0.05
+            ? "\(Quantity.bytes(Int64(Double(totals.receivedBytes) / seconds))) a second" : ""
+        rows.append(("received", Quantity.bytes(totals.receivedBytes), rate))
+        if let directory {
+            rows.append(
+                (
+                    "stored", Quantity.bytes(totals.storedBytes),
+                    "\(Quantity.count(totals.storedFiles, "file")) in \(TerminalText.safe(directory))"
+                ))
+        }
+        let widest = rows.map { TerminalText.width($0.1) }.max() ?? 0
+        return rows.map { name, value, remark in
+            let padded = String(repeating: " ", count: widest - TerminalText.width(value)) + value
+            let line = "  " + name + String(repeating: " ", count: 15 - name.count) + padded
+            guard !remark.isEmpty, TerminalText.width(line) + 3 + 8 <= columns else { return line }
+            return line + "   " + TerminalText.shortened(remark, to: columns - TerminalText.width(line) - 3)
+        }
+    }
+
+    private func describe(_ failure: Report.Digest.Failure, columns: Int, style: Style) -> [String] {
+        guard let group = totals.failures[failure] else { return [] }
+        let status = failure.status.map { " \($0)" } ?? ""
+        let title = "\(Quantity.grouped(group.count)) × \(TerminalText.safe(failure.code))\(status):"
+        let text = TerminalText.wrapped("\(title) \(TerminalText.safe(group.message))", columns: columns - 4)
+        var lines = text.enumerated().map { ($0.offset == 0 ? "  " : "    ") + $0.element }
+        lines += group.examples.map { "    " + style.dim(TerminalText.safe($0)) }
+        if group.count > group.examples.count, group.examples.count == RunTotals.mostExamples {
+            lines.append("    …")
+        }
+        return lines
+    }
+}

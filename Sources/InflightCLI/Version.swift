@@ -1,0 +1,4 @@
+/// The version of the command and of the library that it is part of.
+enum Version {
+    static let text = "inflight 0.1.0"
+}

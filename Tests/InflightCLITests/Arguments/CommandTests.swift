@@ -1,0 +1,191 @@
+import Inflight
+import InflightCore
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct CommandTests {
+    private func parse(_ line: String, terminal: Bool = false) throws(UsageError) -> Command {
+        let arguments = line.split(separator: " ").map { $0.replacing("_", with: " ") }
+        return try Command.parse(arguments, standardOutputIsTerminal: terminal)
+    }
+
+    private func get(_ line: String) throws -> GetOptions {
+        guard case .get(let options) = try parse("get " + line) else {
+            throw UsageError("not get")
+        }
+        return options
+    }
+
+    private func complaint(_ line: String, terminal: Bool = false) -> String? {
+        do throws(UsageError) {
+            _ = try parse(line, terminal: terminal)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test("URLs and options may come in any order, and -- ends the options")
+    func order() throws {
+        let options = try get("http://a/1 -o out http://a/2 -i list -- -o http://a/3")
+        #expect(options.urls == ["http://a/1", "http://a/2", "-o", "http://a/3"])
+        #expect(options.directory == "out")
+        #expect(options.list == "list")
+    }
+
+    @Test("A value may be attached or stand in the next argument", arguments: ["-oout", "-o out"])
+    func attachedShort(_ form: String) throws {
+        #expect(try get("http://a \(form)").directory == "out")
+    }
+
+    @Test("A long option takes its value behind = as well", arguments: ["--size=320x240", "--size 320x240"])
+    func attachedLong(_ form: String) throws {
+        #expect(try get("http://a -o out \(form)").resize == Resize(width: 320, height: 240))
+    }
+
+    @Test("Without options the defaults of the documentation hold")
+    func defaults() throws {
+        let options = try get("http://a -o out")
+        #expect(options.treatment == .asItCame(verified: false))
+        #expect(options.concurrency == 16)
+        #expect(options.perHost == 6)
+        #expect(options.network.maximumBytes == 200_000_000)
+        #expect(options.network.maximumPixels == 100_000_000)
+        #expect(options.network.timeout == nil)
+        #expect(options.background == [255, 255, 255])
+        #expect(options.format == nil && options.quality == nil && options.resize == nil)
+    }
+
+    @Test(
+        "A size is one or two sides",
+        arguments: [("320x240", 320, 240), ("320x", 320, nil), ("x240", nil, 240)] as [(String, Int?, Int?)])
+    func sizes(_ text: String, _ width: Int?, _ height: Int?) throws {
+        let options = try get("http://a -o out --fit cover --enlarge --size \(text)")
+        #expect(options.resize == Resize(width: width, height: height, fit: .cover, enlarges: true))
+        #expect(options.treatment == .remade)
+    }
+
+    @Test(
+        "Size, format or quality mean that pictures are made anew",
+        arguments: ["--size 3x3", "--format keep", "--format png", "--quality 80"])
+    func remaking(_ option: String) throws {
+        #expect(try get("http://a -o out \(option)").treatment == .remade)
+    }
+
+    @Test("What is said of verifying, taking anything and discarding is understood")
+    func treatments() throws {
+        #expect(try get("http://a -o out --verify").treatment == .asItCame(verified: true))
+        #expect(try get("http://a -o out --raw").treatment == .asItCame(verified: false))
+        #expect(try get("http://a -o out --any").treatment == .anything)
+        #expect(try get("http://a --discard").discards)
+        #expect(try get("http://a -i - --discard").list == "-")
+    }
+
+    @Test(
+        "A colour is a name or six hexadecimal digits",
+        arguments: [
+            ("white", [255, 255, 255]), ("black", [0, 0, 0]), ("#ff8001", [255, 128, 1]), ("0a0B0c", [10, 11, 12]),
+        ]
+            as [(String, [UInt8])])
+    func colors(_ text: String, _ expected: [UInt8]) throws {
+        #expect(try get("http://a -o out --background \(text)").background == expected)
+    }
+
+    @Test("Headers keep their value, without the space around it, and know their host")
+    func headers() throws {
+        let options = try get("http://a -o out --header X-A:__b:c_ --header-for Example.org:8080 Cookie:_a=b")
+        #expect(options.network.headers[0] == .init(name: "X-A", value: "b:c"))
+        #expect(options.network.headers[1].name == "Cookie")
+        let pattern = try #require(options.network.headers[1].host)
+        #expect(pattern.matches(Origin(scheme: "https", host: "example.org", port: 8080)))
+        #expect(!pattern.matches(Origin(scheme: "https", host: "example.org", port: 443)))
+        #expect(HostPattern("[::1]:80")?.matches(Origin(scheme: "http", host: "::1", port: 80)) == true)
+        #expect(HostPattern("[::1]")?.matches(Origin(scheme: "http", host: "::1", port: 99)) == true)
+    }
+
+    @Test("Seconds may have a fraction")
+    func seconds() throws {
+        #expect(try get("http://a -o out --timeout 2.5").network.timeout == .milliseconds(2500))
+    }
+
+    @Test(
+        "Help and version are told wherever they are asked for",
+        arguments: [
+            ("--help", "all"), ("-h", "all"), ("help get", "get"), ("get --help", "get"), ("get http://a -h", "get"),
+            ("info --help", "info"), ("--version", "version"), ("get --version", "version"),
+        ])
+    func help(_ line: String, _ expected: String) throws {
+        let command = try parse(line)
+        switch expected {
+        case "all": #expect(command == .help(.all))
+        case "get": #expect(command == .help(.get))
+        case "info": #expect(command == .help(.info))
+        default: #expect(command == .version)
+        }
+    }
+
+    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info])
+    func helpWidth(_ help: HelpText) {
+        for line in help.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+    }
+
+    @Test("Every option is in the help of its command")
+    func helpIsComplete() {
+        for name in GetOptions.names { #expect(HelpText.get.text.contains(name), "\(name)") }
+    }
+
+    @Test(
+        "Wrong use is answered by a line that names what is wrong",
+        arguments: [
+            ("", "what to do"), ("fetch", "\"fetch\""), ("--vresion", "did you mean --version"),
+            ("http://a/b", "inflight get"),
+            ("get", "at least one URL"), ("get http://a http://b", "-o DIR"), ("get -i list", "-o DIR"),
+            ("get http://a --json", "--json"), ("get http://a --skip-existing", "--skip-existing"),
+            ("get http://a -o", "-o needs a value"), ("get http://a -o out --siz 3x3", "did you mean --size"),
+            ("get http://a -o out --bogus", "--bogus"), ("get http://a -o out --raw=1", "--raw takes no value"),
+            ("get http://a -o out --size 0x5", "--size"), ("get http://a -o out --size x", "\"x\""),
+            ("get http://a -o out --size 12", "\"12\""), ("get http://a -o out --size 1x2x3", "--size"),
+            ("get http://a -o out --size -1x2", "--size"),
+            ("get http://a -o out --size 99999999999999999999x2", "--size"),
+            ("get http://a -o out --fit cover", "--fit"), ("get http://a -o out --enlarge", "--enlarge"),
+            ("get http://a -o out --size 3x3 --fit squeeze", "\"squeeze\""),
+            ("get http://a -o out --format gif", "keep, jpeg, png or webp"),
+            ("get http://a -o out --quality 0", "1 to 100"), ("get http://a -o out --quality 101", "1 to 100"),
+            ("get http://a -o out --background red", "--background"),
+            ("get http://a -o out --raw --size 3x3", "--raw"), ("get http://a -o out --any --verify", "--any"),
+            ("get http://a -o out --any --raw", "--any"), ("get http://a -o out --any --format png", "--format"),
+            ("get http://a -o out --quiet --verbose", "contradict"),
+            ("get http://a -o out --concurrency 0", "--concurrency"),
+            ("get http://a -o out --per-host x", "--per-host"), ("get http://a -o out --timeout 0", "--timeout"),
+            ("get http://a -o out --timeout nan", "--timeout"), ("get http://a -o out --max-bytes -5", "--max-bytes"),
+            ("get http://a -o out --max-pixels 1e5", "--max-pixels"),
+            ("get http://a -o out --max-redirects -1", "--max-redirects"),
+            ("get http://a -o out --header nothing", "no colon"), ("get http://a -o out --header b_d:_x", "\"b d\""),
+            ("get http://a -o out --header-for a/b X:_y", "--header-for"),
+            ("get http://a -o out --header-for a", "behind the host"),
+            ("get -i a -i b -o out", "twice"), ("get - -o out", "-i -"),
+            ("get http://a -o out --size 60000x60000 --enlarge", "--max-pixels"),
+            ("info", "at least one"), ("info a --size 3x3", "--size"),
+        ])
+    func wrongUse(_ line: String, _ part: String) throws {
+        let message = try #require(complaint(line))
+        #expect(message.contains(part), "\(message)")
+        #expect(!message.contains("\n"))
+    }
+
+    @Test("A picture is not written to a terminal")
+    func terminal() {
+        #expect(complaint("get http://a", terminal: true)?.contains("terminal") == true)
+        #expect(complaint("get http://a", terminal: false) == nil)
+        #expect(complaint("get http://a --discard", terminal: true) == nil)
+    }
+
+    @Test("A secret in a header is never repeated in a complaint")
+    func secrets() {
+        let message = complaint("get http://a -o out --header Auth\u{1}orization:_s3cret")
+        #expect(message != nil && message?.contains("s3cret") == false)
+        #expect(message?.contains("\u{1}") == false)
+    }
+}

@@ -1,0 +1,87 @@
+import Glibc
+import InflightCore
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct FileStoreTests {
+    private let directory = TemporaryDirectory()
+
+    @Test("The directory is made, with those above it")
+    func making() throws {
+        _ = try FileStore(directory: directory.appending("a/b//c/"))
+        #expect(TemporaryDirectory.names(directory.appending("a/b")) == ["c"])
+    }
+
+    @Test("A draft is hidden until it has its name; then nothing else is left")
+    func publishing() throws {
+        let store = try FileStore(directory: directory.path)
+        let draft = try store.draft(Bytes("picture"))
+        #expect(directory.names.count == 1 && directory.names[0].hasPrefix("."))
+        try store.publish(draft, as: "a.jpg")
+        #expect(directory.names == ["a.jpg"])
+        #expect(directory.read("a.jpg") == Array("picture".utf8))
+    }
+
+    @Test("A file from earlier is replaced whole")
+    func replacing() throws {
+        directory.write("a.jpg", "something longer from earlier")
+        let store = try FileStore(directory: directory.path)
+        try store.publish(try store.draft(Bytes("new")), as: "a.jpg")
+        #expect(directory.read("a.jpg") == Array("new".utf8))
+    }
+
+    @Test("A symbolic link is replaced, not followed, and does not count as an earlier file")
+    func links() throws {
+        directory.write("victim", "untouched")
+        #expect(unsafe symlink("victim", directory.appending("a.jpg")) == 0)
+        let store = try FileStore(directory: directory.path)
+        #expect(!store.exists("a.jpg"))
+        #expect(store.existing("a.jpg", limit: 1000) == nil)
+        try store.publish(try store.draft(Bytes("new")), as: "a.jpg")
+        #expect(directory.read("victim") == Array("untouched".utf8))
+        #expect(store.existing("a.jpg", limit: 1000) == Bytes("new"))
+    }
+
+    @Test("Closing removes every draft and refuses new ones")
+    func closing() throws {
+        let store = try FileStore(directory: directory.path)
+        for _ in 0..<3 { _ = try store.draft(Bytes("x")) }
+        try store.publish(try store.draft(Bytes("done")), as: "a.jpg")
+        store.close()
+        #expect(directory.names == ["a.jpg"])
+        #expect(throws: LoadError.self) { try store.draft(Bytes("y")) }
+        #expect(directory.names == ["a.jpg"])
+    }
+
+    @Test("What stands in the way of a name is an error, and leaves no draft")
+    func inTheWay() throws {
+        let store = try FileStore(directory: directory.path)
+        _ = unsafe mkdir(directory.appending("a.jpg"), 0o755)
+        let draft = try store.draft(Bytes("x"))
+        let error = #expect(throws: LoadError.self) { try store.publish(draft, as: "a.jpg") }
+        #expect(error?.code == .cannotWrite && error?.stage == .store)
+        #expect(directory.names == ["a.jpg"])
+    }
+
+    @Test("A directory below a file cannot be written", arguments: ["file", "file/out", "/proc/inflight/out"])
+    func notADirectory(_ path: String) {
+        directory.write("file", "x")
+        let place = path.hasPrefix("/") ? path : directory.appending(path)
+        let error = #expect(throws: LoadError.self) { try FileStore(directory: place) }
+        #expect(error?.code == .cannotWrite)
+        #expect(error?.message.contains(place) == true)
+    }
+
+    @Test(
+        "Paths are told as the command sees them",
+        arguments: [
+            ("out", "out/a"), ("./out/", "out/a"), (".", "a"), ("../x", "../x/a"), ("/", "/a"),
+            ("/tmp//x/", "/tmp/x/a"),
+        ])
+    func shownPaths(_ path: String, _ expected: String) {
+        let shown = FileStore.relative(path)
+        #expect((shown == "." ? "a" : shown == "/" ? "/a" : shown + "/a") == expected)
+    }
+}

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct LineSplitterTests {
+    /// The lines of a text that comes in pieces.
+    private func lines(_ pieces: [String], limit: Int = 1000) -> [String] {
+        var splitter = LineSplitter(limit: limit)
+        var result: [String] = []
+        func take(_ isAtEnd: Bool) {
+            while let line = splitter.next(isAtEnd: isAtEnd) {
+                switch line {
+                case .text(let bytes): result.append(String(decoding: bytes, as: UTF8.self))
+                case .tooLong(let beginning):
+                    result.append("TOO LONG " + String(decoding: beginning.prefix(3), as: UTF8.self))
+                }
+            }
+        }
+        for piece in pieces {
+            unsafe Array(piece.utf8).withUnsafeBytes { unsafe splitter.append($0) }
+            take(false)
+        }
+        take(true)
+        return result
+    }
+
+    @Test("Blank lines and comments are skipped, white space at the ends too")
+    func skipping() {
+        #expect(lines(["a\n\n  \n# no\n  # nor this\n\t b \r\nc#d\n"]) == ["a", "b", "c#d"])
+    }
+
+    @Test("The last line needs no end")
+    func lastLine() {
+        #expect(lines(["a\nb"]) == ["a", "b"])
+        #expect(lines([""]) == [])
+        #expect(lines(["\n"]) == [])
+    }
+
+    @Test("A line may come in any number of pieces")
+    func pieces() {
+        #expect(lines(["http", "://", "a/1\nhtt", "p://a/2", "\n"]) == ["http://a/1", "http://a/2"])
+        #expect(lines("one\r\ntwo\r\n#x\r\nthree".map(String.init)) == ["one", "two", "three"])
+    }
+
+    @Test("A mark at the very beginning, as some editors write it, belongs to no URL")
+    func byteOrderMark() {
+        #expect(lines(["\u{FEFF}a\n\u{FEFF}b"]) == ["a", "\u{FEFF}b"])
+    }
+
+    @Test("A line at the limit is whole; one beyond it is told once, and the next is not harmed")
+    func limit() {
+        let fitting = String(repeating: "x", count: 100)
+        #expect(lines([fitting + "\nb"], limit: 100) == [fitting, "b"])
+        #expect(lines([fitting + "y\nb"], limit: 100) == ["TOO LONG xxx", "b"])
+        let long = Array(repeating: fitting, count: 50)
+        #expect(lines(long + ["end\nb\n"], limit: 100) == ["TOO LONG xxx", "b"])
+        #expect(lines(long, limit: 100) == ["TOO LONG xxx"])
+    }
+
+    @Test("A comment beyond the limit is still a comment")
+    func longComment() {
+        #expect(
+            lines(["#"] + Array(repeating: String(repeating: "x", count: 90), count: 9) + ["\nb"], limit: 100) == ["b"])
+    }
+}

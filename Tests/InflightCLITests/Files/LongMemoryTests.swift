@@ -1,0 +1,47 @@
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct LongMemoryTests {
+    @Test("What is remembered is found again, in memory and on disk, and memory holds no more than its limit")
+    func remembering() {
+        let memory = LongMemory(limits: .init(entries: 500))
+        for number in 0..<20_000 {
+            memory["key \(number)"] = Array("value \(number)".utf8)
+            #expect(memory.residentCount <= 500)
+        }
+        for number in stride(from: 0, to: 20_000, by: 37) {
+            #expect(memory["key \(number)"] == Array("value \(number)".utf8))
+        }
+        #expect(memory["key 20000"] == nil)
+        #expect(memory[""] == nil)
+    }
+
+    @Test("A later value replaces an earlier one, of the same length or another")
+    func replacing() {
+        let memory = LongMemory(limits: .init(entries: 2))
+        for round in 0..<4 {
+            for key in 0..<50 {
+                memory["\(key)"] = Array(repeating: UInt8(round), count: round == 3 ? 1 : 8)
+            }
+        }
+        for key in 0..<50 { #expect(memory["\(key)"] == [3]) }
+    }
+
+    @Test("Bytes are limited as well as entries")
+    func bytes() {
+        let memory = LongMemory(limits: .init(entries: 1000, bytes: 10_000))
+        for key in 0..<20 { memory["\(key)"] = [UInt8](repeating: UInt8(key), count: 3000) }
+        #expect(memory.residentCount <= 4)
+        for key in 0..<20 { #expect(memory["\(key)"] == [UInt8](repeating: UInt8(key), count: 3000)) }
+    }
+
+    @Test("The table grows by sweeps and loses nothing")
+    func growth() throws {
+        let table = try DiskTable(bits: 8)
+        for number in 0..<5000 { try table.set(Array("k\(number)".utf8), [UInt8(number & 0xFF)]) }
+        #expect(table.count == 5000)
+        for number in 0..<5000 { #expect(try table.value(of: Array("k\(number)".utf8)) == [UInt8(number & 0xFF)]) }
+    }
+}

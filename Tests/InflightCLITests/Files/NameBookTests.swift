@@ -1,0 +1,78 @@
+import InflightCore
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct NameBookTests {
+    /// Asks for names in order, ends the loads in another, and gives the names by number.
+    private func names(_ asked: [String], ending order: [(Int, ImageFormat?)]) -> [Int: String] {
+        var book = NameBook(memory: LongMemory())
+        let wanted = asked.map { WantedName(lastPart: Substring($0)) }
+        for (id, name) in wanted.enumerated() { book.asked(id, stem: name.stem) }
+        var result: [Int: String] = [:]
+        for (id, format) in order {
+            let ending: NameBook.Ending =
+                format.map { .stored(wanted[id].parts(for: $0)) }
+                ?? .failed(expected: wanted[id].expectedParts(format: nil, looksAtBytes: true))
+            for decision in book.ended(id, ending) { result[decision.id] = decision.name ?? "failed" }
+        }
+        #expect(book.heldCount == 0)
+        return result
+    }
+
+    @Test("Equal names are numbered in the order of asking, however the loads end")
+    func order() {
+        let expected = [0: "a.jpg", 1: "a-2.jpg", 2: "a-3.jpg"]
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
+            #expect(names(["a.jpg", "a.jpg", "a.jpg"], ending: order.map { ($0, .jpeg) }) == expected)
+        }
+    }
+
+    @Test("What the files hold decides whether names are equal, not what their URLs say")
+    func contents() {
+        #expect(names(["a.jpg", "a.png"], ending: [(1, .png), (0, .jpeg)]) == [0: "a.jpg", 1: "a.png"])
+        #expect(names(["a.jpg", "a.png"], ending: [(1, .png), (0, .png)]) == [0: "a.png", 1: "a-2.png"])
+        #expect(names(["a", "a.jpg"], ending: [(1, .jpeg), (0, .jpeg)]) == [0: "a.jpg", 1: "a-2.jpg"])
+    }
+
+    @Test("A failed load keeps the name that was expected, so that a later run gives the same names")
+    func failures() {
+        #expect(names(["a.jpg", "a.jpg"], ending: [(1, .jpeg), (0, nil)]) == [0: "failed", 1: "a-2.jpg"])
+        #expect(names(["a", "a.jpg"], ending: [(0, nil), (1, .jpeg)]) == [0: "failed", 1: "a-2.jpg"])
+        #expect(names(["a.jpg", "a.png"], ending: [(0, nil), (1, .png)]) == [0: "failed", 1: "a.png"])
+    }
+
+    @Test("A number that a URL brings along is minded in both directions")
+    func numbered() {
+        for order in [[0, 1, 2], [2, 1, 0], [2, 0, 1], [1, 2, 0], [1, 0, 2], [0, 2, 1]] {
+            #expect(
+                names(["a.jpg", "a.jpg", "a-2.jpg"], ending: order.map { ($0, .jpeg) })
+                    == [0: "a.jpg", 1: "a-2.jpg", 2: "a-2-2.jpg"], "\(order)")
+            #expect(
+                names(["a-2.jpg", "a.jpg", "a.jpg"], ending: order.map { ($0, .jpeg) })
+                    == [0: "a-2.jpg", 1: "a.jpg", 2: "a-3.jpg"], "\(order)")
+        }
+    }
+
+    @Test("A name is given at once where nobody earlier can want it")
+    func noWaiting() {
+        var book = NameBook(memory: LongMemory())
+        for (id, stem) in ["a", "b", "img-1", "img-2"].enumerated() { book.asked(id, stem: stem) }
+        for (id, stem) in [(3, "img-2"), (1, "b"), (2, "img-1"), (0, "a")] {
+            let decided = book.ended(id, .stored(NameParts(stem: stem, fileExtension: "jpg")))
+            #expect(decided == [.init(id: id, name: stem + ".jpg")])
+        }
+    }
+
+    @Test("Twenty thousand equal names take no search through all before")
+    func many() {
+        var book = NameBook(memory: LongMemory(limits: .init(entries: 1000)))
+        var last: String?
+        for id in 0..<20_000 {
+            book.asked(id, stem: "image")
+            last = book.ended(id, .stored(NameParts(stem: "image", fileExtension: "jpg"))).first?.name
+        }
+        #expect(last == "image-20000.jpg")
+    }
+}

@@ -1,0 +1,59 @@
+import InflightCore
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct WantedNameTests {
+    private func name(_ url: String, _ format: ImageFormat = .jpeg) throws -> String {
+        WantedName(try ResourceURL(url)).parts(for: format).name(number: 1)
+    }
+
+    @Test(
+        "A file is named after the last part of the path, with the extension of what is written",
+        arguments: [
+            ("http://h/a/b/cat.jpg", "cat.jpg"), ("http://h/cat.jpeg", "cat.jpeg"), ("http://h/cat.JPG", "cat.JPG"),
+            ("http://h/cat.png", "cat.jpg"), ("http://h/cat", "cat.jpg"),
+            ("http://h/cat.php?x=/y.png#z", "cat.php.jpg"),
+            ("http://h/cat.v1.5", "cat.v1.5.jpg"), ("http://h/v1.5/", "image.jpg"), ("http://h", "image.jpg"),
+            ("http://h/my%20cat.jpg", "my cat.jpg"), ("http://h/k%C3%A4tzchen.jpg", "kätzchen.jpg"),
+            ("data:image/png;base64,AAAA/x.png", "image.jpg"), ("file:///tmp/a/dog.webp", "dog.jpg"),
+        ])
+    func naming(_ url: String, _ expected: String) throws {
+        #expect(try name(url) == expected)
+    }
+
+    @Test(
+        "Nothing in a name is dangerous",
+        arguments: [
+            ("http://h/a%2Fb.jpg", "a_b.jpg"), ("http://h/..%2F..%2Fetc%2Fpasswd", "_.._etc_passwd.jpg"),
+            ("http://h/a%5Cb.jpg", "a_b.jpg"), ("http://h/.htaccess", "htaccess.jpg"), ("http://h/...", "image.jpg"),
+            ("http://h/a%00b%0A%1B[31mc%7F.jpg", "ab[31mc.jpg"), ("http://h/%C2%9Ba%E2%80%AE.jpg", "a.jpg"),
+            ("http://h/%20%20", "image.jpg"), ("http://h/.jpg", "jpg.jpg"), ("http://h/%2e%2e%2e.png", "png.jpg"),
+        ])
+    func safety(_ url: String, _ expected: String) throws {
+        #expect(try name(url) == expected)
+    }
+
+    @Test("A name has at most 120 bytes, its extension and number included, and is cut between characters")
+    func length() throws {
+        let long = try name("http://h/" + String(repeating: "x", count: 300) + ".jpg")
+        #expect(long == String(repeating: "x", count: 116) + ".jpg")
+        // Three bytes each: 38 of them take 114, and a 39th would not fit beside ".jpg".
+        let parts = WantedName(lastPart: Substring(String(repeating: "猫", count: 50) + ".jpg")).parts(for: .jpeg)
+        #expect(parts.name(number: 1) == String(repeating: "猫", count: 38) + ".jpg")
+        #expect(parts.name(number: 12) == String(repeating: "猫", count: 37) + "-12.jpg")
+        // A family is one character of 25 bytes; it is not torn apart.
+        let family = WantedName(lastPart: Substring(String(repeating: "👨‍👩‍👧‍👦", count: 9))).parts(for: .png)
+        #expect(family.name(number: 1) == String(repeating: "👨‍👩‍👧‍👦", count: 4) + ".png")
+        let marks = WantedName(lastPart: Substring("a" + String(repeating: "\u{301}", count: 200))).parts(for: .png)
+        #expect((100...120).contains(marks.name(number: 1).utf8.count))
+    }
+
+    @Test("Bytes that nobody looked at keep the URL's extension, or take that of their media type")
+    func anything() {
+        #expect(WantedName(lastPart: "film.mp4").parts(forMediaType: "text/html").name(number: 1) == "film.mp4")
+        #expect(WantedName(lastPart: "film").parts(forMediaType: "Video/MP4; x=y").name(number: 2) == "film-2.mp4")
+        #expect(WantedName(lastPart: "film").parts(forMediaType: nil).name(number: 1) == "film")
+    }
+}
