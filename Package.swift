@@ -55,6 +55,9 @@ let package = Package(
         .testTarget(
             name: "InflightCurlTests",
             dependencies: ["InflightCurl", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(
+            name: "InflightCLITests",
+            dependencies: ["InflightCLI", "Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency"]),
     ]
 )

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct CommandTests {
     private func parse(_ line: String, terminal: Bool = false) throws(UsageError) -> Command {
-        let arguments = line.split(separator: " ").map { $0.replacing("_", with: " ") }
+        let arguments = line.split(separator: " ").map { String($0.map { $0 == "_" ? " " : $0 }) }
         return try Command.parse(arguments, standardOutputIsTerminal: terminal)
     }
 
