@@ -30,7 +30,7 @@ let package = Package(
         .target(name: "InflightCurl", dependencies: ["CInflightCurl", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "CInflightCodecs",
-            linkerSettings: ["jpeg", "png", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
+            linkerSettings: ["jpeg", "png", "z", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightCore", "InflightConcurrency"]),
 
         // Assembly, command, demo.

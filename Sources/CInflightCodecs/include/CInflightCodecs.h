@@ -1,1 +1,132 @@
 #pragma once
+
+// One narrow, row-wise door to each library. Errors of libjpeg and libpng, which jump, are caught here and come out as
+// a status and a text; nothing ever jumps over a caller's frame.
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    INFLIGHT_OK = 0,
+    INFLIGHT_DAMAGED = 1,
+    INFLIGHT_CANCELLED = 2,
+    INFLIGHT_NO_MEMORY = 3,
+};
+
+/// Asked from time to time during one call; anything but zero stops the work.
+typedef int (*inflight_is_cancelled)(const void *_Nullable context);
+
+// MARK: JPEG
+
+typedef struct inflight_jpeg_reader inflight_jpeg_reader;
+
+enum { INFLIGHT_JPEG_GRAY, INFLIGHT_JPEG_YCC, INFLIGHT_JPEG_RGB, INFLIGHT_JPEG_CMYK, INFLIGHT_JPEG_YCCK };
+
+typedef struct {
+    int width, height;
+    /// One of INFLIGHT_JPEG_…
+    int color;
+    int component_count;
+    /// CMYK as Adobe's programs write it, all four inverted.
+    int is_inverted;
+} inflight_jpeg_header;
+
+typedef struct {
+    /// The samples of the plane that belong to the picture.
+    int width, height;
+    /// What one call to `inflight_jpeg_read_planes` gives of it: so many rows of so many bytes.
+    int rows_per_read, bytes_per_row;
+} inflight_jpeg_plane;
+
+/// The bytes have to outlive the reader. `NULL` where there is no memory.
+inflight_jpeg_reader *_Nullable inflight_jpeg_open(
+    const uint8_t *_Nonnull bytes, size_t count, inflight_is_cancelled _Nonnull is_cancelled,
+    const void *_Nullable context);
+void inflight_jpeg_close(inflight_jpeg_reader *_Nonnull reader);
+/// What went wrong, in the library's words.
+const char *_Nonnull inflight_jpeg_error(const inflight_jpeg_reader *_Nonnull reader);
+int inflight_jpeg_read_header(inflight_jpeg_reader *_Nonnull reader, inflight_jpeg_header *_Nonnull header);
+
+/// Begins to decode to planes, reduced to one `denominator`th (1, 2, 4 or 8); tells the reduced size of the picture and
+/// of each plane.
+int inflight_jpeg_start_planes(
+    inflight_jpeg_reader *_Nonnull reader, int denominator, int *_Nonnull width, int *_Nonnull height,
+    inflight_jpeg_plane planes[_Nonnull 4]);
+/// Reads the next band of all planes into memory of `rows_per_read` × `bytes_per_row` each. At the end of the picture
+/// some rows, or all, are filling: `*has_more` is 0 after the last band.
+int inflight_jpeg_read_planes(
+    inflight_jpeg_reader *_Nonnull reader, uint8_t *_Nullable const planes[_Nonnull 4], int *_Nonnull has_more);
+
+/// Begins to decode to rows of four bytes a pixel: red, green, blue, 255; or as they are, for CMYK and YCCK (CMYK).
+int inflight_jpeg_start_rows(inflight_jpeg_reader *_Nonnull reader);
+int inflight_jpeg_read_rows(
+    inflight_jpeg_reader *_Nonnull reader, uint8_t *_Nonnull rows, size_t bytes_per_row, int count);
+
+/// Reads up to the picture's end.
+int inflight_jpeg_finish(inflight_jpeg_reader *_Nonnull reader);
+
+/// Writes opaque pixels of four bytes. `*bytes` is for `inflight_free`. On failure `message` says why.
+int inflight_jpeg_encode(
+    const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality,
+    uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
+
+void inflight_free(void *_Nullable memory);
+
+// MARK: PNG
+
+typedef struct inflight_png_reader inflight_png_reader;
+
+/// The bytes have to outlive the reader. `NULL` where there is no memory.
+inflight_png_reader *_Nullable inflight_png_open(const uint8_t *_Nonnull bytes, size_t count);
+void inflight_png_close(inflight_png_reader *_Nonnull reader);
+const char *_Nonnull inflight_png_error(const inflight_png_reader *_Nonnull reader);
+
+typedef struct {
+    int width, height;
+    int is_interlaced;
+    /// The profile, decompressed; owned by the reader. `NULL` where there is none.
+    const uint8_t *_Nullable profile;
+    size_t profile_count;
+    /// 1 where the file says that it is sRGB.
+    int is_srgb;
+    /// The exponent that the file was written with (about 0.45), or 0.
+    double gamma;
+    /// White, red, green, blue: x and y of each; all 0 where the file does not say.
+    double chromaticities[8];
+} inflight_png_header;
+
+/// Reads up to the pixels and arranges for rows of red, green, blue, alpha (straight; 255 where there is none).
+/// A compressed profile of more than `maximum_profile` bytes is left out.
+int inflight_png_read_header(
+    inflight_png_reader *_Nonnull reader, size_t maximum_profile, inflight_png_header *_Nonnull header);
+/// The next row. Of an interlaced picture the next row of the next pass: `height` × 7 calls in all, on rows that keep
+/// what they hold.
+int inflight_png_read_row(inflight_png_reader *_Nonnull reader, uint8_t *_Nonnull row);
+int inflight_png_finish(inflight_png_reader *_Nonnull reader);
+
+/// Writes pixels of four bytes; `has_alpha` 0 leaves the fourth out. `*bytes` is for `inflight_free`.
+int inflight_png_encode(
+    const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha,
+    uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
+
+/// The checksum of PNG's chunks, continued from `crc`.
+uint32_t inflight_crc32(uint32_t crc, const uint8_t *_Nonnull bytes, size_t count);
+
+// MARK: Colour
+
+/// From a profile to sRGB. Once made it never changes, and may be used by several threads at once.
+typedef struct inflight_color_transform inflight_color_transform;
+
+/// What the four bytes of a pixel are: grey (thrice) and alpha; red, green, blue, alpha; four inks; those inverted.
+enum { INFLIGHT_COLOR_GRAY, INFLIGHT_COLOR_RGB, INFLIGHT_COLOR_CMYK, INFLIGHT_COLOR_INVERTED_CMYK };
+
+/// `NULL` where the profile is broken or is not for such pixels.
+inflight_color_transform *_Nullable inflight_color_open_profile(
+    const uint8_t *_Nonnull profile, size_t count, int kind);
+/// For red, green, blue, by white point and primaries (x and y of each) and the exponent that makes light of them.
+inflight_color_transform *_Nullable inflight_color_open_primaries(
+    const double chromaticities[_Nonnull 8], double gamma);
+/// Changes pixels in place to red, green, blue and what alpha they had (255 for inks).
+void inflight_color_apply(
+    const inflight_color_transform *_Nonnull transform, uint8_t *_Nonnull pixels, size_t pixel_count);
+void inflight_color_close(inflight_color_transform *_Nonnull transform);

@@ -1,1 +1,0 @@
-#include "CInflightCodecs.h"

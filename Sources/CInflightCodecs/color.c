@@ -1,0 +1,95 @@
+#include "CInflightCodecs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lcms2.h>
+
+struct inflight_color_transform {
+    // A context of its own: nothing is shared with other users of the library in this process.
+    cmsContext context;
+    cmsHTRANSFORM transform;
+    int kind;
+    /// What each grey becomes.
+    uint8_t grays[256][3];
+};
+
+void inflight_color_close(inflight_color_transform *transform) {
+    if (transform->transform) cmsDeleteTransform(transform->transform);
+    if (transform->context) cmsDeleteContext(transform->context);
+    free(transform);
+}
+
+static inflight_color_transform *allocate(int kind) {
+    inflight_color_transform *transform = calloc(1, sizeof *transform);
+    if (!transform) return NULL;
+    transform->kind = kind;
+    transform->context = cmsCreateContext(NULL, NULL);
+    if (transform->context) return transform;
+    inflight_color_close(transform);
+    return NULL;
+}
+
+/// Takes over `source`, and `transform` on failure.
+static inflight_color_transform *finish(inflight_color_transform *transform, cmsHPROFILE source) {
+    static const cmsColorSpaceSignature spaces[] = {
+        cmsSigGrayData, cmsSigRgbData, cmsSigCmykData, cmsSigCmykData};
+    static const cmsUInt32Number layouts[] = {TYPE_GRAY_8, TYPE_RGBA_8, TYPE_CMYK_8, TYPE_CMYK_8_REV};
+    if (source && cmsGetColorSpace(source) == spaces[transform->kind]) {
+        cmsHPROFILE target = cmsCreate_sRGBProfileTHR(transform->context);
+        int is_gray = transform->kind == INFLIGHT_COLOR_GRAY;
+        // Without the cache of the last pixel, which threads would share.
+        cmsUInt32Number flags = cmsFLAGS_NOCACHE;
+        if (transform->kind == INFLIGHT_COLOR_RGB) flags |= cmsFLAGS_COPY_ALPHA;
+        if (target) {
+            transform->transform = cmsCreateTransformTHR(
+                transform->context, source, layouts[transform->kind], target, is_gray ? TYPE_RGB_8 : TYPE_RGBA_8,
+                INTENT_PERCEPTUAL, flags);
+            cmsCloseProfile(target);
+        }
+    }
+    if (source) cmsCloseProfile(source);
+    if (!transform->transform) {
+        inflight_color_close(transform);
+        return NULL;
+    }
+    if (transform->kind == INFLIGHT_COLOR_GRAY) {
+        uint8_t ramp[256];
+        for (int level = 0; level < 256; level++) ramp[level] = (uint8_t)level;
+        cmsDoTransform(transform->transform, ramp, transform->grays, 256);
+    }
+    return transform;
+}
+
+inflight_color_transform *inflight_color_open_profile(const uint8_t *profile, size_t count, int kind) {
+    inflight_color_transform *transform = allocate(kind);
+    if (!transform) return NULL;
+    return finish(transform, cmsOpenProfileFromMemTHR(transform->context, profile, (cmsUInt32Number)count));
+}
+
+inflight_color_transform *inflight_color_open_primaries(const double c[8], double gamma) {
+    inflight_color_transform *transform = allocate(INFLIGHT_COLOR_RGB);
+    if (!transform) return NULL;
+    cmsCIExyY white = {c[0], c[1], 1};
+    cmsCIExyYTRIPLE primaries = {{c[2], c[3], 1}, {c[4], c[5], 1}, {c[6], c[7], 1}};
+    cmsToneCurve *curve = cmsBuildGamma(transform->context, gamma);
+    cmsToneCurve *curves[] = {curve, curve, curve};
+    cmsHPROFILE source = curve ? cmsCreateRGBProfileTHR(transform->context, &white, &primaries, curves) : NULL;
+    if (curve) cmsFreeToneCurve(curve);
+    return finish(transform, source);
+}
+
+void inflight_color_apply(const inflight_color_transform *transform, uint8_t *pixels, size_t pixel_count) {
+    switch (transform->kind) {
+    case INFLIGHT_COLOR_GRAY:
+        for (uint8_t *pixel = pixels; pixel < pixels + pixel_count * 4; pixel += 4)
+            memcpy(pixel, transform->grays[pixel[0]], 3);
+        return;
+    case INFLIGHT_COLOR_RGB:
+        cmsDoTransform(transform->transform, pixels, pixels, (cmsUInt32Number)pixel_count);
+        return;
+    default:
+        cmsDoTransform(transform->transform, pixels, pixels, (cmsUInt32Number)pixel_count);
+        for (size_t index = 0; index < pixel_count; index++) pixels[index * 4 + 3] = 255;
+    }
+}

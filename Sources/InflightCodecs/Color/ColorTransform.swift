@@ -1,0 +1,111 @@
+internal import CInflightCodecs
+import InflightConcurrency
+import InflightCore
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// From the colours of a profile to sRGB, in place, on pixels of four bytes.
+// Safe: the handle never leaves and lives as long as the object.
+@safe final class ColorTransform: Sendable {
+    enum Kind: Int32, Sendable {
+        case gray, rgb, cmyk, invertedCMYK
+    }
+
+    // The library's transforms do not change once they are made, and may be used by several threads.
+    private nonisolated(unsafe) let handle: OpaquePointer
+
+    private init(_ handle: OpaquePointer) {
+        unsafe self.handle = unsafe handle
+    }
+
+    deinit {
+        unsafe inflight_color_close(handle)
+    }
+
+    func apply(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int) {
+        precondition(pixels.count >= pixelCount * 4)
+        guard let base = pixels.baseAddress else { return }
+        // Parts of a size that the library's 32-bit count can hold.
+        var done = 0
+        while done < pixelCount {
+            let count = min(pixelCount - done, 1 << 20)
+            unsafe inflight_color_apply(
+                handle, (base + done * 4).assumingMemoryBound(to: UInt8.self), count)
+            done += count
+        }
+    }
+
+    /// The transform of an embedded profile, from the cache if it was used lately; `nil` where there is nothing to do:
+    /// the profile is sRGB, is too large, is broken, or is meant for other pixels.
+    static func forProfile(_ profile: Bytes, kind: Kind) -> ColorTransform? {
+        guard profile.count <= ICCProfile.maximumCount else { return nil }
+        let header = ICCProfile(profile, 0..<profile.count)
+        guard header.isPlausible, !header.isSRGB else { return nil }
+        if let known = cache.withLock({ $0.find(profile, kind) }) { return known.transform }
+        let handle = unsafe profile.withUnsafeBytes { bytes in
+            unsafe bytes.baseAddress.flatMap {
+                unsafe inflight_color_open_profile(
+                    $0.assumingMemoryBound(to: UInt8.self), bytes.count, kind.rawValue)
+            }
+        }
+        let transform = unsafe handle.map { unsafe ColorTransform($0) }
+        let entry = Cache.Entry(profile: profile, kind: kind, transform: transform)
+        let evicted = cache.withLock { $0.insert(entry) }
+        _ = evicted
+        return transform
+    }
+
+    /// For colours that are told by white point and primaries (x and y of each) and the exponent that gives light.
+    static func forPrimaries(_ chromaticities: [Double], gamma: Double) -> ColorTransform? {
+        guard chromaticities.count == 8 else { return nil }
+        let handle = unsafe chromaticities.withUnsafeBufferPointer {
+            unsafe inflight_color_open_primaries($0.baseAddress!, gamma)
+        }
+        return unsafe handle.map { unsafe ColorTransform($0) }
+    }
+
+    private static let cache = Guarded(Cache())
+
+    /// The transforms that were used last: making one costs up to some milliseconds, and a site's pictures mostly share
+    /// one profile. Broken profiles are remembered too.
+    private struct Cache {
+        struct Entry {
+            let profile: Bytes
+            let kind: Kind
+            let transform: ColorTransform?
+        }
+
+        private var entries: [Entry] = []
+
+        mutating func find(_ profile: Bytes, _ kind: Kind) -> Entry? {
+            guard let index = entries.firstIndex(where: { $0.kind == kind && Self.isSame($0.profile, profile) }) else {
+                return nil
+            }
+            let entry = entries.remove(at: index)
+            entries.append(entry)
+            return entry
+        }
+
+        /// Returns what has to go, so that it is released when the lock is not held any more.
+        mutating func insert(_ entry: Entry) -> Entry? {
+            entries.append(entry)
+            return entries.count > 8 ? entries.removeFirst() : nil
+        }
+
+        private static func isSame(_ left: Bytes, _ right: Bytes) -> Bool {
+            guard left.count == right.count else { return false }
+            return unsafe left.withUnsafeBytes { l in
+                unsafe right.withUnsafeBytes { r in
+                    guard let first = l.baseAddress, let second = r.baseAddress else { return true }
+                    return unsafe memcmp(first, second, l.count) == 0
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import InflightCore
+
+/// From planes of samples between the resizer's steps (``RowResampler/one`` each, not limited) to red, green, blue and
+/// 255. Sixteen samples may be read behind each row.
+enum PlaneColors {
+    /// Luma and chroma that use all of 0 … 255, as JFIF has them (ITU-T T.871 section 7).
+    static func fullRange(
+        _ luma: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, _ red: UnsafePointer<Int16>, width: Int,
+        into row: UnsafeMutablePointer<UInt8>
+    ) {
+        unsafe each(width, into: row) { index in
+            // Five bits behind the point, so that no sum leaves 16 bits.
+            let y = unsafe load(luma, index) &>> 1
+            let b = unsafe (load(blue, index) &>> 1) &- 128 * 32
+            let r = unsafe (load(red, index) &>> 1) &- 128 * 32
+            return (
+                // 1.402, 0.344136 and 0.714136, 1.772, as wholes and 65536ths.
+                y &+ r &+ high(r, 26345),
+                y &- high(b, 22554) &- r &+ high(r, 18734),
+                y &+ b &+ b &- high(b, 14942)
+            )
+        }
+    }
+
+    static func rgb(
+        _ red: UnsafePointer<Int16>, _ green: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, width: Int,
+        into row: UnsafeMutablePointer<UInt8>
+    ) {
+        unsafe each(width, into: row) { index in
+            unsafe (load(red, index) &>> 1, load(green, index) &>> 1, load(blue, index) &>> 1)
+        }
+    }
+
+    static func gray(_ plane: UnsafePointer<Int16>, width: Int, into row: UnsafeMutablePointer<UInt8>) {
+        unsafe rgb(plane, plane, plane, width: width, into: row)
+    }
+
+    /// Puts a plane into the fourth byte of each pixel.
+    static func fourth(_ plane: UnsafePointer<Int16>, width: Int, into row: UnsafeMutablePointer<UInt8>) {
+        for index in 0..<width {
+            unsafe row[4 &* index &+ 3] = UInt8(min(max((plane[index] &+ 32) &>> 6, 0), 255))
+        }
+    }
+
+    @inline(__always)
+    private static func load(_ source: UnsafePointer<Int16>, _ index: Int) -> SIMD8<Int16> {
+        unsafe UnsafeRawPointer(source + index).loadUnaligned(as: SIMD8<Int16>.self)
+    }
+
+    /// The upper half of the product.
+    @inline(__always)
+    private static func high(_ vector: SIMD8<Int16>, _ factor: Int16) -> SIMD8<Int16> {
+        let product = SIMD8<Int32>(truncatingIfNeeded: vector) &* Int32(factor)
+        return SIMD8<Int16>(truncatingIfNeeded: product &>> 16)
+    }
+
+    @inline(__always)
+    private static func limited(_ vector: SIMD8<Int16>) -> SIMD8<Int16> {
+        ((vector &+ 16) &>> 5).clamped(lowerBound: .zero, upperBound: .init(repeating: 255))
+    }
+
+    @inline(__always)
+    private static func each(
+        _ width: Int, into row: UnsafeMutablePointer<UInt8>,
+        _ make: (Int) -> (SIMD8<Int16>, SIMD8<Int16>, SIMD8<Int16>)
+    ) {
+        var index = 0
+        while index < width {
+            let (red, green, blue) = make(index)
+            let lower = limited(red) | (limited(green) &<< 8)
+            let upper = limited(blue) | SIMD8(repeating: Int16(bitPattern: 0xFF00))
+            var pixels = SIMD16<Int16>()
+            pixels.evenHalf = lower
+            pixels.oddHalf = upper
+            let target = unsafe UnsafeMutableRawPointer(row + 4 &* index)
+            if index &+ 8 <= width {
+                unsafe target.storeBytes(of: pixels, as: SIMD16<Int16>.self)
+            } else {
+                unsafe withUnsafeBytes(of: pixels) {
+                    unsafe target.copyMemory(from: $0.baseAddress!, byteCount: 4 &* (width &- index))
+                }
+            }
+            index &+= 8
+        }
+    }
+}

@@ -1,0 +1,128 @@
+internal import CInflightCodecs
+import InflightCore
+
+/// One decoding of a JPEG picture into memory for what a plan keeps of it.
+// Safe: writes to `target` alone, whose size is checked against the plan by whoever made both.
+@safe struct JPEGDecoding {
+    let reader: JPEGReader
+    let plan: Resize.Plan
+    let target: UnsafeMutableRawBufferPointer
+    let transform: ColorTransform?
+
+    init(
+        reader: JPEGReader, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer, transform: ColorTransform?
+    ) {
+        precondition(target.count >= plan.width * plan.height * 4)
+        self.reader = reader
+        self.plan = plan
+        unsafe self.target = unsafe target
+        self.transform = transform
+    }
+
+    private var isCMYK: Bool {
+        Int(reader.header.color) == INFLIGHT_JPEG_CMYK || Int(reader.header.color) == INFLIGHT_JPEG_YCCK
+    }
+
+    func run() throws(LoadError) {
+        let width = Int(reader.header.width)
+        let height = Int(reader.header.height)
+        if plan.scaledWidth == width, plan.scaledHeight == height {
+            try decodeRows(width: width, height: height)
+        } else {
+            try decodePlanes(width: width, height: height)
+        }
+        try reader.finish()
+        if let transform {
+            unsafe transform.apply(target, pixelCount: plan.width * plan.height)
+        } else if isCMYK {
+            unsafe InkColors.convert(
+                target, pixelCount: plan.width * plan.height, isInverted: reader.header.is_inverted != 0)
+        }
+    }
+
+    /// At the picture's own size: the library's rows.
+    private func decodeRows(width: Int, height: Int) throws(LoadError) {
+        try reader.startRows()
+        let base = unsafe target.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        guard plan.crops else {
+            let band = max(1, 65_536 / width)
+            for y in stride(from: 0, to: height, by: band) {
+                let count = min(band, height - y)
+                try unsafe reader.readRows(base + y * width * 4, bytesPerRow: width * 4, count: count)
+            }
+            return
+        }
+        let row = UnsafeMutablePointer<UInt8>.allocate(capacity: width * 4)
+        defer { unsafe row.deallocate() }
+        // What lies below has to be read too: damage there is damage.
+        for y in 0..<height {
+            try unsafe reader.readRows(row, bytesPerRow: width * 4, count: 1)
+            guard y >= plan.cropY, y < plan.cropY + plan.height else { continue }
+            unsafe (base + (y - plan.cropY) * plan.width * 4)
+                .update(from: row + plan.cropX * 4, count: plan.width * 4)
+        }
+    }
+
+    private func decodePlanes(width: Int, height: Int) throws(LoadError) {
+        var denominator = 8
+        while denominator > 1,
+            width < 2 * denominator * plan.scaledWidth || height < 2 * denominator * plan.scaledHeight
+        {
+            denominator /= 2
+        }
+        let layout = try reader.startPlanes(denominator: denominator)
+        let resizer = JPEGPlaneResizer(layout: layout, plan: plan)
+        while try unsafe reader.readPlanes(resizer.bands) {
+            resizer.takeBand()
+        }
+        resizer.takeBand()
+        let base = unsafe target.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        for y in 0..<plan.height {
+            let row = unsafe base + y * plan.width * 4
+            switch Int(reader.header.color) {
+            case INFLIGHT_JPEG_GRAY:
+                unsafe PlaneColors.gray(resizer.row(0, y), width: plan.width, into: row)
+            case INFLIGHT_JPEG_YCC:
+                unsafe PlaneColors.fullRange(
+                    resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width, into: row)
+            case INFLIGHT_JPEG_RGB:
+                unsafe PlaneColors.rgb(
+                    resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width, into: row)
+            case INFLIGHT_JPEG_YCCK:
+                unsafe PlaneColors.fullRange(
+                    resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width, into: row)
+                // The inks are what the colours lack (Adobe technical note 5116).
+                for offset in 0..<plan.width * 4 { unsafe row[offset] = 255 - row[offset] }
+                unsafe PlaneColors.fourth(resizer.row(3, y), width: plan.width, into: row)
+            default:
+                unsafe PlaneColors.rgb(
+                    resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width, into: row)
+                unsafe PlaneColors.fourth(resizer.row(3, y), width: plan.width, into: row)
+            }
+        }
+    }
+
+    /// What a profile has to be for, by the picture's components.
+    static func profileKind(_ structure: JPEGStructure) -> ColorTransform.Kind {
+        switch structure.componentCount {
+        case 1: .gray
+        case 3: .rgb
+        default: structure.isAdobe ? .invertedCMYK : .cmyk
+        }
+    }
+}
+
+/// Four inks to colours, where no profile says more: each ink takes away its part of the light.
+enum InkColors {
+    static func convert(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int, isInverted: Bool) {
+        guard let base = pixels.baseAddress else { return }
+        for index in 0..<pixelCount {
+            var inks = unsafe base.loadUnaligned(fromByteOffset: 4 &* index, as: SIMD4<UInt8>.self)
+            if !isInverted { inks = 255 &- inks }
+            let light = SIMD4<UInt32>(truncatingIfNeeded: inks) &* UInt32(inks[3]) &+ 127
+            var pixel = SIMD4<UInt8>(truncatingIfNeeded: (light &* 257 &+ 257) &>> 16)
+            pixel[3] = 255
+            unsafe base.storeBytes(of: pixel, toByteOffset: 4 &* index, as: SIMD4<UInt8>.self)
+        }
+    }
+}

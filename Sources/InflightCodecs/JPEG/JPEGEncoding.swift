@@ -1,0 +1,59 @@
+internal import CInflightCodecs
+import InflightCore
+
+/// Writes baseline JPEG: chroma at half the resolution, codes made for the picture.
+enum JPEGEncoding {
+    static let maximumSide = 65_500
+
+    static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        guard pixels.width <= maximumSide, pixels.height <= maximumSide else {
+            throw PictureError.cannotEncode(
+                .jpeg, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")
+        }
+        let quality = try options.checkedQuality(usual: 85)
+        let ground = options.background
+        guard ground.count == 3 else {
+            throw PictureError.cannotEncode(.jpeg, "the background has to be three numbers, red, green and blue")
+        }
+        let opaque = pixels.flattened(onto: ground[0], ground[1], ground[2])
+        return try unsafe EncodedMemory.make(.jpeg) { bytes, count, message in
+            unsafe opaque.withUnsafeBytes { memory in
+                unsafe inflight_jpeg_encode(
+                    memory.baseAddress!.assumingMemoryBound(to: UInt8.self), opaque.bytesPerRow, Int32(opaque.width),
+                    Int32(opaque.height), opaque.format.order == .bgra ? 1 : 0, Int32(quality), bytes, count, message)
+            }
+        }
+    }
+}
+
+extension EncodeOptions {
+    func checkedQuality(usual: Int) throws(LoadError) -> Int {
+        let quality = quality ?? usual
+        guard (1...100).contains(quality) else {
+            throw PictureError.cannotEncode(format, "the quality has to be 1 … 100, and is \(quality)")
+        }
+        return quality
+    }
+}
+
+/// What an encoder of the C target has allocated and written.
+enum EncodedMemory {
+    static func make(
+        _ format: ImageFormat,
+        _ encode: (
+            UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, UnsafeMutablePointer<Int>, UnsafeMutablePointer<CChar>
+        ) -> Int32
+    ) throws(LoadError) -> Bytes {
+        var memory: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        var message = [CChar](repeating: 0, count: 256)
+        let status = unsafe encode(&memory, &count, &message)
+        guard status == 0, let start = unsafe memory else {
+            let text = message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            throw PictureError.cannotEncode(format, String(decoding: text, as: UTF8.self))
+        }
+        return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: start, count: count)) { memory in
+            unsafe inflight_free(UnsafeMutableRawPointer(mutating: memory.baseAddress))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+internal import CInflightCodecs
+import InflightConcurrency
+import InflightCore
+
+/// The library's decoder, with its failures as errors. Confined to one call.
+// Safe: the handle is valid for the length of `with`, which is as long as a reader lives.
+@safe struct JPEGReader {
+    private let handle: OpaquePointer
+    let header: inflight_jpeg_header
+
+    /// Opens a decoder on `bytes` and reads the header; closes it when `body` is done.
+    static func with(
+        _ bytes: Bytes, _ cancellation: CancellationFlag, _ body: (JPEGReader) throws(LoadError) -> Void
+    ) throws(LoadError) {
+        try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
+            guard let base = memory.baseAddress else { throw PictureError.cutShort(.jpeg) }
+            // The flag lives as long as this call, and the reader no longer.
+            defer { extendLifetime(cancellation) }
+            let context = unsafe UnsafeRawPointer(Unmanaged.passUnretained(cancellation).toOpaque())
+            let handle = unsafe inflight_jpeg_open(
+                base.assumingMemoryBound(to: UInt8.self), memory.count,
+                { context in
+                    guard let context = unsafe context else { return 0 }
+                    let flag = unsafe Unmanaged<CancellationFlag>.fromOpaque(context).takeUnretainedValue()
+                    return flag.isCancelled ? 1 : 0
+                }, context)
+            guard let handle = unsafe handle else { throw PictureError.noMemory }
+            defer { unsafe inflight_jpeg_close(handle) }
+            var header = inflight_jpeg_header()
+            try unsafe check(inflight_jpeg_read_header(handle, &header), handle)
+            try body(unsafe JPEGReader(handle: handle, header: header))
+        }
+    }
+
+    private init(handle: OpaquePointer, header: inflight_jpeg_header) {
+        unsafe self.handle = unsafe handle
+        self.header = header
+    }
+
+    struct Planes {
+        var width: Int
+        var height: Int
+        var planes: [inflight_jpeg_plane]
+    }
+
+    func startPlanes(denominator: Int) throws(LoadError) -> Planes {
+        var width: Int32 = 0
+        var height: Int32 = 0
+        var planes = [inflight_jpeg_plane](repeating: .init(), count: 4)
+        try unsafe Self.check(
+            inflight_jpeg_start_planes(handle, Int32(denominator), &width, &height, &planes), handle)
+        planes.removeLast(4 - Int(header.component_count))
+        return Planes(width: Int(width), height: Int(height), planes: planes)
+    }
+
+    /// Reads the next band; returns whether there are more.
+    func readPlanes(_ bands: UnsafePointer<UnsafeMutablePointer<UInt8>?>) throws(LoadError) -> Bool {
+        var hasMore: Int32 = 0
+        try unsafe Self.check(inflight_jpeg_read_planes(handle, bands, &hasMore), handle)
+        return hasMore != 0
+    }
+
+    func startRows() throws(LoadError) {
+        try unsafe Self.check(inflight_jpeg_start_rows(handle), handle)
+    }
+
+    func readRows(_ rows: UnsafeMutablePointer<UInt8>, bytesPerRow: Int, count: Int) throws(LoadError) {
+        try unsafe Self.check(inflight_jpeg_read_rows(handle, rows, bytesPerRow, Int32(count)), handle)
+    }
+
+    func finish() throws(LoadError) {
+        try unsafe Self.check(inflight_jpeg_finish(handle), handle)
+    }
+
+    private static func check(_ status: Int32, _ handle: OpaquePointer) throws(LoadError) {
+        switch status {
+        case 0: return
+        case 2: throw PictureError.cancelled
+        case 3: throw PictureError.noMemory
+        default:
+            throw PictureError.damaged(.jpeg, unsafe String(cString: inflight_jpeg_error(handle)))
+        }
+    }
+}

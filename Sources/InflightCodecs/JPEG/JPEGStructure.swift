@@ -1,0 +1,179 @@
+import InflightCore
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The segments of a JPEG file (ITU-T T.81 annex B), walked without decoding.
+struct JPEGStructure {
+    var width = 0
+    var height = 0
+    var componentCount = 0
+    var isProgressive = false
+    var orientation: ImageOrientation?
+    /// The parts of the colour profile in the order of the file, and the number that each gives itself.
+    var profileParts: [(number: Int, total: Int, range: Range<Int>)] = []
+    private var adobeTransform: Int?
+
+    /// Written by Adobe's programs or in their way: four inks are inverted.
+    var isAdobe: Bool { adobeTransform != nil }
+
+    var colorModel: ImageInfo.ColorModel {
+        switch componentCount {
+        case 1: .gray
+        case 4: adobeTransform == 2 ? .ycck : .cmyk
+        default: .rgb
+        }
+    }
+
+    enum Reading {
+        case header(JPEGStructure)
+        case needsMoreBytes(Int)
+    }
+
+    /// Reads up to the first scan.
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+        var structure = JPEGStructure()
+        var position = 2
+        while true {
+            switch try structure.segment(bytes, &position) {
+            case .ended: return .header(structure)
+            case .next: continue
+            case .needs(let count): return .needsMoreBytes(count)
+            }
+        }
+    }
+
+    /// Walks to the end of the picture.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        var structure = JPEGStructure()
+        var position = 2
+        var hasScan = false
+        while true {
+            switch try structure.segment(bytes, &position, hasScan: hasScan) {
+            case .next: continue
+            case .needs: throw PictureError.cutShort(.jpeg)
+            case .ended:
+                // At a scan, or at the end of the picture.
+                guard bytes.byte(at: position + 1) == 0xDA else { return }
+                hasScan = true
+                guard let length = bytes.big16(at: position + 2), position + 2 + length <= bytes.count,
+                    let end = endOfScan(bytes, from: position + 2 + length)
+                else { throw PictureError.cutShort(.jpeg) }
+                position = end
+            }
+        }
+    }
+
+    private enum Step {
+        case next, ended, needs(Int)
+    }
+
+    /// Reads the segment at `position` and goes behind it; stays before a scan and before the picture's end.
+    private mutating func segment(
+        _ bytes: Bytes, _ position: inout Int, hasScan: Bool = false
+    ) throws(LoadError) -> Step {
+        // Decoders skip what stands between two segments, and so does this. Any number of bytes 0xFF may lead a marker.
+        while let byte = bytes.byte(at: position), byte != 0xFF { position += 1 }
+        while bytes.byte(at: position + 1) == 0xFF { position += 1 }
+        guard let marker = bytes.byte(at: position + 1) else { return .needs(position + 64) }
+        switch marker {
+        case 0x00, 0x01, 0xD0...0xD7:
+            position += 2
+            return .next
+        case 0xD8:
+            throw PictureError.damaged(.jpeg, "a second picture begins inside of it")
+        case 0xD9 where hasScan:
+            return .ended
+        case 0xD9:
+            throw PictureError.damaged(.jpeg, "it holds no pixels")
+        case 0xDA:
+            guard width > 0 else { throw PictureError.damaged(.jpeg, "its pixels come before its size") }
+            return .ended
+        default: break
+        }
+        guard let length = bytes.big16(at: position + 2) else { return .needs(position + 64) }
+        guard length >= 2 else { throw PictureError.damaged(.jpeg, "a segment has no length") }
+        let content = position + 4..<position + 2 + length
+        // The next segment's marker and length too, which will be asked for anyway.
+        guard content.upperBound <= bytes.count else { return .needs(content.upperBound + 4) }
+        switch marker {
+        case 0xC0, 0xC1, 0xC2, 0xC9, 0xCA: try readFrame(bytes, content, marker)
+        case 0xC3, 0xC5...0xC7, 0xCB, 0xCD...0xCF:
+            throw PictureError.unsupported(.jpeg, "lossless or hierarchical")
+        case 0xE1: readEXIF(bytes, content)
+        case 0xE2: readProfile(bytes, content)
+        case 0xEE where content.count >= 12 && bytes.has("Adobe", at: content.lowerBound):
+            adobeTransform = bytes.byte(at: content.lowerBound + 11)
+        default: break
+        }
+        position = content.upperBound
+        return .next
+    }
+
+    private mutating func readFrame(_ bytes: Bytes, _ content: Range<Int>, _ marker: Int) throws(LoadError) {
+        let start = content.lowerBound
+        guard content.count >= 6, width == 0 else { throw PictureError.damaged(.jpeg, "its frame header is broken") }
+        guard bytes[start] == 8 else { throw PictureError.unsupported(.jpeg, "\(bytes[start]) bits a sample") }
+        height = bytes.big16(at: start + 1) ?? 0
+        width = bytes.big16(at: start + 3) ?? 0
+        componentCount = Int(bytes[start + 5])
+        isProgressive = marker == 0xC2 || marker == 0xCA
+        guard width > 0, height > 0, content.count == 6 + 3 * componentCount else {
+            throw PictureError.damaged(.jpeg, "its frame header is broken")
+        }
+        guard [1, 3, 4].contains(componentCount) else {
+            throw PictureError.unsupported(.jpeg, "\(componentCount) colour components")
+        }
+    }
+
+    private mutating func readEXIF(_ bytes: Bytes, _ content: Range<Int>) {
+        guard orientation == nil, content.count > 6, bytes.has("Exif\0\0", at: content.lowerBound) else { return }
+        orientation = EXIFOrientation.find(in: bytes, content.lowerBound + 6..<content.upperBound)
+    }
+
+    private mutating func readProfile(_ bytes: Bytes, _ content: Range<Int>) {
+        guard content.count > 14, bytes.has("ICC_PROFILE\0", at: content.lowerBound), profileParts.count < 255
+        else { return }
+        let number = Int(bytes[content.lowerBound + 12])
+        let total = Int(bytes[content.lowerBound + 13])
+        profileParts.append((number, total, content.lowerBound + 14..<content.upperBound))
+    }
+
+    /// The profile, its parts put together; `nil` where there is none, one is missing, or it is too large.
+    func profile(in bytes: Bytes) -> Bytes? {
+        let parts = profileParts.sorted { $0.number < $1.number }
+        guard let total = parts.first?.total, parts.count == total,
+            parts.enumerated().allSatisfy({ $0.offset + 1 == $0.element.number && $0.element.total == total }),
+            parts.reduce(0, { $0 + $1.range.count }) <= ICCProfile.maximumCount
+        else { return nil }
+        if parts.count == 1 { return bytes.slice(parts[0].range) }
+        var joined: [UInt8] = []
+        for part in parts {
+            unsafe bytes.withUnsafeBytes { unsafe joined.append(contentsOf: $0[part.range]) }
+        }
+        return Bytes(joined)
+    }
+
+    /// The marker that ends the compressed data that begins at `start`: any but a restart.
+    private static func endOfScan(_ bytes: Bytes, from start: Int) -> Int? {
+        unsafe bytes.withUnsafeBytes { memory in
+            guard let base = memory.baseAddress else { return nil }
+            var position = start
+            while position < memory.count - 1 {
+                guard let found = unsafe memchr(base + position, 0xFF, memory.count - 1 - position) else { return nil }
+                position = unsafe base.distance(to: UnsafeRawPointer(found))
+                switch unsafe memory[position + 1] {
+                case 0x00, 0xD0...0xD7: position += 2
+                case 0xFF: position += 1
+                default: return position
+                }
+            }
+            return nil
+        }
+    }
+}

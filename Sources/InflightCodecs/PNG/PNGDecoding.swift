@@ -1,0 +1,68 @@
+import InflightConcurrency
+import InflightCore
+
+/// One decoding of a PNG picture into memory for what a plan keeps of it.
+// Safe: writes to `target` alone, whose size is checked against the plan by the resizer.
+@safe struct PNGDecoding {
+    let reader: PNGReader
+    let info: ImageInfo
+    let plan: Resize.Plan
+    let target: UnsafeMutableRawBufferPointer
+    let cancellation: CancellationFlag
+
+    init(
+        reader: PNGReader, info: ImageInfo, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer,
+        cancellation: CancellationFlag
+    ) {
+        self.reader = reader
+        self.info = info
+        self.plan = plan
+        unsafe self.target = unsafe target
+        self.cancellation = cancellation
+    }
+
+    func run() throws(LoadError) {
+        let resizer = unsafe PixelRowResizer(
+            sourceWidth: info.storedWidth, sourceHeight: info.storedHeight,
+            alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target)
+        if reader.isInterlaced {
+            try readPasses(resizer)
+        } else {
+            try readRows(resizer)
+        }
+        try reader.finish()
+        if let transform = reader.colorTransform(isGray: info.colorModel == .gray) {
+            unsafe transform.apply(target, pixelCount: plan.width * plan.height)
+        }
+    }
+
+    private func readRows(_ resizer: PixelRowResizer) throws(LoadError) {
+        let row = UnsafeMutablePointer<UInt8>.allocate(capacity: info.storedWidth * 4)
+        defer { unsafe row.deallocate() }
+        let band = CancellationFlag.band(width: info.storedWidth)
+        for y in 0..<info.storedHeight {
+            if y % band == 0 { try cancellation.check() }
+            try unsafe reader.readRow(row)
+            unsafe resizer.push(row)
+        }
+    }
+
+    private func readPasses(_ resizer: PixelRowResizer) throws(LoadError) {
+        let stride = info.storedWidth * 4
+        let count = stride * info.storedHeight
+        let pixels = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
+        defer { unsafe pixels.deallocate() }
+        unsafe pixels.initialize(repeating: 0, count: count)
+        let band = CancellationFlag.band(width: info.storedWidth)
+        for _ in 0..<7 {
+            for y in 0..<info.storedHeight {
+                if y % band == 0 { try cancellation.check() }
+                try unsafe reader.readRow(pixels + y * stride)
+            }
+        }
+        for y in 0..<info.storedHeight {
+            if y % band == 0 { try cancellation.check() }
+            unsafe resizer.push(pixels + y * stride)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import InflightConcurrency
+import InflightCore
+
+/// The errors that all codecs throw, in the same words.
+enum PictureError {
+    static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
+        LoadError(.damaged, stage: .decode, message: "the \(format) picture is damaged: \(what); fetch it again")
+    }
+
+    static func cutShort(_ format: ImageFormat) -> LoadError {
+        LoadError(.damaged, stage: .decode, message: "the \(format) picture is cut short; fetch it again")
+    }
+
+    static func unsupported(_ format: ImageFormat, _ what: String) -> LoadError {
+        LoadError(
+            .unsupportedFormat, stage: .decode, message: "the \(format) picture is of a kind that is not read: \(what)")
+    }
+
+    static var cancelled: LoadError {
+        LoadError(.cancelled, stage: .decode, message: "the decoding was cancelled")
+    }
+
+    static var noMemory: LoadError {
+        LoadError(
+            .tooManyPixels, stage: .decode, message: "there is not enough memory for the picture; ask for a smaller one"
+        )
+    }
+
+    static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
+        LoadError(.cannotEncode, stage: .encode, message: "the picture cannot be written as \(format): \(what)")
+    }
+}
+
+extension CancellationFlag {
+    func check() throws(LoadError) {
+        if isCancelled { throw PictureError.cancelled }
+    }
+
+    /// How many rows of so many pixels may pass between two looks at the flag: about a millisecond's work.
+    static func band(width: Int) -> Int {
+        max(1, 65_536 / max(1, width))
+    }
+}

@@ -1,0 +1,123 @@
+public import InflightConcurrency
+
+/// The codecs that a pipeline has, and the choice between them by what the bytes are.
+public struct CodecRegistry: Sendable {
+    private let decoders: [ImageFormat: any ImageCodec]
+    private let encoders: [ImageFormat: any ImageCodec]
+
+    /// Where two codecs serve one format, the earlier is taken.
+    public init(_ codecs: [any ImageCodec]) {
+        var decoders: [ImageFormat: any ImageCodec] = [:]
+        var encoders: [ImageFormat: any ImageCodec] = [:]
+        for codec in codecs {
+            for format in codec.decodableFormats where decoders[format] == nil { decoders[format] = codec }
+            for format in codec.encodableFormats where encoders[format] == nil { encoders[format] = codec }
+        }
+        self.decoders = decoders
+        self.encoders = encoders
+    }
+
+    public var decodableFormats: Set<ImageFormat> { Set(decoders.keys) }
+    public var encodableFormats: Set<ImageFormat> { Set(encoders.keys) }
+
+    /// The format is told from this many bytes, if there are as many.
+    private static let detectionLength = 64
+
+    /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
+    ///
+    /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
+    public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        if !isComplete, ImageFormat.detect(bytes) == nil, bytes.count < Self.detectionLength {
+            return .needsMoreBytes(Self.detectionLength)
+        }
+        let (codec, format) = try decoder(for: bytes)
+        return try codec.probe(bytes, format: format, isComplete: isComplete)
+    }
+
+    /// Walks a whole picture's structure to its end, without decoding, and tells what its header says.
+    public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {
+        let (codec, format) = try decoder(for: bytes)
+        let info = try Self.wholeInfo(codec, bytes, format)
+        try codec.validate(bytes, format: format)
+        return info
+    }
+
+    /// Decodes the first frame of a whole picture, and tells what its header says.
+    ///
+    /// Throws ``LoadError/Code/tooManyPixels`` on the header's word, before any memory is taken.
+    public func decode(
+        _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> (PixelBuffer, ImageInfo) {
+        let (codec, format) = try decoder(for: bytes)
+        let info = try Self.wholeInfo(codec, bytes, format)
+        try info.checkPixels(maximum: options.maximumPixels)
+        let pixels = try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
+        return (pixels, info)
+    }
+
+    /// Writes pixels as a picture file. Throws ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``.
+    public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        guard let codec = encoders[options.format] else {
+            let known = encoders.keys.map(\.rawValue).sorted().joined(separator: ", ")
+            throw LoadError(
+                .unsupportedFormat, stage: .encode,
+                message: "pictures cannot be written as \(options.format); choose one of: \(known)")
+        }
+        return try codec.encode(pixels, options: options)
+    }
+
+    private static func wholeInfo(
+        _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat
+    ) throws(LoadError) -> ImageInfo {
+        guard case .info(let info) = try codec.probe(bytes, format: format, isComplete: true) else {
+            throw LoadError(
+                .damaged, stage: .decode, message: "the \(format) picture is cut short in its header; fetch it again")
+        }
+        return info
+    }
+
+    private func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
+        guard let format = ImageFormat.detect(bytes) else {
+            throw LoadError(.notAnImage, stage: .decode, message: ContentGuess.message(for: bytes))
+        }
+        guard let codec = decoders[format] else {
+            throw LoadError(
+                .unsupportedFormat, stage: .decode,
+                message: "this is a \(format) picture, a format that no codec here reads; ask for another format")
+        }
+        return (codec, format)
+    }
+}
+
+extension ImageInfo {
+    /// Throws ``LoadError/Code/tooManyPixels`` where the header declares more pixels than `maximum`.
+    package func checkPixels(maximum: Int) throws(LoadError) {
+        let (product, overflow) = storedWidth.multipliedReportingOverflow(by: storedHeight)
+        guard overflow || product > maximum else { return }
+        throw LoadError(
+            .tooManyPixels, stage: .decode,
+            message: "the picture declares \(storedWidth) × \(storedHeight) pixels, and at most \(maximum) pixels are "
+                + "allowed; raise the limit if its source is trusted")
+    }
+}
+
+/// What bytes that are no picture look like, for the message.
+enum ContentGuess {
+    static func message(for bytes: Bytes) -> String {
+        if bytes.isEmpty { return "the body is empty" }
+        let start = (0..<min(bytes.count, 512)).map { bytes[$0] }
+        let text = start.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        let lower = String(decoding: text.prefix(64), as: UTF8.self).lowercased()
+        let advice = "; check the address"
+        if lower.hasPrefix("<!doctype html") || lower.hasPrefix("<html") || lower.hasPrefix("<head") {
+            return "this is an HTML page, not a picture" + advice
+        }
+        if lower.hasPrefix("{") || lower.hasPrefix("[") {
+            return "this looks like JSON, not a picture" + advice
+        }
+        if lower.hasPrefix("<") { return "this looks like XML, not a picture" + advice }
+        let isText = start.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || (0x09...0x0D).contains($0) }
+        if isText { return "this is text, not a picture" + advice }
+        return "the bytes are of no picture format that is known" + advice
+    }
+}

@@ -1,0 +1,93 @@
+extension ImageFormat {
+    /// The format of a picture file, told from its first bytes alone, whatever its name or media type says; `nil` where
+    /// they are none that is known. Needs at most the first 1,024 bytes.
+    public static func detect(_ bytes: Bytes) -> ImageFormat? {
+        for (format, offset, signature) in signatures where bytes.holds(signature, at: offset) {
+            return format
+        }
+        if bytes.holds("RIFF", at: 0), bytes.holds("WEBP", at: 8) { return .webp }
+        if let format = boxFormat(bytes) { return format }
+        return isSVG(bytes) ? .svg : nil
+    }
+
+    private static let signatures: [(ImageFormat, Int, [UInt8])] = [
+        (.jpeg, 0, [0xFF, 0xD8, 0xFF]),
+        (.png, 0, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
+        (.gif, 0, Array("GIF87a".utf8)),
+        (.gif, 0, Array("GIF89a".utf8)),
+        (.jpegXL, 0, [0xFF, 0x0A]),
+        (.jpegXL, 0, [0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]),
+        (.jpeg2000, 0, [0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A]),
+        (.jpeg2000, 0, [0xFF, 0x4F, 0xFF, 0x51]),
+        (.tiff, 0, [0x49, 0x49, 0x2A, 0x00]),
+        (.tiff, 0, [0x4D, 0x4D, 0x00, 0x2A]),
+        (.tiff, 0, [0x49, 0x49, 0x2B, 0x00]),
+        (.tiff, 0, [0x4D, 0x4D, 0x00, 0x2B]),
+        (.psd, 0, Array("8BPS".utf8)),
+        (.pdf, 0, Array("%PDF-".utf8)),
+    ]
+
+    /// Formats in ISO base media boxes, by the brands of the first box (ISO/IEC 14496-12 section 4.3), and the two old
+    /// ones whose signatures are short and so need a second look.
+    private static func boxFormat(_ bytes: Bytes) -> ImageFormat? {
+        if bytes.holds("ftyp", at: 4) {
+            let size = (0..<4).reduce(0) { $0 << 8 | Int(bytes[$1]) }
+            let end = min(size, bytes.count, 256)
+            var isHEIC = false
+            // The major brand, its version (which is no brand), and the compatible ones.
+            for offset in stride(from: 8, to: end - 3, by: 4) where offset != 12 {
+                if bytes.holds("avif", at: offset) || bytes.holds("avis", at: offset) { return .avif }
+                isHEIC = isHEIC || heicBrands.contains { bytes.holds($0, at: offset) }
+            }
+            return isHEIC ? .heic : nil
+        }
+        if bytes.holds("BM", at: 0), bytes.count >= 18 {
+            // The size of the second header: 12 for the oldest kind, at least 16 for the others.
+            let header = (0..<4).reduce(0) { $0 | Int(bytes[14 + $1]) << (8 * $1) }
+            return header == 12 || (16...256).contains(header) ? .bmp : nil
+        }
+        if bytes.holds([0, 0, 1, 0], at: 0), bytes.count >= 10 {
+            // At least one picture, and the byte that is reserved in its entry.
+            return bytes[4] | bytes[5] != 0 && bytes[9] == 0 ? .ico : nil
+        }
+        return nil
+    }
+
+    private static let heicBrands = ["heic", "heix", "hevc", "hevx", "heim", "heis", "mif1", "msf1"]
+
+    /// Text whose first element is `svg`, behind an XML declaration, comments and a document type at most.
+    private static func isSVG(_ bytes: Bytes) -> Bool {
+        let end = min(bytes.count, 1024)
+        var position = bytes.holds([0xEF, 0xBB, 0xBF], at: 0) ? 3 : 0
+        while position < end {
+            let byte = bytes[position]
+            if byte == 0x20 || (0x09...0x0D).contains(byte) {
+                position += 1
+            } else if bytes.holds("<svg", at: position) {
+                return position + 4 < bytes.count && [0x20, 0x09, 0x0A, 0x0D, 0x3E, 0x2F].contains(bytes[position + 4])
+            } else if bytes.holds("<!--", at: position) {
+                position += 4
+                while position < end, !bytes.holds("-->", at: position) { position += 1 }
+                position += 3
+            } else if bytes.holds("<?xml", at: position) || bytes.holds("<!DOCTYPE svg", at: position) {
+                while position < end, bytes[position] != 0x3E { position += 1 }
+                position += 1
+            } else {
+                return false
+            }
+        }
+        return false
+    }
+}
+
+extension Bytes {
+    /// Whether `expected` stands at `offset`.
+    func holds(_ expected: [UInt8], at offset: Int) -> Bool {
+        guard offset >= 0, count - offset >= expected.count else { return false }
+        return expected.indices.allSatisfy { self[offset + $0] == expected[$0] }
+    }
+
+    func holds(_ expected: String, at offset: Int) -> Bool {
+        holds(Array(expected.utf8), at: offset)
+    }
+}

@@ -1,0 +1,165 @@
+extension PixelBuffer {
+    /// The picture scaled and cropped as `plan` says, in the same format.
+    ///
+    /// Straight alpha is multiplied in for the time of the resizing, so that colours of transparent pixels do not bleed.
+    /// Time is linear in the pixels of source and result; the memory beyond the result's is that of some rows.
+    ///
+    /// - Precondition: what the plan keeps lies inside of what it scales to.
+    public func resized(to plan: Resize.Plan) -> PixelBuffer {
+        precondition(plan.cropX >= 0 && plan.cropX + plan.width <= plan.scaledWidth, "the crop is too wide")
+        precondition(plan.cropY >= 0 && plan.cropY + plan.height <= plan.scaledHeight, "the crop is too high")
+        if plan.width == width, plan.height == height, plan.scaledWidth == width, plan.scaledHeight == height {
+            return self
+        }
+        return unsafe PixelBuffer(width: plan.width, height: plan.height, format: format) { target in
+            let resizer = unsafe PixelRowResizer(
+                sourceWidth: width, sourceHeight: height, alpha: format.alpha, plan: plan, target: target)
+            unsafe withUnsafeBytes { source in
+                let first = unsafe source.assumingMemoryBound(to: UInt8.self).baseAddress!
+                for y in 0..<height { unsafe resizer.push(first + y * bytesPerRow) }
+            }
+        }
+    }
+
+    /// The part of the picture that begins at `x`, `y`, copied.
+    ///
+    /// - Precondition: the part lies inside the picture.
+    public func cropped(x: Int, y: Int, width: Int, height: Int) -> PixelBuffer {
+        precondition(x >= 0 && y >= 0 && x + width <= self.width && y + height <= self.height, "the crop is outside")
+        return resized(
+            to: Resize.Plan(
+                scaledWidth: self.width, scaledHeight: self.height, cropX: x, cropY: y, width: width, height: height))
+    }
+
+    /// The picture turned upright: what is stored with `orientation` becomes what is seen.
+    public func oriented(_ orientation: ImageOrientation) -> PixelBuffer {
+        if orientation == .up { return self }
+        let target = orientation.swapsAxes ? (width: height, height: width) : (width: width, height: height)
+        // The stored pixel that is seen at the top left, and the steps to its neighbours as seen.
+        let lastX = (width - 1) * 4
+        let lastY = (height - 1) * bytesPerRow
+        let (start, right, down) =
+            switch orientation {
+            case .up: (0, 4, bytesPerRow)
+            case .upMirrored: (lastX, -4, bytesPerRow)
+            case .down: (lastX + lastY, -4, -bytesPerRow)
+            case .downMirrored: (lastY, 4, -bytesPerRow)
+            case .leftMirrored: (0, bytesPerRow, 4)
+            case .right: (lastY, -bytesPerRow, 4)
+            case .rightMirrored: (lastX + lastY, -bytesPerRow, -4)
+            case .left: (lastX, bytesPerRow, -4)
+            }
+        return unsafe PixelBuffer(width: target.width, height: target.height, format: format) { memory in
+            let output = memory.baseAddress!
+            unsafe withUnsafeBytes { source in
+                let input = source.baseAddress!
+                // Blocks keep both sides in the cache where the axes change places.
+                let side = 32
+                for blockY in stride(from: 0, to: target.height, by: side) {
+                    for blockX in stride(from: 0, to: target.width, by: side) {
+                        for y in blockY..<min(blockY + side, target.height) {
+                            for x in blockX..<min(blockX + side, target.width) {
+                                let offset = start &+ x &* right &+ y &* down
+                                unsafe output.storeBytes(
+                                    of: input.loadUnaligned(fromByteOffset: offset, as: UInt32.self),
+                                    toByteOffset: (y &* target.width &+ x) &* 4, as: UInt32.self)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same picture in another byte order or with another kind of alpha.
+    ///
+    /// An opaque picture stays so, whatever kind of alpha is asked for; to make one opaque means to leave out its alpha,
+    /// over a colour of ``flattened(onto:)``.
+    public func converted(to wanted: Format) -> PixelBuffer {
+        var wanted = wanted
+        if format.alpha == .opaque { wanted.alpha = .opaque }
+        if wanted == format { return self }
+        let change = Self.change(from: format, to: wanted)
+        return mapped(to: wanted) { change($0) }
+    }
+
+    /// The same change in place, on pixels without gaps between the rows.
+    package static func bring(_ pixels: UnsafeMutableRawBufferPointer, from format: Format, to wanted: Format) {
+        guard format != wanted, let base = pixels.baseAddress else { return }
+        let change = change(from: format, to: wanted)
+        for offset in stride(from: 0, to: pixels.count - 3, by: 4) {
+            let pixel = unsafe base.loadUnaligned(fromByteOffset: offset, as: SIMD4<UInt8>.self)
+            unsafe base.storeBytes(of: change(pixel), toByteOffset: offset, as: SIMD4<UInt8>.self)
+        }
+    }
+
+    @inline(__always)
+    private static func change(from format: Format, to wanted: Format) -> (SIMD4<UInt8>) -> SIMD4<UInt8> {
+        let swaps = wanted.order != format.order
+        let (old, new) = (format.alpha, wanted.alpha)
+        return { pixel in
+            var pixel = pixel
+            switch (old, new) {
+            case (.straight, .premultiplied): pixel = premultiplied(pixel)
+            case (.premultiplied, .straight): pixel = unpremultiplied(pixel)
+            case (_, .opaque): pixel[3] = 255
+            default: break
+            }
+            return swaps ? SIMD4(pixel[2], pixel[1], pixel[0], pixel[3]) : pixel
+        }
+    }
+
+    /// The picture over a plain colour, opaque.
+    public func flattened(onto red: UInt8, _ green: UInt8, _ blue: UInt8) -> PixelBuffer {
+        if format.alpha == .opaque { return self }
+        let isStraight = format.alpha == .straight
+        let ground = SIMD4<UInt32>(
+            truncatingIfNeeded: format.order == .rgba ? SIMD4(red, green, blue, 255) : SIMD4(blue, green, red, 255))
+        return mapped(to: Format(order: format.order, alpha: .opaque)) { pixel in
+            let alpha = SIMD4<UInt32>(repeating: UInt32(pixel[3]))
+            let over = SIMD4<UInt32>(truncatingIfNeeded: pixel) &* (isStraight ? alpha : SIMD4(repeating: 255))
+            let sum = over &+ ground &* (255 &- alpha) &+ 127
+            var result = SIMD4<UInt8>(
+                truncatingIfNeeded: pointwiseMin((sum &* 257 &+ 257) &>> 16, .init(repeating: 255)))
+            result[3] = 255
+            return result
+        }
+    }
+
+    @inline(__always)
+    private static func premultiplied(_ pixel: SIMD4<UInt8>) -> SIMD4<UInt8> {
+        var factor = SIMD4<UInt32>(repeating: UInt32(pixel[3]))
+        factor[3] = 255
+        let products = SIMD4<UInt32>(truncatingIfNeeded: pixel) &* factor &+ 127
+        return SIMD4<UInt8>(truncatingIfNeeded: (products &* 257 &+ 257) &>> 16)
+    }
+
+    @inline(__always)
+    private static func unpremultiplied(_ pixel: SIMD4<UInt8>) -> SIMD4<UInt8> {
+        let alpha = pixel[3]
+        if alpha == 255 { return pixel }
+        if alpha == 0 { return .zero }
+        let colors = SIMD4<Float>(pixel) * (255 / Float(alpha)) + 0.5
+        var result = SIMD4<UInt8>(colors.clamped(lowerBound: .zero, upperBound: .init(repeating: 255)))
+        result[3] = alpha
+        return result
+    }
+
+    @inline(__always)
+    private func mapped(to wanted: Format, _ change: (SIMD4<UInt8>) -> SIMD4<UInt8>) -> PixelBuffer {
+        unsafe PixelBuffer(width: width, height: height, format: wanted) { memory in
+            let output = memory.baseAddress!
+            unsafe withUnsafeBytes { source in
+                let input = source.baseAddress!
+                for y in 0..<height {
+                    for x in 0..<width {
+                        let pixel = unsafe input.loadUnaligned(
+                            fromByteOffset: y &* bytesPerRow &+ 4 &* x, as: SIMD4<UInt8>.self)
+                        unsafe output.storeBytes(
+                            of: change(pixel), toByteOffset: (y &* width &+ x) &* 4, as: SIMD4<UInt8>.self)
+                    }
+                }
+            }
+        }
+    }
+}

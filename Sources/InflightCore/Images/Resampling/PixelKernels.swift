@@ -1,0 +1,184 @@
+/// The inner loops of the resizer, written so that the compiler makes the vector instructions out of them that every
+/// machine of its kind has (on x86-64 those of SSE2: `pmaddwd` for the weighted sums).
+///
+/// All pointers are to as many samples as the counts say, rounded up to the next 16, which the callers allocate.
+enum PixelKernels {
+    /// The sums of neighbouring products.
+    @inline(__always)
+    static func multiplyAddPairs(_ left: SIMD8<Int16>, _ right: SIMD8<Int16>) -> SIMD4<Int32> {
+        let products = SIMD8<Int32>(truncatingIfNeeded: left) &* SIMD8<Int32>(truncatingIfNeeded: right)
+        return products.evenHalf &+ products.oddHalf
+    }
+
+    @inline(__always)
+    private static func zipped(_ even: SIMD4<Int16>, _ odd: SIMD4<Int16>) -> SIMD8<Int16> {
+        var result = SIMD8<Int16>()
+        result.evenHalf = even
+        result.oddHalf = odd
+        return result
+    }
+
+    @inline(__always)
+    private static func load(_ source: UnsafePointer<Int16>) -> SIMD8<Int16> {
+        unsafe UnsafeRawPointer(source).loadUnaligned(as: SIMD8<Int16>.self)
+    }
+
+    @inline(__always)
+    private static func store(_ vector: SIMD8<Int16>, _ target: UnsafeMutablePointer<Int16>) {
+        unsafe UnsafeMutableRawPointer(target).storeBytes(of: vector, as: SIMD8<Int16>.self)
+    }
+
+    /// Bytes to samples with six bits behind the point. Reads exactly `count` bytes.
+    static func widen(_ source: UnsafePointer<UInt8>, count: Int, into target: UnsafeMutablePointer<Int16>) {
+        var index = 0
+        while index &+ 16 <= count {
+            let bytes = unsafe UnsafeRawPointer(source + index).loadUnaligned(as: SIMD16<UInt8>.self)
+            unsafe store(SIMD8<Int16>(truncatingIfNeeded: bytes.lowHalf) &<< 6, target + index)
+            unsafe store(SIMD8<Int16>(truncatingIfNeeded: bytes.highHalf) &<< 6, target + index + 8)
+            index &+= 16
+        }
+        while index < count {
+            unsafe target[index] = Int16(source[index]) &<< 6
+            index &+= 1
+        }
+    }
+
+    /// One pixel with its colours multiplied by its alpha, with six bits behind the point.
+    @inline(__always)
+    static func premultiplied(_ pixel: SIMD4<UInt8>) -> SIMD4<Int16> {
+        var factor = SIMD4<UInt32>(repeating: UInt32(pixel[3]))
+        factor[3] = 255
+        // 16448 / 65536 is 64 / 255, near enough for every product of two bytes to round right.
+        let products = SIMD4<UInt32>(truncatingIfNeeded: pixel) &* factor
+        return SIMD4<Int16>(truncatingIfNeeded: (products &* 16448 &+ 32768) &>> 16)
+    }
+
+    static func widenPremultiplying(
+        _ source: UnsafePointer<UInt8>, pixelCount: Int, into target: UnsafeMutablePointer<Int16>
+    ) {
+        for index in 0..<pixelCount {
+            let pixel = unsafe UnsafeRawPointer(source + 4 &* index).loadUnaligned(as: SIMD4<UInt8>.self)
+            unsafe UnsafeMutableRawPointer(target + 4 &* index)
+                .storeBytes(of: premultiplied(pixel), as: SIMD4<Int16>.self)
+        }
+    }
+
+    /// Two rows into one whose samples stand in pairs.
+    static func interleave(
+        _ first: UnsafePointer<Int16>, _ second: UnsafePointer<Int16>, count: Int,
+        into target: UnsafeMutablePointer<Int16>
+    ) {
+        var index = 0
+        while index < count {
+            let upper = unsafe load(first + index)
+            let lower = unsafe load(second + index)
+            unsafe store(zipped(upper.lowHalf, lower.lowHalf), target + 2 &* index)
+            unsafe store(zipped(upper.highHalf, lower.highHalf), target + 2 &* index + 8)
+            index &+= 8
+        }
+    }
+
+    /// The weighted sum of pairs of rows.
+    static func weighRows(
+        _ pairs: UnsafePointer<UnsafePointer<Int16>>, weights: UnsafePointer<SIMD8<Int16>>, pairCount: Int,
+        count: Int, into target: UnsafeMutablePointer<Int16>
+    ) {
+        let bits = ResampleAxis.weightBits
+        let half = SIMD4<Int32>(repeating: 1 << (bits - 1))
+        var index = 0
+        while index < count {
+            var sums = (half, half, half, half)
+            var pair = 0
+            while pair < pairCount {
+                let samples = unsafe pairs[pair] + 2 &* index
+                let weight = unsafe weights[pair]
+                sums.0 &+= unsafe multiplyAddPairs(load(samples), weight)
+                sums.1 &+= unsafe multiplyAddPairs(load(samples + 8), weight)
+                sums.2 &+= unsafe multiplyAddPairs(load(samples + 16), weight)
+                sums.3 &+= unsafe multiplyAddPairs(load(samples + 24), weight)
+                pair &+= 1
+            }
+            unsafe store(narrowed(sums.0 &>> bits, sums.1 &>> bits), target + index)
+            unsafe store(narrowed(sums.2 &>> bits, sums.3 &>> bits), target + index + 8)
+            index &+= 16
+        }
+    }
+
+    @inline(__always)
+    private static func narrowed(_ low: SIMD4<Int32>, _ high: SIMD4<Int32>) -> SIMD8<Int16> {
+        SIMD8<Int16>(truncatingIfNeeded: SIMD8<Int32>(lowHalf: low, highHalf: high))
+    }
+
+    /// One channel: for each target sample the weighted sum of `taps` neighbours. `taps` is a multiple of eight.
+    static func weighColumns(
+        _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
+        weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>
+    ) {
+        guard var weight = weights.baseAddress, let starts = starts.baseAddress
+        else { return }
+        let count = weights.count / taps
+        let bits = ResampleAxis.weightBits
+        let half = SIMD4<Int32>(repeating: 1 << (bits - 1))
+        @inline(__always)
+        func sum(_ start: Int) -> SIMD4<Int32> {
+            var sum = SIMD4<Int32>()
+            var tap = 0
+            while tap < taps {
+                sum &+= unsafe multiplyAddPairs(load(source + (start &- base &+ tap)), load(weight + tap))
+                tap &+= 8
+            }
+            unsafe weight += taps
+            return sum
+        }
+        var index = 0
+        while index &+ 4 <= count {
+            let a = unsafe sum(starts[index])
+            let b = unsafe sum(starts[index &+ 1])
+            let c = unsafe sum(starts[index &+ 2])
+            let d = unsafe sum(starts[index &+ 3])
+            // Four sums across, by transposing.
+            let ab = SIMD8(lowHalf: a, highHalf: b)
+            let cd = SIMD8(lowHalf: c, highHalf: d)
+            let abPairs = ab.evenHalf &+ ab.oddHalf
+            let cdPairs = cd.evenHalf &+ cd.oddHalf
+            let all = SIMD8(lowHalf: abPairs, highHalf: cdPairs)
+            let sums = (all.evenHalf &+ all.oddHalf &+ half) &>> bits
+            unsafe UnsafeMutableRawPointer(target + index)
+                .storeBytes(of: SIMD4<Int16>(truncatingIfNeeded: sums), as: SIMD4<Int16>.self)
+            index &+= 4
+        }
+        while index < count {
+            let total = unsafe sum(starts[index]).wrappedSum()
+            unsafe target[index] = Int16(truncatingIfNeeded: (total &+ half[0]) &>> bits)
+            index &+= 1
+        }
+    }
+
+    /// Four interleaved channels: for each target pixel the weighted sum of `taps` neighbours. `taps` is even.
+    static func weighPixels(
+        _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
+        weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>
+    ) {
+        guard var weight = weights.baseAddress, let starts = starts.baseAddress
+        else { return }
+        let count = weights.count / taps
+        let bits = ResampleAxis.weightBits
+        let half = SIMD4<Int32>(repeating: 1 << (bits - 1))
+        for index in 0..<count {
+            let first = unsafe source + 4 &* (starts[index] &- base)
+            var sum = half
+            var tap = 0
+            while tap < taps {
+                let two = unsafe load(first + 4 &* tap)
+                let factors = unsafe UnsafeRawPointer(weight + tap).loadUnaligned(as: SIMD2<Int16>.self)
+                sum &+= multiplyAddPairs(
+                    zipped(two.lowHalf, two.highHalf),
+                    zipped(SIMD4(repeating: factors[0]), SIMD4(repeating: factors[1])))
+                tap &+= 2
+            }
+            unsafe weight += taps
+            unsafe UnsafeMutableRawPointer(target + 4 &* index)
+                .storeBytes(of: SIMD4<Int16>(truncatingIfNeeded: sum &>> bits), as: SIMD4<Int16>.self)
+        }
+    }
+}

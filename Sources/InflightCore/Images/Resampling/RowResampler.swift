@@ -1,0 +1,242 @@
+/// Resizes one picture row by row: source rows go in from top to bottom, target rows come out as soon as they can be
+/// made. Works on one channel, or on four that are interleaved.
+///
+/// It holds as many source rows as the filter reaches, at most about a hundred, whatever the picture's height: a large
+/// reduction is begun by averaging whole blocks of pixels. Samples between the steps are 16-bit integers with six bits
+/// behind the point.
+///
+/// Confined to one thread at a time.
+// Safe: the pointers never leave, each has the size that the axes give, and all live as long as the object.
+@safe package final class RowResampler {
+    /// What the source's rows hold.
+    package enum Layout: Sendable {
+        /// One byte for each pixel.
+        case plane
+        /// Four bytes for each pixel, the fourth of which has no meaning for the others.
+        case interleaved
+        /// Red, green, blue in any order, then alpha, which they are multiplied by on the way in.
+        case straightAlpha
+
+        var channels: Int { self == .plane ? 1 : 4 }
+    }
+
+    /// One, in the samples between the steps.
+    package static let one: Int16 = 64
+
+    package let targetWidth: Int
+    package let targetHeight: Int
+    /// Source rows that are still to be pushed.
+    package private(set) var rowsLeft: Int
+
+    private let layout: Layout
+    private let channels: Int
+    private let sourceWidth: Int
+    private let horizontal: ResampleAxis
+    private let vertical: ResampleAxis
+    /// The pixels of a block that is averaged before anything else, on each axis.
+    private let block: (x: Int, y: Int)
+    /// The columns (of blocks) that the target needs.
+    private let columns: Range<Int>
+    private let rows: Range<Int>
+    /// The samples of a row between the steps, and the room that it takes with what the kernels may read behind it.
+    private let rowCount: Int
+    private let stride: Int
+    private let slots: Int
+
+    private let even: UnsafeMutablePointer<Int16>
+    private let odd: UnsafeMutablePointer<Int16>
+    private let blockSums: UnsafeMutablePointer<Int32>
+    /// Pairs of rows, interleaved sample by sample, as the vertical kernel wants them.
+    private let ring: UnsafeMutablePointer<Int16>
+    private let middle: UnsafeMutablePointer<Int16>
+    private let result: UnsafeMutablePointer<Int16>
+    private let verticalWeights: UnsafeMutablePointer<SIMD8<Int16>>
+    private let pairs: UnsafeMutablePointer<UnsafePointer<Int16>>
+
+    private var rowsInBlock = 0
+    private var sourceRow = 0
+    private var blockRow = 0
+    private var nextTarget = 0
+
+    /// A resizer for the part of a `sourceWidth` × `sourceHeight` picture that `plan` keeps.
+    package convenience init(layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan) {
+        self.init(
+            layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, plan: plan,
+            horizontalSiting: .direct, verticalSiting: .direct)
+    }
+
+    /// A resizer for a plane whose samples lie on the picture as the sitings say.
+    package init(
+        layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan,
+        horizontalSiting: ResampleAxis.Siting, verticalSiting: ResampleAxis.Siting
+    ) {
+        precondition(sourceWidth > 0 && sourceHeight > 0 && plan.width > 0 && plan.height > 0)
+        let block = (
+            x: Self.block(count: sourceWidth, scaledCount: plan.scaledWidth),
+            y: Self.block(count: sourceHeight, scaledCount: plan.scaledHeight)
+        )
+        let channels = layout.channels
+        horizontal = ResampleAxis(
+            sourceCount: (sourceWidth + block.x - 1) / block.x,
+            siting: block.x == 1 ? horizontalSiting : .partial(length: Double(sourceWidth) / Double(block.x)),
+            scaledCount: plan.scaledWidth,
+            kept: plan.cropX..<plan.cropX + plan.width, alignment: 1, multiple: channels == 1 ? 8 : 2)
+        vertical = ResampleAxis(
+            sourceCount: (sourceHeight + block.y - 1) / block.y,
+            siting: block.y == 1 ? verticalSiting : .partial(length: Double(sourceHeight) / Double(block.y)),
+            scaledCount: plan.scaledHeight,
+            kept: plan.cropY..<plan.cropY + plan.height, alignment: 2, multiple: 2)
+        self.layout = layout
+        self.channels = channels
+        self.block = block
+        self.sourceWidth = sourceWidth
+        rowsLeft = sourceHeight
+        targetWidth = plan.width
+        targetHeight = plan.height
+        columns = horizontal.neededRange
+        rows = vertical.neededRange
+        rowCount = columns.count * channels
+        stride = (rowCount + 15) / 16 * 16 + 16
+        slots = vertical.taps / 2 + 1
+        unsafe even = Self.zeroed(stride)
+        unsafe odd = Self.zeroed(stride)
+        unsafe blockSums = Self.zeroed(block.y > 1 ? stride : 1)
+        unsafe ring = Self.zeroed(stride * 2 * slots)
+        unsafe middle = Self.zeroed(stride + horizontal.taps * channels)
+        unsafe result = Self.zeroed(targetWidth * channels + 16)
+        unsafe verticalWeights = .allocate(capacity: vertical.taps / 2)
+        unsafe pairs = .allocate(capacity: vertical.taps / 2)
+    }
+
+    deinit {
+        unsafe even.deallocate()
+        unsafe odd.deallocate()
+        unsafe blockSums.deallocate()
+        unsafe ring.deallocate()
+        unsafe middle.deallocate()
+        unsafe result.deallocate()
+        unsafe verticalWeights.deallocate()
+        unsafe pairs.deallocate()
+    }
+
+    /// How many pixels are averaged before the filter is applied, so that it always has eight samples or more for each
+    /// target sample where they are there: what such a block loses in sharpness cannot be seen.
+    private static func block(count: Int, scaledCount: Int) -> Int {
+        let reduction = count / scaledCount
+        return reduction >= 16 ? reduction / 8 : 1
+    }
+
+    private static func zeroed<Number: FixedWidthInteger>(_ count: Int) -> UnsafeMutablePointer<Number> {
+        let memory = UnsafeMutablePointer<Number>.allocate(capacity: count)
+        unsafe memory.initialize(repeating: 0, count: count)
+        return unsafe memory
+    }
+
+    /// Takes the next source row, and hands each target row that is finished by it to `emit`: its number and its
+    /// samples, ``one`` times what they were and not yet limited to 0 … 255. They are valid during the call.
+    ///
+    /// - Precondition: `row` has as many bytes as the layout and the source's width say, and ``rowsLeft`` > 0.
+    package func push(_ row: UnsafePointer<UInt8>, emit: (Int, UnsafePointer<Int16>) -> Void) {
+        precondition(rowsLeft > 0, "more rows were pushed than the source has")
+        rowsLeft -= 1
+        guard nextTarget < targetHeight else { return }
+        let isInside = rows.contains(blockRow)
+        if block.y == 1 {
+            if isInside { unsafe load(row, into: blockRow & 1 == 0 ? even : odd) }
+        } else {
+            if isInside { unsafe addToBlock(row) }
+            rowsInBlock += 1
+            guard rowsInBlock == block.y || rowsLeft == 0 else { return }
+            if isInside { unsafe finishBlock(into: blockRow & 1 == 0 ? even : odd) }
+            rowsInBlock = 0
+        }
+        let isLast = blockRow == vertical.sourceCount - 1
+        blockRow += 1
+        guard isInside, blockRow & 1 == 0 || isLast else { return }
+        let pair = (blockRow - 1) / 2
+        let slot = unsafe ring + (pair % slots) * stride * 2
+        unsafe PixelKernels.interleave(even, odd, count: rowCount, into: slot)
+        while nextTarget < targetHeight,
+            min(vertical.starts[nextTarget] + vertical.taps, vertical.sourceCount) <= blockRow
+        {
+            make(nextTarget)
+            unsafe emit(nextTarget, result)
+            nextTarget += 1
+        }
+    }
+
+    private func make(_ target: Int) {
+        let count = vertical.taps / 2
+        let first = vertical.starts[target] / 2
+        for index in 0..<count {
+            let weights = SIMD2(
+                vertical.weights[target * vertical.taps + 2 * index],
+                vertical.weights[target * vertical.taps + 2 * index + 1])
+            unsafe verticalWeights[index] = SIMD8(
+                weights[0], weights[1], weights[0], weights[1], weights[0], weights[1], weights[0], weights[1])
+            unsafe pairs[index] = UnsafePointer(ring + ((first + index) % slots) * stride * 2)
+        }
+        unsafe PixelKernels.weighRows(pairs, weights: verticalWeights, pairCount: count, count: rowCount, into: middle)
+        let base = columns.lowerBound
+        unsafe horizontal.starts.withUnsafeBufferPointer { starts in
+            unsafe horizontal.weights.withUnsafeBufferPointer { weights in
+                if channels == 1 {
+                    unsafe PixelKernels.weighColumns(
+                        middle, starts: starts, base: base, weights: weights, taps: horizontal.taps, into: result)
+                } else {
+                    unsafe PixelKernels.weighPixels(
+                        middle, starts: starts, base: base, weights: weights, taps: horizontal.taps, into: result)
+                }
+            }
+        }
+    }
+
+    private func load(_ row: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<Int16>) {
+        guard block.x == 1 else { return unsafe loadBlocks(row, into: target) }
+        let start = unsafe row + columns.lowerBound * channels
+        if layout == .straightAlpha {
+            unsafe PixelKernels.widenPremultiplying(start, pixelCount: columns.count, into: target)
+        } else {
+            unsafe PixelKernels.widen(start, count: rowCount, into: target)
+        }
+    }
+
+    /// Averages blocks of `block.x` pixels.
+    private func loadBlocks(_ row: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<Int16>) {
+        for column in columns {
+            let lower = column * block.x
+            let upper = min(sourceWidth, lower + block.x)
+            let share = 1 / Float(upper - lower)
+            let output = unsafe target + (column - columns.lowerBound) * channels
+            switch layout {
+            case .plane:
+                var sum: Int32 = 0
+                for x in lower..<upper { unsafe sum &+= Int32(row[x]) }
+                unsafe output.pointee = Int16((Float(sum) * (share * 64)).rounded())
+            case .interleaved, .straightAlpha:
+                var sum = SIMD4<Int32>()
+                for x in lower..<upper {
+                    let pixel = unsafe UnsafeRawPointer(row + 4 * x).loadUnaligned(as: SIMD4<UInt8>.self)
+                    sum &+= SIMD4<Int32>(
+                        truncatingIfNeeded: layout == .straightAlpha
+                            ? PixelKernels.premultiplied(pixel) : SIMD4<Int16>(truncatingIfNeeded: pixel) &<< 6)
+                }
+                let mean = (SIMD4<Float>(sum) * share).rounded(.toNearestOrEven)
+                unsafe UnsafeMutableRawPointer(output).storeBytes(of: SIMD4<Int16>(mean), as: SIMD4<Int16>.self)
+            }
+        }
+    }
+
+    private func addToBlock(_ row: UnsafePointer<UInt8>) {
+        unsafe load(row, into: middle)
+        for index in 0..<rowCount { unsafe blockSums[index] &+= Int32(middle[index]) }
+    }
+
+    private func finishBlock(into target: UnsafeMutablePointer<Int16>) {
+        let share = 1 / Float(rowsInBlock)
+        for index in 0..<rowCount {
+            unsafe target[index] = Int16((Float(blockSums[index]) * share).rounded())
+            unsafe blockSums[index] = 0
+        }
+    }
+}
