@@ -2,8 +2,8 @@
 ///
 /// Cost: that of ``Lock``, and one allocation for the value. `body` must not call code that it does not know, and must
 /// not enter the same value again.
+// Unchecked: `value` is touched only between `lock()` and `unlock()`.
 public final class Guarded<Value>: @unchecked Sendable {
-    // Unchecked: `value` is touched only between `lock()` and `unlock()`.
     @usableFromInline let mutex = Lock()
     @usableFromInline var value: Value
 

@@ -1,0 +1,11 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "inflight-examples",
+    dependencies: [.package(name: "inflight", path: "..")],
+    targets: [
+        // The engine's values alone: links no C library.
+        .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")])
+    ]
+)

@@ -1,0 +1,71 @@
+# What to do with this project. `make` alone says what there is.
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+DESTDIR ?=
+SCRATCH ?= .build
+
+# A release that runs where no Swift toolchain is: the standard library is inside.
+RELEASE = $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH)
+# Every warning is an error. With STRICT=1 the tests use this build too, so that CI builds once.
+STRICT_FLAGS = --scratch-path $(SCRATCH)/strict -Xswiftc -warnings-as-errors -Xcc -Werror
+TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),--scratch-path $(SCRATCH))
+
+SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps demo build test install lint sanitize bench clean
+
+help: ## say what there is
+	@echo "Inflight: every URL in flight once."
+	@echo
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
+		| while IFS='|' read -r target text; do printf '%-16s %s\n' "$$target" "$$text"; done
+
+deps: ## install the system packages that are missing (apt-get)
+	@Scripts/deps.sh build test
+
+demo: deps build ## load real pictures over real sockets; see demo-out/
+	@echo "==> demo"
+	@Scripts/demo.sh
+
+build: deps ## build the release
+	@echo "==> release build"
+	@$(RELEASE)
+
+test: deps ## run all tests
+	@echo "==> tests"
+	@$(SWIFT) test $(TEST_FLAGS)
+	@echo "==> examples: they build, and the core links no C library"
+	@Scripts/check-examples.sh $(SCRATCH)/examples
+	@echo "==> tests of the scripts"
+	@python3 -m unittest discover -q -s Scripts/Tests
+
+install: build ## install the command: PREFIX=/usr/local DESTDIR=
+	@echo "==> install into $(DESTDIR)$(PREFIX)"
+	@Scripts/install.sh "$$($(RELEASE) --show-bin-path)" "$(DESTDIR)$(PREFIX)"
+
+lint: deps ## check format, files and imports; build with warnings as errors
+	@echo "==> format"
+	@$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+	@echo "==> files"
+	@Scripts/check-files.py
+	@echo "==> imports"
+	@Scripts/check-imports.py
+	@echo "==> build, warnings are errors"
+	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
+
+sanitize: deps ## run all tests under the thread and the address sanitizer
+	@echo "==> tests under the thread sanitizer"
+	@$(SWIFT) test --sanitize thread --scratch-path $(SCRATCH)/thread
+	@echo "==> tests under the address sanitizer"
+	@$(SWIFT) test --sanitize address --scratch-path $(SCRATCH)/address
+
+bench: deps build ## measure, beside the peers
+	@Scripts/deps.sh bench
+	@echo "==> benchmarks"
+	@Scripts/bench.sh
+
+clean: ## remove what was built
+	@echo "==> clean"
+	@rm -rf $(SCRATCH) demo-out Benchmarks/.build Examples/.build GTK/.build

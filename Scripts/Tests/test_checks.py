@@ -1,0 +1,91 @@
+"""The checks of `make lint` find what they are for, and nothing else."""
+
+import importlib.util
+import pathlib
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+imports = load("check-imports")
+files = load("check-files")
+
+
+class Imports(unittest.TestCase):
+    def lines(self, target, text):
+        return [line for line, _ in imports.problems_in(target, text)]
+
+    def test_what_a_target_may_import_is_no_problem(self):
+        text = "internal import InflightCore\n#if canImport(Glibc)\n    internal import Glibc\n#endif\nimport CInflightCurl\n"
+        self.assertEqual(self.lines("InflightCurl", text), [])
+
+    def test_an_arrow_that_points_back_is_found(self):
+        self.assertEqual(self.lines("InflightCore", "// why\nimport Inflight\n"), [2])
+
+    def test_back_ends_do_not_import_one_another(self):
+        self.assertEqual(self.lines("InflightCurl", "public import class InflightCodecs.Decoder\n"), [1])
+
+    def test_a_c_target_is_not_imported_publicly(self):
+        for keyword in ["public", "package", "@_exported public"]:
+            self.assertEqual(self.lines("InflightCurl", f"{keyword} import CInflightCurl\n"), [1], keyword)
+
+    def test_the_engine_does_without_foundation_where_its_small_part_exists(self):
+        small = "#if canImport(FoundationEssentials)\n    public import FoundationEssentials\n#else\n"
+        self.assertEqual(self.lines("InflightCore", small + "    public import Foundation\n#endif\n"), [])
+        self.assertEqual(self.lines("InflightCore", "public import Foundation\n"), [1])
+        self.assertEqual(self.lines("InflightCore", small + "#endif\nimport Foundation\n"), [5])
+
+    def test_a_target_that_nobody_thought_of_is_found(self):
+        self.assertEqual(self.lines("Other", ""), [1])
+
+    def test_every_target_has_its_row(self):
+        targets = {path.name for path in (SCRIPTS.parent / "Sources").iterdir() if any(path.rglob("*.swift"))}
+        self.assertEqual(targets - set(imports.ALLOWED), set())
+
+
+class Files(unittest.TestCase):
+    def lines(self, content, name="a.swift"):
+        if isinstance(content, str):
+            content = content.encode()
+        return sorted(line for line, _ in files.problems_in(name, content))
+
+    def test_tidy_text_is_no_problem(self):
+        self.assertEqual(self.lines("let path = \"/sys/fs\"  // why\n\nlet n = 1\n"), [])
+        self.assertEqual(self.lines(""), [])
+
+    def test_untidy_text_is_found(self):
+        self.assertEqual(self.lines("a \nb\r\n\tc\nd"), [1, 2, 3, 4])
+        self.assertEqual(self.lines("a\n\n"), [2])
+        self.assertEqual(self.lines("all:\n\tmake\n", "Makefile"), [])
+
+    def test_binaries_are_found(self):
+        self.assertEqual(self.lines(b"\x89PNG\0\n"), [1])
+        self.assertEqual(self.lines(b"\xff\n"), [1])
+        self.assertEqual(self.lines(b"a" * files.LARGEST + b"\n"), [1])
+
+    def test_home_folders_and_registries_are_found(self):
+        for folder in ["ho" + "me/ann/x", "Us" + "ers/ann", "ro" + "ot/x"]:
+            self.assertEqual(self.lines(f"see /{folder}\n"), [1], folder)
+        self.assertEqual(self.lines("see https://py" + "pi.org/simple\n"), [1])
+        self.assertEqual(self.lines("see https://example.com/home/page and /rooted\n"), [])
+
+    def test_every_unchecked_promise_needs_its_reason(self):
+        line = "final class A: @unchecked Sendable {}"
+        self.assertEqual(self.lines(f"{line}\n"), [1])
+        self.assertEqual(self.lines(f"/// A class.\n{line}\n"), [2])
+        self.assertEqual(self.lines(f"//\n{line}\n"), [2])
+        self.assertEqual(self.lines(f"{line}  // guarded by its lock\n"), [])
+        self.assertEqual(self.lines(f"// Guarded by its lock.\n{line}\n"), [])
+        self.assertEqual(self.lines("nonisolated(unsafe) var a = 1\n"), [1])
+        self.assertEqual(self.lines("/// Not `nonisolated(unsafe)`.\n"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Builds the examples, and checks that the one that uses only the core links no library but the language's and the
+# system's own: Scripts/check-examples.sh SCRATCH-PATH
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+swift=${SWIFT:-swift}
+flags=(--package-path Examples --scratch-path "$1")
+
+"$swift" build "${flags[@]}" -Xswiftc -warnings-as-errors
+program=$("$swift" build "${flags[@]}" --show-bin-path)/core-only
+"$program"
+
+ours='^(linux-vdso|ld-linux.*|libc|libm|libgcc_s|libstdc\+\+|libpthread|libdl|librt|libutil)\.so'
+swifts='^(libswift.*|libdispatch|libBlocksRuntime|libFoundationEssentials|lib_FoundationCShims|lib_FoundationCollections)\.so'
+foreign=$(ldd "$program" | awk '{ n = split($1, path, "/"); print path[n] }' | grep -vE "$ours|$swifts" || true)
+if [ -n "$foreign" ]; then
+    printf 'core-only links what it must not:\n%s\n' "$foreign" >&2
+    exit 1
+fi

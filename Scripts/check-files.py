@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Checks what holds for every file of the project.
+
+    Scripts/check-files.py [ROOT]
+
+Text only, nobody's home folder, no package registry, tidy ends of lines; and in Swift each `@unchecked Sendable` and
+`nonisolated(unsafe)` has its reason in a comment, in its line or the one above.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+LARGEST = 512 * 1024
+
+# In pieces, so that this file passes its own check.
+HOME = re.compile(r"(?<![\w.])/(?:" + "|".join(["ho" + r"me/\w", "ro" + r"ot/\w", "Us" + r"ers/\w"]) + ")")
+REGISTRY = re.compile(
+    r"\b(?:"
+    + "|".join(
+        name + r"\." + end
+        for name, end in [
+            ("py" + "pi", "org"),
+            ("python" + "hosted", "org"),
+            ("npm" + "js", "(?:org|com)"),
+            ("crates", "io"),
+            ("ruby" + "gems", "org"),
+            ("gh" + "cr", "io"),
+            ("docker", "(?:io|com)"),
+            ("qu" + "ay", "io"),
+            ("deb" + r"\.debian", "org"),
+            (r"archive\." + "ubuntu", "com"),
+        ]
+    )
+    + r")\b"
+)
+UNSAFE = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
+TABS_ARE_FINE = {"Makefile", ".gitmodules"}
+
+
+def files(root):
+    """Those that belong to the project: what git knows or would take in; without git, what is not built."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            capture_output=True, check=True,
+        ).stdout
+        paths = [root / name.decode() for name in listed.split(b"\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        skipped = {".git", ".build", ".swiftpm", "demo-out", "__pycache__"}
+        paths = [path for path in root.rglob("*") if not skipped & set(path.relative_to(root).parts)]
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def problems_in(name, content):
+    """What is wrong with one file, each with its line."""
+    if len(content) > LARGEST:
+        yield 1, f"larger than {LARGEST} bytes"
+    if b"\0" in content:
+        yield 1, "binary: only what people wrote belongs here"
+        return
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        yield 1, "no valid UTF-8"
+        return
+    if text and not text.endswith("\n"):
+        yield text.count("\n") + 1, "the last line does not end"
+    if text.endswith("\n\n"):
+        yield text.count("\n"), "empty lines at the end"
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if line.endswith((" ", "\t", "\r")):
+            yield number, "white space at the end of the line"
+        if "\t" in line and pathlib.PurePath(name).name not in TABS_ARE_FINE:
+            yield number, "a tab: four spaces, or \\t in a string"
+        if HOME.search(line):
+            yield number, "a path into somebody's home folder"
+        if REGISTRY.search(line):
+            yield number, "a package registry is named"
+    if name.endswith(".swift"):
+        yield from unexplained(lines)
+
+
+def unexplained(lines):
+    for number, line in enumerate(lines, start=1):
+        code, _, remark = line.partition("//")
+        if not UNSAFE.search(code):
+            continue
+        above = lines[number - 2].strip() if number > 1 else ""
+        if not remark.strip("/ ") and not re.match(r"//(?!/)\s*\S", above):
+            yield number, "no reason given: say in a // comment, here or in the line above, why this is safe"
+
+
+def main(root):
+    failed = False
+    for path in files(root):
+        name = str(path.relative_to(root))
+        for line, problem in problems_in(name, path.read_bytes()):
+            failed = True
+            print(f"{name}:{line}: {problem}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()))

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Checks that every target imports only what it may.
+
+    Scripts/check-imports.py [ROOT]
+
+The arrows between targets never point back, each C library is reached through one C target that one Swift target
+imports, and no C type can stand in a public signature because no C target is imported publicly.
+"""
+
+import pathlib
+import re
+import sys
+
+# The system's C library and what comes with the language. Foundation is not among them: it is large, and slow to load.
+PLATFORM = {"Darwin", "Dispatch", "FoundationEssentials", "Glibc", "Musl", "Synchronization"}
+ENGINE = {"InflightConcurrency", "InflightCore"}
+# The command's own needs stop at the assembly, so that it shows what a user of the package can do.
+ASSEMBLY = {"Inflight", *ENGINE}
+
+ALLOWED = {
+    "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},
+    "InflightCore": PLATFORM | {"InflightConcurrency"},
+    "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
+    "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},
+    "InflightDisk": PLATFORM | ENGINE | {"CInflightSQLite"},
+    "InflightCodecs": PLATFORM | ENGINE | {"CInflightCodecs"},
+    "InflightVips": PLATFORM | ENGINE | {"CInflightVips"},
+    "InflightDecoder": PLATFORM | ENGINE | {"InflightCodecs", "InflightVips"},
+    "Inflight": PLATFORM | ENGINE | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs"},
+    "InflightCLI": PLATFORM | ASSEMBLY,
+    "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
+    "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency"},
+}
+
+IMPORT = re.compile(
+    r"^\s*(?P<before>(?:@[\w()]+\s+|public\s+|package\s+|internal\s+|fileprivate\s+|private\s+)*)"
+    r"import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias|actor)\s+)?(?P<module>\w+)",
+    re.MULTILINE,
+)
+
+
+def stands_in(text, position):
+    """Whether Foundation is imported only where its small part does not exist by itself."""
+    return bool(re.search(r"#if canImport\(FoundationEssentials\)[^#]*#else\s*$", text[:position]))
+
+
+def problems_in(target, text):
+    """What is wrong with the imports of one file, each with its line."""
+    allowed = ALLOWED.get(target)
+    if allowed is None:
+        yield 1, f"target {target} is not in the table of this check: add what it may import"
+        return
+    for found in IMPORT.finditer(text):
+        line = text.count("\n", 0, found.start("module")) + 1
+        module = found["module"]
+        if module not in allowed and not (module == "Foundation" and stands_in(text, found.start())):
+            yield line, f"{target} may not import {module}"
+        if module.startswith("CInflight") and re.search(r"public|package|@_exported", found["before"]):
+            yield line, f"{module} is imported publicly: a C type could stand in a public signature"
+
+
+def main(root):
+    failed = False
+    for path in sorted((root / "Sources").rglob("*.swift")):
+        target = path.relative_to(root / "Sources").parts[0]
+        for line, problem in problems_in(target, path.read_text(encoding="utf-8")):
+            failed = True
+            print(f"{path.relative_to(root)}:{line}: {problem}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)))
