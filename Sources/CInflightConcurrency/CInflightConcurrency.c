@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 // Weak: they are there only in a program that the sanitizer's runtime is linked into.
 extern void __tsan_acquire(void *) __attribute__((weak));
@@ -50,4 +52,13 @@ int inflight_start_thread(void (*body)(void *), void *context) {
     pthread_attr_destroy(&attributes);
     if (status) free(start);
     return status;
+}
+
+int inflight_processor_count(void) {
+#if defined(__linux__)
+    // A container or taskset may allow fewer processors than the machine has.
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }

@@ -10,3 +10,6 @@ void inflight_name_thread(const char *name);
 
 /// Starts a detached thread that runs `body(context)`. Gives 0, or the error number.
 int inflight_start_thread(void (*body)(void *), void *context);
+
+/// How many processors this process may run on.
+int inflight_processor_count(void);

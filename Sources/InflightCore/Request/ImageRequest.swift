@@ -30,22 +30,49 @@ public struct ImageRequest: Sendable {
 
     /// An absolute URL: `http`, `https`, `file`, `data`, or what other transports of the pipeline serve.
     public var url: String
-    public var method = "GET"
-    /// Sent to every host that the load comes to, but for `Authorization`, `Cookie` and `Proxy-Authorization`, which
-    /// never follow a redirect to another origin.
-    public var fields = HTTPFields()
-    /// Sent to the URL's own origin alone: they never follow a redirect to another.
-    public var originFields = HTTPFields()
-    public var body: Bytes?
     /// The wanted size; `nil`: the picture's own.
     public var resize: Resize?
+    public var priority: LoadPriority
+    /// Everything that most requests leave as it is: shared until it is changed, so that a request stays small.
+    private var rest = Rest.standard
+
+    public var method: String {
+        get { rest.value.method }
+        set { changeRest { $0.method = newValue } }
+    }
+    /// Sent to every host that the load comes to, but for `Authorization`, `Cookie` and `Proxy-Authorization`, which
+    /// never follow a redirect to another origin.
+    public var fields: HTTPFields {
+        get { rest.value.fields }
+        set { changeRest { $0.fields = newValue } }
+    }
+    /// Sent to the URL's own origin alone: they never follow a redirect to another.
+    public var originFields: HTTPFields {
+        get { rest.value.originFields }
+        set { changeRest { $0.originFields = newValue } }
+    }
+    public var body: Bytes? {
+        get { rest.value.body }
+        set { changeRest { $0.body = newValue } }
+    }
     /// What is done to the decoded picture, in this order.
-    public var processors: [any ImageProcessing] = []
+    public var processors: [any ImageProcessing] {
+        get { rest.value.processors }
+        set { changeRest { $0.processors = newValue } }
+    }
     /// The byte order of the pixels; GTK and Cairo want `.bgra`, with ``premultipliesAlpha``.
-    public var pixelOrder = PixelBuffer.Format.Order.rgba
-    public var premultipliesAlpha = false
-    public var priority = LoadPriority.normal
-    public var limits = Limits()
+    public var pixelOrder: PixelBuffer.Format.Order {
+        get { rest.value.pixelOrder }
+        set { changeRest { $0.pixelOrder = newValue } }
+    }
+    public var premultipliesAlpha: Bool {
+        get { rest.value.premultipliesAlpha }
+        set { changeRest { $0.premultipliesAlpha = newValue } }
+    }
+    public var limits: Limits {
+        get { rest.value.limits }
+        set { changeRest { $0.limits = newValue } }
+    }
 
     /// A request for the text of a URL.
     public init(_ url: String, resize: Resize? = nil, priority: LoadPriority = .normal) {
@@ -57,6 +84,43 @@ public struct ImageRequest: Sendable {
     /// A request for a URL.
     public init(url: URL, resize: Resize? = nil, priority: LoadPriority = .normal) {
         self.init(url.absoluteString, resize: resize, priority: priority)
+    }
+}
+
+extension ImageRequest {
+    /// Whether both requests send the same values of the fields of these names (in lower case).
+    func agrees(with other: ImageRequest, in names: Set<String>) -> Bool {
+        names.allSatisfy {
+            fields.values($0) == other.fields.values($0)
+                && originFields.values($0) == other.originFields.values($0)
+        }
+    }
+
+    private struct Values: Sendable {
+        var method = "GET"
+        var fields = HTTPFields()
+        var originFields = HTTPFields()
+        var body: Bytes?
+        var processors: [any ImageProcessing] = []
+        var pixelOrder = PixelBuffer.Format.Order.rgba
+        var premultipliesAlpha = false
+        var limits = Limits()
+    }
+
+    // Unchecked: changed only by `changeRest`, while a single request holds it.
+    private final class Rest: @unchecked Sendable {
+        static let standard = Rest(Values())
+
+        var value: Values
+
+        init(_ value: Values) {
+            self.value = value
+        }
+    }
+
+    private mutating func changeRest(_ change: (inout Values) -> Void) {
+        if !isKnownUniquelyReferenced(&rest) { rest = Rest(rest.value) }
+        change(&rest.value)
     }
 }
 

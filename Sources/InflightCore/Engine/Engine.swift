@@ -1,0 +1,339 @@
+import InflightConcurrency
+
+/// The thin shell around the machine: it holds it in a lock, tells it what happened, and does what it says once the lock
+/// is released. No code of a caller runs while the lock is held.
+// Unchecked: `machine` and `phase` are touched only while `lock` is held; the rest never changes.
+final class Engine: @unchecked Sendable {
+    typealias Machine = EngineMachine<ImageTask, EngineJob>
+
+    let clock: any EngineClock
+    let codecs: CodecRegistry
+    let workers: WorkerThreads
+    let cache: MemoryCache<JobKey, LoadedImage>
+    let harmlessFields: Set<String>
+    private let transports: [String: any Transport]
+    /// Those that end with this engine.
+    private let ownedTransports: [any Transport]
+    private let multiplexedLimit: Int
+
+    private let lock = Lock()
+    private var machine: Machine
+    private var phase = Phase.running
+    private var idleWaiters: [Bridge] = []
+    private var counters = ImagePipeline.Statistics()
+
+    private enum Phase {
+        case running
+        /// Nothing new is taken; what is under way goes on.
+        case closing
+    }
+
+    init(_ configuration: ImagePipeline.Configuration) throws(LoadError) {
+        clock = configuration.clock
+        codecs = configuration.codecs
+        harmlessFields = Set(configuration.harmlessFields.map { $0.lowercased() })
+        cache = MemoryCache(configuration: configuration.memoryCache)
+        multiplexedLimit = configuration.maximumStreamsPerOrigin
+        let threads = max(1, configuration.decodeConcurrency)
+        workers = WorkerThreads(count: threads, name: "inflight-decode")
+
+        var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(
+            limit: max(1, configuration.maximumConcurrentFetches))
+        fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
+        fetchLane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+        // A quarter of the places, so that prefetching never makes a visible picture wait for a whole download.
+        fetchLane.reserve = fetchLane.limit / 4
+        var decodeLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: threads)
+        decodeLane.order = fetchLane.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+        machine = Machine(fetchLane: fetchLane, decodeLane: decodeLane)
+
+        var transports: [String: any Transport] = [:]
+        var owned: [any Transport] = []
+        for source in configuration.transports {
+            let transport: any Transport
+            switch source {
+            case .shared(let lent): transport = lent
+            case .owned(let make):
+                transport = try make(configuration)
+                owned.append(transport)
+            }
+            for scheme in transport.schemes { transports[scheme] = transport }
+        }
+        self.transports = transports
+        ownedTransports = owned
+    }
+
+    func transport(for scheme: String) -> (any Transport)? {
+        transports[scheme]
+    }
+
+    func unsupported(_ url: ResourceURL) -> LoadError {
+        LoadError(
+            .unsupportedScheme, stage: .request, url: url.string,
+            message: "URLs of the scheme \(url.scheme): cannot be loaded; these can: "
+                + transports.keys.sorted().joined(separator: ", ") + ".")
+    }
+
+    // MARK: Tasks
+
+    /// Makes a task and sets its work going. Never calls back inside this call.
+    func add(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?) -> ImageTask {
+        let plan: RequestPlan
+        do {
+            plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
+            if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+        } catch {
+            let task = ImageTask(request: request, plan: nil, engine: self, sink: sink)
+            task.didEnd(JobResult(.failure(error)))
+            return task
+        }
+        let task = ImageTask(request: request, plan: plan, engine: self, sink: sink)
+        submit(task, plan: plan)
+        return task
+    }
+
+    /// Makes a task whose work begins only with ``begin(_:)``: for callers that have to be able to cancel it before.
+    func prepare(_ request: ImageRequest, goal: RequestPlan.Goal) -> ImageTask {
+        do {
+            let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
+            if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+            return ImageTask(request: request, plan: plan, engine: self, sink: nil)
+        } catch {
+            let task = ImageTask(request: request, plan: nil, engine: self, sink: nil)
+            task.didEnd(JobResult(.failure(error)))
+            return task
+        }
+    }
+
+    func begin(_ task: ImageTask) {
+        guard let plan = task.plan else { return }
+        submit(task, plan: plan)
+    }
+
+    private func submit(_ task: ImageTask, plan: RequestPlan) {
+        if let hit = cached(plan) { return task.didEnd(JobResult(.image(hit))) }
+        let now = clock.now()
+        var actions: Machine.Actions = []
+        lock.lock()
+        guard case .running = phase else {
+            lock.unlock()
+            return task.didEnd(JobResult(.failure(shutDown(plan.url))))
+        }
+        // A job that ended since the look-up above left its picture in the cache before it left the table.
+        if !machine.hasJob(plan.finalKey), let hit = cached(plan) {
+            lock.unlock()
+            return task.didEnd(JobResult(.image(hit)))
+        }
+        let (id, joined) = machine.taskAdded(
+            task, steps: steps(of: plan), priority: task.priority, now: now, actions: &actions
+        ) { position, id in
+            makeJob(position, id: id, plan: plan)
+        }
+        counters.tasks += 1
+        if joined > 0 { counters.sharedTasks += 1 }
+        if !task.wasAdded(id, isShared: joined > 0) {
+            // Cancelled before it came here.
+            machine.taskCancelled(id, now: now, actions: &actions)
+        }
+        lock.unlock()
+        perform(actions)
+    }
+
+    private func steps(of plan: RequestPlan) -> [Machine.Step] {
+        var steps = [Machine.Step(key: plan.fetchKey, lane: .fetch, group: plan.origin)]
+        if let decodeKey = plan.decodeKey {
+            steps.append(Machine.Step(key: decodeKey, lane: .decode, group: .none))
+        }
+        for key in plan.processKeys { steps.append(Machine.Step(key: key, lane: .decode, group: .none)) }
+        return steps
+    }
+
+    private func makeJob(_ position: Int, id: Machine.JobID, plan: RequestPlan) -> EngineJob {
+        switch position {
+        case 0: FetchJob(engine: self, id: id, plan: plan)
+        case 1: DecodeJob(engine: self, id: id, plan: plan)
+        default: ProcessJob(engine: self, id: id, plan: plan, position: position - 2)
+        }
+    }
+
+    /// The picture from memory, without waiting for anything.
+    func cached(_ plan: RequestPlan) -> LoadedImage? {
+        guard plan.goal == .image, var image = cache.value(for: plan.finalKey) else { return nil }
+        image.source = .memory
+        return image
+    }
+
+    func cancelTask(_ id: Machine.TaskID) {
+        let now = clock.now()
+        // The task is let go of outside the lock.
+        var task: ImageTask?
+        change { machine, actions in
+            task = machine.taskCancelled(id, now: now, actions: &actions)
+        }
+        _ = task
+    }
+
+    func setPriority(of id: Machine.TaskID, to priority: LoadPriority) {
+        let now = clock.now()
+        change { machine, actions in
+            machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions)
+        }
+    }
+
+    // MARK: Jobs
+
+    /// A job's work has ended, well, badly, or because it was cancelled.
+    func jobEnded(_ job: EngineJob, with result: JobResult, cachedAs key: JobKey? = nil) {
+        job.result = result
+        if let key, case .image(let image) = result.value, lock.withLock({ machine.hasTasks(job.id) }) {
+            cache.insert(image, for: key, cost: image.pixels.byteCount)
+        }
+        let now = clock.now()
+        change { machine, actions in
+            if case .failure = result.value {
+                machine.jobFailed(job.id, now: now, actions: &actions)
+            } else {
+                machine.jobSucceeded(job.id, now: now, actions: &actions)
+            }
+        }
+    }
+
+    func jobRedirected(_ id: Machine.JobID, to url: ResourceURL) {
+        let now = clock.now()
+        let group = url.origin.map { OriginKey($0) } ?? .none
+        change { machine, actions in
+            machine.jobRedirected(id, to: group, now: now, actions: &actions)
+        }
+    }
+
+    /// The time of a job that waits for its turn is up. Nothing where it does not wait any more.
+    func queuedJobFailed(_ job: EngineJob, with result: JobResult) {
+        let now = clock.now()
+        change { machine, actions in
+            guard machine.isQueued(job.id) else { return }
+            job.result = result
+            machine.queuedJobFailed(job.id, now: now, actions: &actions)
+        }
+    }
+
+    /// A server of this URL's origin speaks a version of HTTP that carries many exchanges on one connection.
+    func originMultiplexes(_ url: ResourceURL) {
+        guard let origin = url.origin else { return }
+        let now = clock.now()
+        change { machine, actions in
+            machine.originLimitChanged(OriginKey(origin), to: multiplexedLimit, now: now, actions: &actions)
+        }
+    }
+
+    /// Bytes have come: those who want to hear of it do.
+    func didProgress(_ id: Machine.JobID, _ progress: LoadProgress) {
+        var listeners: [ImageTask] = []
+        lock.withLock {
+            machine.forEachTask(of: id) { _, task in
+                if task.wantsProgress { listeners.append(task) }
+            }
+        }
+        for task in listeners { task.didProgress(progress) }
+    }
+
+    /// The answer varies by fields that the key leaves out: those whose values differ fetch for themselves.
+    func answerVaries(_ id: Machine.JobID, of plan: RequestPlan, by names: Set<String>) {
+        let now = clock.now()
+        var leaving: [ImageTask] = []
+        change { machine, actions in
+            var ids: [Machine.TaskID] = []
+            machine.forEachTask(of: id) { id, task in
+                if !task.request.agrees(with: plan.request, in: names) { ids.append(id) }
+            }
+            for id in ids {
+                if let task = machine.taskCancelled(id, now: now, actions: &actions) { leaving.append(task) }
+            }
+        }
+        for task in leaving {
+            guard let goal = task.plan?.goal else { continue }
+            do {
+                submit(
+                    task,
+                    plan: try RequestPlan(task.request, goal: goal, harmlessFields: harmlessFields, varying: names))
+            } catch {
+                task.didEnd(JobResult(.failure(error)))
+            }
+        }
+    }
+
+    func countExchange() {
+        lock.withLock { counters.exchanges += 1 }
+    }
+
+    // MARK: Carrying out
+
+    /// Tells the machine something, and does what it says.
+    private func change(_ body: (inout Machine, inout Machine.Actions) -> Void) {
+        var actions: Machine.Actions = []
+        lock.lock()
+        body(&machine, &actions)
+        let idle = machine.isIdle && !idleWaiters.isEmpty ? idleWaiters : []
+        if !idle.isEmpty { idleWaiters = [] }
+        lock.unlock()
+        perform(actions)
+        for waiter in idle { waiter.open() }
+    }
+
+    /// Does what the machine said, in its order, with no lock held.
+    private func perform(_ actions: Machine.Actions) {
+        for action in actions {
+            switch action {
+            case .start(let job, let priority): job.start(priority: priority)
+            case .cancel(let job): job.cancel()
+            case .discard(let job): job.discard()
+            case .reprioritize(let job, let priority): job.reprioritize(priority)
+            case .feed(let job, let from):
+                if let result = from.result { job.feed(result) }
+            case .deliver(let task, let from):
+                if let result = from.result { task.didEnd(result) }
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    private func shutDown(_ url: ResourceURL) -> LoadError {
+        LoadError(
+            .shutDown, stage: .request, url: url.string,
+            message: "The pipeline was shut down and takes no more loads. Make another one.")
+    }
+
+    /// Takes no more tasks, and returns when the last has ended and all work has stopped.
+    func shutdown(_ mode: ImagePipeline.ShutdownMode) async {
+        var ended: [ImageTask] = []
+        let bridge = Bridge()
+        let now = clock.now()
+        change { machine, actions in
+            phase = .closing
+            if mode == .cancel {
+                var ids: [Machine.TaskID] = []
+                machine.forEachTask { id, _ in ids.append(id) }
+                for id in ids {
+                    if let task = machine.taskCancelled(id, now: now, actions: &actions) { ended.append(task) }
+                }
+            }
+            idleWaiters.append(bridge)
+        }
+        for task in ended {
+            let url = task.plan?.url.string
+            let message = "The pipeline was shut down before this load had ended."
+            task.didEnd(JobResult(.failure(LoadError(.shutDown, stage: .request, url: url, message: message))))
+        }
+        await bridge.wait()
+        for transport in ownedTransports { await transport.shutdown() }
+    }
+
+    var statistics: ImagePipeline.Statistics {
+        lock.withLock {
+            var statistics = counters
+            statistics.tasksUnderWay = machine.taskCount
+            statistics.jobsUnderWay = machine.jobCount
+            return statistics
+        }
+    }
+}

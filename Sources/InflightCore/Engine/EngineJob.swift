@@ -1,0 +1,35 @@
+import InflightConcurrency
+
+/// One piece of shared work, as the machine's actions concern it. What it is and does is its subclass's.
+///
+/// `start` and `cancel` may come from two threads at once, in either order: a cancel that comes first is latched, and the
+/// start then ends at once. Every job that was started tells the engine its end, once.
+// Unchecked: `result` is written by the job's work before the machine hears of its end, and read after that, with the
+// engine's lock taken in between; subclasses say what guards theirs.
+class EngineJob: @unchecked Sendable {
+    typealias ID = Engine.Machine.JobID
+
+    let engine: Engine
+    let id: ID
+    /// What the job gave, once it has ended.
+    final var result: JobResult?
+
+    init(engine: Engine, id: ID) {
+        self.engine = engine
+        self.id = id
+    }
+
+    /// The job has a place: its work begins, on a thread of its own kind. Returns at once.
+    func start(priority: LoadPriority) { preconditionFailure("a job without work was started") }
+
+    /// Nobody wants it any more. Returns at once; the end is told when the work has stopped.
+    func cancel() {}
+
+    /// The job before has ended well: this is what to work on.
+    func feed(_ result: JobResult) {}
+
+    /// Nobody wants it any more, and it does not run: let go of what it holds.
+    func discard() {}
+
+    func reprioritize(_ priority: LoadPriority) {}
+}

@@ -1,0 +1,181 @@
+import InflightConcurrency
+
+// Where the machine keeps its tasks and jobs: slots in two arrays, linked by their positions, so that nothing is allocated
+// for a task or a job of its own. A slot that is used again has another generation, and old identities miss it.
+
+extension EngineMachine {
+    enum State {
+        /// For the job before it.
+        case waiting
+        case queued(Lane<JobID, OriginKey>.Ticket)
+        case running
+        /// Out of the table, its place still taken.
+        case stopping
+    }
+
+    struct TaskSlot {
+        var task: Task?
+        var generation: UInt32 = 0
+        var job: Int32 = -1
+        var previous: Int32 = -1
+        /// The next waiter of the job, or the next free slot.
+        var next: Int32 = -1
+        var priority = LoadPriority.normal
+    }
+
+    struct JobSlot {
+        var job: Job?
+        var key: JobKey?
+        var group: OriginKey?
+        var generation: UInt32 = 0
+        var lane = LaneName.fetch
+        var state = State.waiting
+        /// The highest priority of those who wait, or -1 where nobody does.
+        var level: Int8 = -1
+        /// How many waiters there are of each priority, later jobs included.
+        var counts: (UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0)
+        /// The tasks that wait for this job itself.
+        var firstTask: Int32 = -1
+        var lastTask: Int32 = -1
+        /// The jobs that work on its result.
+        var firstDependent: Int32 = -1
+        var lastDependent: Int32 = -1
+        /// The job whose result it works on, and its neighbours among that job's dependents.
+        var upstream: Int32 = -1
+        var previousSibling: Int32 = -1
+        /// The next dependent of `upstream`, or the next free slot.
+        var nextSibling: Int32 = -1
+    }
+
+    func isAlive(_ id: TaskID) -> Bool {
+        tasks[Int(id.index)].generation == id.generation && tasks[Int(id.index)].task != nil
+    }
+
+    func isAlive(_ id: JobID) -> Bool {
+        jobs[Int(id.index)].generation == id.generation && jobs[Int(id.index)].job != nil
+    }
+
+    mutating func makeTaskSlot(_ task: Task, job: Int32, priority: LoadPriority) -> TaskID {
+        let index: Int32
+        if freeTask >= 0 {
+            index = freeTask
+            freeTask = tasks[Int(index)].next
+        } else {
+            index = Int32(tasks.count)
+            tasks.append(TaskSlot())
+        }
+        let last = jobs[Int(job)].lastTask
+        tasks[Int(index)].task = task
+        tasks[Int(index)].job = job
+        tasks[Int(index)].priority = priority
+        tasks[Int(index)].previous = last
+        tasks[Int(index)].next = -1
+        if last >= 0 { tasks[Int(last)].next = index } else { jobs[Int(job)].firstTask = index }
+        jobs[Int(job)].lastTask = index
+        taskCount += 1
+        return TaskID(index: index, generation: tasks[Int(index)].generation)
+    }
+
+    mutating func unlinkTask(_ index: Int32) {
+        let slot = tasks[Int(index)]
+        if slot.previous >= 0 {
+            tasks[Int(slot.previous)].next = slot.next
+        } else {
+            jobs[Int(slot.job)].firstTask = slot.next
+        }
+        if slot.next >= 0 {
+            tasks[Int(slot.next)].previous = slot.previous
+        } else {
+            jobs[Int(slot.job)].lastTask = slot.previous
+        }
+    }
+
+    mutating func freeTaskSlot(_ index: Int32) -> Task? {
+        let task = tasks[Int(index)].task
+        tasks[Int(index)].task = nil
+        tasks[Int(index)].generation &+= 1
+        tasks[Int(index)].next = freeTask
+        freeTask = index
+        taskCount -= 1
+        return task
+    }
+
+    mutating func makeJobSlot(_ step: Step, upstream: Int32) -> Int32 {
+        let index: Int32
+        if freeJob >= 0 {
+            index = freeJob
+            freeJob = jobs[Int(index)].nextSibling
+            jobs[Int(index)].nextSibling = -1
+        } else {
+            index = Int32(jobs.count)
+            jobs.append(JobSlot())
+        }
+        jobs[Int(index)].key = step.key
+        jobs[Int(index)].lane = step.lane
+        jobs[Int(index)].group = step.group
+        jobs[Int(index)].state = .waiting
+        jobs[Int(index)].upstream = upstream
+        if upstream >= 0 {
+            let last = jobs[Int(upstream)].lastDependent
+            let hasSiblings = jobs[Int(upstream)].firstDependent >= 0
+            jobs[Int(index)].previousSibling = hasSiblings ? last : -1
+            if hasSiblings {
+                jobs[Int(last)].nextSibling = index
+            } else {
+                jobs[Int(upstream)].firstDependent = index
+            }
+            jobs[Int(upstream)].lastDependent = index
+        }
+        table[step.key] = index
+        jobCount += 1
+        return index
+    }
+
+    mutating func unlinkFromUpstream(_ index: Int32) {
+        let slot = jobs[Int(index)]
+        guard slot.upstream >= 0 else { return }
+        if slot.previousSibling >= 0 {
+            jobs[Int(slot.previousSibling)].nextSibling = slot.nextSibling
+        } else {
+            jobs[Int(slot.upstream)].firstDependent = slot.nextSibling
+        }
+        if slot.nextSibling >= 0 {
+            jobs[Int(slot.nextSibling)].previousSibling = slot.previousSibling
+        } else {
+            jobs[Int(slot.upstream)].lastDependent = slot.previousSibling
+        }
+        jobs[Int(index)].upstream = -1
+        jobs[Int(index)].previousSibling = -1
+        jobs[Int(index)].nextSibling = -1
+    }
+
+    mutating func freeJobSlot(_ index: Int32) {
+        let generation = jobs[Int(index)].generation
+        jobs[Int(index)] = JobSlot()
+        jobs[Int(index)].generation = generation &+ 1
+        jobs[Int(index)].nextSibling = freeJob
+        freeJob = index
+        jobCount -= 1
+    }
+}
+
+extension EngineMachine.JobSlot {
+    mutating func count(_ level: Int8, by difference: Int) {
+        func changed(_ count: UInt32) -> UInt32 { UInt32(Int(count) + difference) }
+        switch level {
+        case 0: counts.0 = changed(counts.0)
+        case 1: counts.1 = changed(counts.1)
+        case 2: counts.2 = changed(counts.2)
+        case 3: counts.3 = changed(counts.3)
+        default: counts.4 = changed(counts.4)
+        }
+    }
+
+    var highestCounted: Int8 {
+        if counts.4 > 0 { return 4 }
+        if counts.3 > 0 { return 3 }
+        if counts.2 > 0 { return 2 }
+        if counts.1 > 0 { return 1 }
+        return counts.0 > 0 ? 0 : -1
+    }
+}

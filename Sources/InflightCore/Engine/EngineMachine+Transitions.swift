@@ -1,0 +1,156 @@
+import InflightConcurrency
+
+// What the events of the machine are made of: priorities, lanes, endings.
+
+extension EngineMachine {
+    // MARK: Priorities
+
+    /// A waiter of the job came (`old` is -1), changed its priority, or left (`new` is -1). The change goes on through
+    /// the jobs before it; a job whose last waiter has left is cancelled.
+    mutating func changeCount(
+        of first: Int32, from old: Int8, to new: Int8, now: MonotonicTime, actions: inout Actions
+    ) {
+        var index = first
+        var old = old
+        var new = new
+        while index >= 0 {
+            if old >= 0 { jobs[Int(index)].count(old, by: -1) }
+            if new >= 0 { jobs[Int(index)].count(new, by: 1) }
+            let before = jobs[Int(index)].level
+            let after = jobs[Int(index)].highestCounted
+            guard before != after else { return }
+            jobs[Int(index)].level = after
+            let upstream = jobs[Int(index)].upstream
+            if after < 0 {
+                abandon(index, actions: &actions)
+            } else {
+                priorityChanged(index, to: after, now: now, actions: &actions)
+            }
+            (old, new) = (before, after)
+            index = upstream
+        }
+    }
+
+    mutating func priorityChanged(
+        _ index: Int32, to level: Int8, now: MonotonicTime, actions: inout Actions
+    ) {
+        switch jobs[Int(index)].state {
+        case .queued(let ticket):
+            switch jobs[Int(index)].lane {
+            case .fetch: fetchLane.move(ticket, toLevel: Int(level), now: now)
+            case .decode: decodeLane.move(ticket, toLevel: Int(level), now: now)
+            }
+        case .running:
+            if let job = jobs[Int(index)].job, let priority = LoadPriority(rawValue: UInt8(level)) {
+                actions.append(.reprioritize(job, priority))
+            }
+        case .waiting, .stopping:
+            break
+        }
+    }
+
+    /// Nobody waits for the job any more.
+    mutating func abandon(_ index: Int32, actions: inout Actions) {
+        leaveTable(index)
+        unlinkFromUpstream(index)
+        guard let job = jobs[Int(index)].job else { return }
+        switch jobs[Int(index)].state {
+        case .waiting:
+            actions.append(.discard(job))
+            freeJobSlot(index)
+        case .queued(let ticket):
+            remove(ticket, from: jobs[Int(index)].lane)
+            actions.append(.discard(job))
+            freeJobSlot(index)
+        case .running:
+            jobs[Int(index)].state = .stopping
+            actions.append(.cancel(job))
+        case .stopping:
+            break
+        }
+    }
+
+    // MARK: Lanes
+
+    mutating func enqueue(_ index: Int32, now: MonotonicTime, ahead: Bool = false) {
+        let slot = jobs[Int(index)]
+        guard let group = slot.group else { preconditionFailure("a job without a group was enqueued") }
+        let id = JobID(index: index, generation: slot.generation)
+        let level = max(0, Int(slot.level))
+        let ticket =
+            switch slot.lane {
+            case .fetch: fetchLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
+            case .decode: decodeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
+            }
+        jobs[Int(index)].state = .queued(ticket)
+    }
+
+    mutating func remove(_ ticket: Lane<JobID, OriginKey>.Ticket, from lane: LaneName) {
+        switch lane {
+        case .fetch: fetchLane.remove(ticket)
+        case .decode: decodeLane.remove(ticket)
+        }
+    }
+
+    /// Starts what has a place now.
+    mutating func startReady(_ lane: LaneName, now: MonotonicTime, actions: inout Actions) {
+        while true {
+            let next =
+                switch lane {
+                case .fetch: fetchLane.next(now: now)
+                case .decode: decodeLane.next(now: now)
+                }
+            guard let id = next else { return }
+            jobs[Int(id.index)].state = .running
+            let priority = LoadPriority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
+            if let job = jobs[Int(id.index)].job { actions.append(.start(job, priority)) }
+        }
+    }
+
+    mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
+        guard let group = jobs[Int(index)].group else { return }
+        switch jobs[Int(index)].lane {
+        case .fetch: fetchLane.release(group: group, now: now)
+        case .decode: decodeLane.release(group: group, now: now)
+        }
+    }
+
+    mutating func releasePlace(of index: Int32, now: MonotonicTime, actions: inout Actions) {
+        giveBackPlace(of: index, now: now)
+        startReady(jobs[Int(index)].lane, now: now, actions: &actions)
+    }
+
+    // MARK: Endings
+
+    mutating func deliverToTasks(of index: Int32, from job: Job, actions: inout Actions) {
+        var waiter = jobs[Int(index)].firstTask
+        while waiter >= 0 {
+            let next = tasks[Int(waiter)].next
+            if let task = freeTaskSlot(waiter) { actions.append(.deliver(task, from: job)) }
+            waiter = next
+        }
+        jobs[Int(index)].firstTask = -1
+        jobs[Int(index)].lastTask = -1
+    }
+
+    /// Ends every task that waits for this job or for what was to come of it, and drops those later jobs.
+    mutating func failDependents(of index: Int32, from job: Job, actions: inout Actions) {
+        deliverToTasks(of: index, from: job, actions: &actions)
+        var dependent = jobs[Int(index)].firstDependent
+        while dependent >= 0 {
+            let next = jobs[Int(dependent)].nextSibling
+            leaveTable(dependent)
+            failDependents(of: dependent, from: job, actions: &actions)
+            if let later = jobs[Int(dependent)].job { actions.append(.discard(later)) }
+            freeJobSlot(dependent)
+            dependent = next
+        }
+        jobs[Int(index)].firstDependent = -1
+    }
+
+    mutating func leaveTable(_ index: Int32) {
+        // A newcomer may have taken the key since this job left it.
+        guard let key = jobs[Int(index)].key, table[key] == index else { return }
+        table[key] = nil
+    }
+}

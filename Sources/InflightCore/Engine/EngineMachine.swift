@@ -1,0 +1,260 @@
+import InflightConcurrency
+
+/// The heart of the engine: which jobs there are, who waits for them, what they are worth, and which of them run.
+///
+/// A value without locks, clocks and I/O. It is told what happened (`taskAdded`, `jobFinished`, …) and appends to
+/// `actions` what has to be done about it, in order; whoever holds it does that after having left its lock. It alone
+/// holds jobs, waiters, priorities and places in lanes.
+///
+/// - A key has at most one live job. Tasks and later jobs wait for it; its priority is the highest of theirs.
+/// - A job that nobody waits for any more leaves the table at once. If it runs, it keeps its place until
+///   ``jobStopped(_:now:actions:)`` says that its work has in fact stopped.
+///
+/// Every event takes constant time, but for those that fan out: one step for each waiter that is told something.
+struct EngineMachine<Task, Job> {
+    struct TaskID: Hashable, Sendable {
+        var index: Int32
+        var generation: UInt32
+    }
+
+    struct JobID: Hashable, Sendable {
+        var index: Int32
+        var generation: UInt32
+    }
+
+    enum LaneName: UInt8, Sendable {
+        case fetch, decode
+    }
+
+    /// One stage of a task's way: what it is known by, and where it runs.
+    struct Step {
+        var key: JobKey
+        var lane: LaneName
+        var group: OriginKey
+    }
+
+    enum Action {
+        /// The job has a place: start its work. Its priority is the highest of those who wait for it.
+        case start(Job, LoadPriority)
+        /// Nobody wants the job any more: stop its work, and say `jobStopped` when it has stopped.
+        case cancel(Job)
+        /// Nobody wants the job any more, and it never ran, or does not run now: let go of it.
+        case discard(Job)
+        /// The job runs and is worth more or less now.
+        case reprioritize(Job, LoadPriority)
+        /// `from` went well: its result is what this job works on.
+        case feed(Job, from: Job)
+        /// `from` has ended, well or badly: this task gets what it gave.
+        case deliver(Task, from: Job)
+    }
+
+    typealias Actions = [Action]
+
+    var tasks: [TaskSlot] = []
+    var freeTask: Int32 = -1
+    var jobs: [JobSlot] = []
+    var freeJob: Int32 = -1
+    var table: [JobKey: Int32] = [:]
+    var fetchLane: Lane<JobID, OriginKey>
+    var decodeLane: Lane<JobID, OriginKey>
+
+    /// Tasks that have not been told an ending.
+    var taskCount = 0
+    /// Jobs that wait, run, or have not stopped yet.
+    var jobCount = 0
+
+    init(fetchLane: Lane<JobID, OriginKey>.Configuration, decodeLane: Lane<JobID, OriginKey>.Configuration) {
+        self.fetchLane = Lane(fetchLane)
+        self.decodeLane = Lane(decodeLane)
+    }
+
+    var isIdle: Bool { taskCount == 0 && jobCount == 0 }
+
+    // MARK: Tasks
+
+    /// Whether a job for this key is alive.
+    func hasJob(_ key: JobKey) -> Bool {
+        table[key] != nil
+    }
+
+    /// A task wants what comes out of the last of `steps`, each of which works on the result of the one before.
+    ///
+    /// - Parameter makeJob: makes the job of a step that nobody else has under way. It is told the step's position and
+    ///   its identity here.
+    /// - Returns: the task's identity, and how many of the steps it found under way already.
+    mutating func taskAdded(
+        _ task: Task, steps: [Step], priority: LoadPriority, now: MonotonicTime, actions: inout Actions,
+        makeJob: (Int, JobID) -> Job
+    ) -> (task: TaskID, joined: Int) {
+        var joined = steps.count
+        var previous: Int32 = -1
+        while joined > 0 {
+            if let found = table[steps[joined - 1].key] {
+                previous = found
+                break
+            }
+            joined -= 1
+        }
+        var root: Int32 = -1
+        for position in joined..<steps.count {
+            let index = makeJobSlot(steps[position], upstream: previous)
+            let generation = jobs[Int(index)].generation
+            jobs[Int(index)].job = makeJob(position, JobID(index: index, generation: generation))
+            if previous < 0 { root = index }
+            previous = index
+        }
+        let id = makeTaskSlot(task, job: previous, priority: priority)
+        changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
+        if root >= 0 {
+            enqueue(root, now: now)
+            startReady(jobs[Int(root)].lane, now: now, actions: &actions)
+        }
+        return (id, joined)
+    }
+
+    /// A task is not interested any more. Gives the task, or `nil` where it had been told its ending before.
+    @discardableResult
+    mutating func taskCancelled(_ id: TaskID, now: MonotonicTime, actions: inout Actions) -> Task? {
+        guard isAlive(id) else { return nil }
+        let slot = tasks[Int(id.index)]
+        unlinkTask(id.index)
+        let task = freeTaskSlot(id.index)
+        changeCount(of: slot.job, from: Int8(slot.priority.rawValue), to: -1, now: now, actions: &actions)
+        startReady(.fetch, now: now, actions: &actions)
+        startReady(.decode, now: now, actions: &actions)
+        return task
+    }
+
+    mutating func taskPriorityChanged(
+        _ id: TaskID, to priority: LoadPriority, now: MonotonicTime, actions: inout Actions
+    ) {
+        guard isAlive(id) else { return }
+        let slot = tasks[Int(id.index)]
+        guard slot.priority != priority else { return }
+        tasks[Int(id.index)].priority = priority
+        changeCount(
+            of: slot.job, from: Int8(slot.priority.rawValue), to: Int8(priority.rawValue), now: now,
+            actions: &actions)
+        startReady(.fetch, now: now, actions: &actions)
+        startReady(.decode, now: now, actions: &actions)
+    }
+
+    /// Calls `body` for every task that waits for this job or for what comes of it. Nobody may be added meanwhile.
+    func forEachTask(of id: JobID, _ body: (TaskID, Task) -> Void) {
+        guard isAlive(id) else { return }
+        forEachTask(ofJobAt: id.index, body)
+    }
+
+    private func forEachTask(ofJobAt index: Int32, _ body: (TaskID, Task) -> Void) {
+        var waiter = jobs[Int(index)].firstTask
+        while waiter >= 0 {
+            let slot = tasks[Int(waiter)]
+            if let task = slot.task { body(TaskID(index: waiter, generation: slot.generation), task) }
+            waiter = slot.next
+        }
+        var dependent = jobs[Int(index)].firstDependent
+        while dependent >= 0 {
+            forEachTask(ofJobAt: dependent, body)
+            dependent = jobs[Int(dependent)].nextSibling
+        }
+    }
+
+    /// Calls `body` for every task there is.
+    func forEachTask(_ body: (TaskID, Task) -> Void) {
+        for (index, slot) in tasks.enumerated() {
+            guard let task = slot.task else { continue }
+            body(TaskID(index: Int32(index), generation: slot.generation), task)
+        }
+    }
+
+    /// Whether a task waits for this job's own result, not only for what comes of it.
+    func hasTasks(_ id: JobID) -> Bool {
+        isAlive(id) && jobs[Int(id.index)].firstTask >= 0
+    }
+
+    // MARK: Jobs
+
+    /// The job's work went well. Its result stands in the job itself.
+    mutating func jobSucceeded(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+        guard isAlive(id) else { return }
+        let slot = jobs[Int(id.index)]
+        guard case .running = slot.state, let job = slot.job else {
+            return jobStopped(id, now: now, actions: &actions)
+        }
+        leaveTable(id.index)
+        deliverToTasks(of: id.index, from: job, actions: &actions)
+        var dependent = slot.firstDependent
+        while dependent >= 0 {
+            let next = jobs[Int(dependent)].nextSibling
+            jobs[Int(dependent)].upstream = -1
+            jobs[Int(dependent)].previousSibling = -1
+            jobs[Int(dependent)].nextSibling = -1
+            if let later = jobs[Int(dependent)].job { actions.append(.feed(later, from: job)) }
+            enqueue(dependent, now: now)
+            startReady(jobs[Int(dependent)].lane, now: now, actions: &actions)
+            dependent = next
+        }
+        jobs[Int(id.index)].firstDependent = -1
+        releasePlace(of: id.index, now: now, actions: &actions)
+        freeJobSlot(id.index)
+    }
+
+    /// The job's work failed: so has everything that was to be made of its result.
+    mutating func jobFailed(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+        guard isAlive(id) else { return }
+        guard case .running = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job else {
+            return jobStopped(id, now: now, actions: &actions)
+        }
+        leaveTable(id.index)
+        failDependents(of: id.index, from: job, actions: &actions)
+        releasePlace(of: id.index, now: now, actions: &actions)
+        freeJobSlot(id.index)
+    }
+
+    /// The work of a cancelled job has in fact stopped: its place is free.
+    mutating func jobStopped(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+        guard isAlive(id) else { return }
+        guard case .stopping = jobs[Int(id.index)].state else { return }
+        releasePlace(of: id.index, now: now, actions: &actions)
+        freeJobSlot(id.index)
+    }
+
+    /// The job has to go on at another origin: it gives its place back and goes to the front of its level there.
+    mutating func jobRedirected(
+        _ id: JobID, to group: OriginKey, now: MonotonicTime, actions: inout Actions
+    ) {
+        guard isAlive(id) else { return }
+        guard case .running = jobs[Int(id.index)].state else {
+            return jobStopped(id, now: now, actions: &actions)
+        }
+        giveBackPlace(of: id.index, now: now)
+        jobs[Int(id.index)].group = group
+        jobs[Int(id.index)].state = .waiting
+        enqueue(id.index, now: now, ahead: true)
+        startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
+    }
+
+    /// Whether the job waits for its turn.
+    func isQueued(_ id: JobID) -> Bool {
+        guard isAlive(id), case .queued = jobs[Int(id.index)].state else { return false }
+        return true
+    }
+
+    /// A job that waits for its turn in vain (its time is up) ends badly.
+    mutating func queuedJobFailed(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+        guard isAlive(id), case .queued(let ticket) = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job
+        else { return }
+        remove(ticket, from: jobs[Int(id.index)].lane)
+        leaveTable(id.index)
+        failDependents(of: id.index, from: job, actions: &actions)
+        freeJobSlot(id.index)
+    }
+
+    /// An origin turned out to carry many exchanges on one connection, or not to.
+    mutating func originLimitChanged(
+        _ group: OriginKey, to limit: Int, now: MonotonicTime, actions: inout Actions
+    ) {
+        fetchLane.setLimit(limit, of: group, now: now)
+        startReady(.fetch, now: now, actions: &actions)
+    }
+}

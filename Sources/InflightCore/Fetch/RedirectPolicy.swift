@@ -1,0 +1,76 @@
+/// What to do with an answer of status 3xx (RFC 9110 section 15.4): a decision, without I/O.
+struct RedirectPolicy {
+    /// What is sent next. It changes with every redirect that is followed.
+    struct Exchange: Sendable {
+        var url: ResourceURL
+        var method: String
+        var fields: HTTPFields
+        /// Sent to `url`'s own origin alone.
+        var originFields: HTTPFields
+        var body: Bytes?
+        var redirectCount = 0
+    }
+
+    enum Decision {
+        case follow(Exchange)
+        /// No redirect: the answer is what it is.
+        case none
+        case refuse(LoadError)
+    }
+
+    var maximumRedirects: Int
+
+    func decide(_ exchange: Exchange, head: ResponseHead) -> Decision {
+        guard [301, 302, 303, 307, 308].contains(head.status) else { return .none }
+        guard let location = head.fields["location"], !location.isEmpty else {
+            return refuse(
+                exchange, head,
+                "The server answered with a redirect (\(head.status)) that says not where to. Ask whoever runs it.")
+        }
+        guard exchange.redirectCount < maximumRedirects else {
+            return refuse(
+                exchange, head,
+                "There were more than \(maximumRedirects) redirects. Allow more, or load what they lead to.")
+        }
+        let target: ResourceURL
+        do {
+            target = try exchange.url.resolving(location)
+        } catch {
+            return refuse(exchange, head, "The server redirects to something that is not a URL.")
+        }
+        guard target.scheme == "http" || target.scheme == "https" else {
+            return refuse(
+                exchange, head,
+                "The server redirects to a \(target.scheme): URL; only http and https are followed.")
+        }
+        return .follow(next(exchange, target: target, status: head.status))
+    }
+
+    private func next(_ exchange: Exchange, target: ResourceURL, status: Int) -> Exchange {
+        var next = exchange
+        // Credentials in a Location would be the server's, not the caller's: the URL is taken without them.
+        next.url = target
+        next.redirectCount += 1
+        let becomesGET =
+            status == 303 ? exchange.method != "HEAD" : (status == 301 || status == 302) && exchange.method == "POST"
+        if becomesGET {
+            next.method = "GET"
+            next.body = nil
+            for name in ["content-type", "content-length", "content-encoding", "content-language", "content-location"] {
+                next.fields.remove(name)
+                next.originFields.remove(name)
+            }
+        }
+        if target.origin != exchange.url.origin {
+            // What was dropped is not sent again if a later redirect comes back.
+            next.originFields = HTTPFields()
+            for name in ["authorization", "cookie", "proxy-authorization"] { next.fields.remove(name) }
+        }
+        return next
+    }
+
+    private func refuse(_ exchange: Exchange, _ head: ResponseHead, _ message: String) -> Decision {
+        .refuse(
+            LoadError(.badRedirect, stage: .fetch, url: exchange.url.string, message: message, status: head.status))
+    }
+}

@@ -1,0 +1,29 @@
+/// Whether an answer's status means that its body is what was asked for: a decision, without I/O.
+enum StatusPolicy {
+    /// - Returns: `nil` where the body is good.
+    static func error(for head: ResponseHead, request: ImageRequest) -> LoadError? {
+        switch head.status {
+        case 204, 205, 304:
+            return refuse(head, "The server answered \(head.status), which carries no picture.")
+        case 206:
+            if request.fields.contains("range") || request.originFields.contains("range") { return nil }
+            return refuse(head, "The server sent a part (206) where the whole was asked for.")
+        case 200..<300: return nil
+        case 404, 410:
+            return refuse(head, "There is nothing at this URL: the server answered \(head.status).")
+        case 401, 403:
+            return refuse(head, "The server refuses access (\(head.status)). Check the credentials that are sent.")
+        case 429, 503:
+            let wait = head.fields["retry-after"].flatMap { Int($0) }.map { " It asks to wait \($0) s." } ?? ""
+            return refuse(head, "The server is too busy (\(head.status)). Try again later.\(wait)")
+        case 500..<600:
+            return refuse(head, "The server failed (\(head.status)). Try again later.")
+        default:
+            return refuse(head, "The server answered with status \(head.status), and no picture.")
+        }
+    }
+
+    private static func refuse(_ head: ResponseHead, _ message: String) -> LoadError {
+        LoadError(.badStatus, stage: .fetch, message: message, status: head.status)
+    }
+}

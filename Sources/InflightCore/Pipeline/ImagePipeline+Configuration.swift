@@ -1,0 +1,57 @@
+public import InflightConcurrency
+
+extension ImagePipeline {
+    /// What a pipeline is made of, and the bounds that it keeps.
+    public struct Configuration: Sendable {
+        /// A transport, and who ends it.
+        public enum TransportSource: Sendable {
+            /// Made for this pipeline, and ended with it.
+            case owned(@Sendable (Configuration) throws(LoadError) -> any Transport)
+            /// Lent to this pipeline, which never ends it.
+            case shared(any Transport)
+        }
+
+        /// Who moves the bytes. For a scheme that several serve, the last.
+        public var transports: [TransportSource]
+        public var codecs: CodecRegistry
+        public var clock: any EngineClock = SystemClock()
+        /// Decoded pictures; their cost is the bytes of their pixels.
+        public var memoryCache = MemoryCacheConfiguration()
+        /// Fetches under way at once, over all origins.
+        public var maximumConcurrentFetches = 64
+        /// Fetches under way at once from one origin, as long as it speaks HTTP/1.1: that many connections.
+        public var maximumConcurrentFetchesPerOrigin = 6
+        /// The same for an origin that was found to speak HTTP/2: that many streams, on one connection.
+        public var maximumStreamsPerOrigin = 64
+        /// Decodes and processors under way at once: that many threads.
+        public var decodeConcurrency = MachineSize.processors
+        /// Who goes first among loads of one priority.
+        public var order = LoadOrder.firstInFirstOut
+        /// Names of header fields that cannot change what an answer holds. Loads that differ in nothing else share their
+        /// work, unless the answer's `Vary` names one of them.
+        public var harmlessFields: [String] = []
+
+        public init(transports: [TransportSource], codecs: CodecRegistry) {
+            self.transports = transports
+            self.codecs = codecs
+        }
+    }
+
+    public enum LoadOrder: Sendable {
+        case firstInFirstOut
+        /// For lists that scroll: what was asked for last is what is seen.
+        case lastInFirstOut
+    }
+
+    /// What a pipeline did so far, and what it has under way.
+    public struct Statistics: Sendable, Hashable {
+        /// Tasks that had to wait for work; what was in memory is not counted.
+        public internal(set) var tasks = 0
+        /// Tasks that found work under way that they could share.
+        public internal(set) var sharedTasks = 0
+        /// Exchanges that were started, redirects counted each.
+        public internal(set) var exchanges = 0
+        public internal(set) var tasksUnderWay = 0
+        public internal(set) var jobsUnderWay = 0
+    }
+}

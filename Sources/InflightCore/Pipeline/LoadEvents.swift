@@ -1,0 +1,84 @@
+/// What happens in one load, in order: progress, then one ending, `success` or `failure`, after which the sequence ends.
+///
+/// Progress that nobody asked for in time is left out, so nothing piles up. It can be gone through once. Letting go of
+/// the sequence and its iterator cancels the load; so does cancelling the task that goes through it, whose next event is
+/// then a failure with the code ``LoadError/Code/cancelled``.
+public struct LoadEvents: AsyncSequence, Sendable {
+    public enum Event: Sendable {
+        case progress(LoadProgress)
+        case success(LoadedImage)
+        case failure(LoadError)
+    }
+
+    public typealias Element = Event
+    public typealias Failure = Never
+
+    /// Cancels when the last who could ask for an event is gone.
+    private final class Owner: Sendable {
+        let task: ImageTask
+
+        init(_ task: ImageTask) {
+            self.task = task
+        }
+
+        deinit {
+            task.cancel()
+        }
+    }
+
+    private let owner: Owner
+
+    init(task: ImageTask) {
+        owner = Owner(task)
+    }
+
+    /// The task behind the events: to change its priority, or to cancel it.
+    public var task: ImageTask { owner.task }
+
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(owner: owner)
+    }
+
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let owner: Owner
+        private var hasBegun = false
+        private var hasEnded = false
+
+        fileprivate init(owner: Owner) {
+            self.owner = owner
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
+            guard !hasEnded else { return nil }
+            let task = owner.task
+            let begins = !hasBegun
+            hasBegun = true
+            let event = await withTaskCancellationHandler {
+                if Task.isCancelled { task.cancel() }
+                if begins { task.engine.begin(task) }
+                return await task.nextEvent(progress: true)
+            } onCancel: {
+                task.cancel()
+            }
+            switch event {
+            case .progress(let progress): return .progress(progress)
+            case .ended(let result, let isShared):
+                hasEnded = true
+                switch result.image(isShared: isShared) {
+                case .success(let image): return .success(image)
+                case .failure(let error): return .failure(error)
+                }
+            case .cancelled:
+                hasEnded = true
+                return .failure(.cancelled(url: task.plan?.url.string, stage: .request))
+            case nil:
+                hasEnded = true
+                return nil
+            }
+        }
+
+        public mutating func next() async -> Event? {
+            await next(isolation: nil)
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import InflightConcurrency
+
+/// A request made ready: checked, its URL parsed, its keys made. What comes after needs no code of the caller any more
+/// but its processors.
+final class RequestPlan: Sendable {
+    enum Goal: Sendable {
+        case image
+        /// The bytes; only where the status says that they are what was asked for.
+        case data
+        /// The answer, whatever its status.
+        case response
+        /// What the picture's header says, and no more bytes than that takes.
+        case info
+    }
+
+    let request: ImageRequest
+    let url: ResourceURL
+    let goal: Goal
+    let origin: OriginKey
+    let fetchKey: JobKey
+    /// `nil` where bytes are wanted and no picture.
+    let decodeKey: JobKey?
+    /// One for each prefix of the processors.
+    let processKeys: [JobKey]
+
+    init(
+        _ request: ImageRequest, goal: Goal, harmlessFields: Set<String>, varying: Set<String> = []
+    ) throws(LoadError) {
+        let url = try ResourceURL(request.url)
+        try Self.check(request, url: url)
+        self.request = request
+        self.url = url
+        self.goal = goal
+        origin = url.origin.map { OriginKey($0) } ?? .none
+        let rest = Self.fetchBytes(
+            request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying))
+        let fetchKey = JobKey(.fetch(url: url.string, rest: rest))
+        self.fetchKey = fetchKey
+        guard goal == .image else {
+            decodeKey = nil
+            processKeys = []
+            return
+        }
+        let decodeKey = JobKey(.decode(fetchKey, Self.decodeOptions(request)))
+        self.decodeKey = decodeKey
+        if request.processors.isEmpty {
+            processKeys = []
+        } else {
+            let identities = request.processors.map(\.identity)
+            processKeys = (1...identities.count).map {
+                JobKey(.process(decodeKey, Array(identities[..<$0])))
+            }
+        }
+    }
+
+    /// The key of what the caller gets.
+    var finalKey: JobKey { processKeys.last ?? decodeKey ?? fetchKey }
+
+    static func decodeOptions(_ request: ImageRequest) -> DecodeOptions {
+        var options = DecodeOptions(resize: request.resize)
+        options.order = request.pixelOrder
+        options.premultiplied = request.premultipliesAlpha
+        options.maximumPixels = request.limits.maximumPixels
+        return options
+    }
+
+    private static func check(_ request: ImageRequest, url: ResourceURL) throws(LoadError) {
+        func refuse(_ message: String) -> LoadError {
+            LoadError(.invalidRequest, stage: .request, url: url.string, message: message)
+        }
+        if let resize = request.resize {
+            for side in [resize.width, resize.height] {
+                guard let side else { continue }
+                guard (1...1_000_000).contains(side) else {
+                    throw refuse("The wanted size has a side of \(side) pixels; give one from 1 to 1,000,000.")
+                }
+            }
+        }
+        guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
+            throw refuse("The method is not a word that HTTP allows (RFC 9110 section 9.1).")
+        }
+        for fields in [request.fields, request.originFields] {
+            for index in 0..<fields.count {
+                guard !fields.rawName(index).isEmpty, fields.rawName(index).allSatisfy(isTokenByte) else {
+                    throw refuse("A header's name is not a word that HTTP allows (RFC 9110 section 5.1).")
+                }
+                // A line end in a value would let whoever made it add headers of his own.
+                guard fields.rawValue(index).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                    throw refuse("The value of the header \(fields.name(index)) holds a control character.")
+                }
+            }
+        }
+        guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
+            request.limits.maximumRedirects >= 0
+        else { throw refuse("A limit is below zero.") }
+    }
+
+    /// RFC 9110 section 5.6.2.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    private static let secretFields: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+
+    private static func fetchBytes(
+        _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>
+    ) -> [UInt8] {
+        // Empty for most requests, and then nothing is allocated for it.
+        var bytes: [UInt8] = []
+        if request.method != "GET" {
+            bytes.append(5)
+            bytes.append(contentsOf: request.method.utf8)
+            bytes.append(0)
+        }
+        switch goal {
+        case .image, .data: break
+        case .response: bytes.append(1)
+        case .info: bytes.append(6)
+        }
+        if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
+        if !request.fields.isEmpty { append(request.fields, ignored: ignored, hidesAll: false, to: &bytes) }
+        if !request.originFields.isEmpty {
+            bytes.append(2)
+            append(request.originFields, ignored: ignored, hidesAll: true, to: &bytes)
+        }
+        if let body = request.body {
+            bytes.append(3)
+            SecretHash.append(body.array, to: &bytes)
+        }
+        appendLimits(request.limits, to: &bytes)
+        return bytes
+    }
+
+    /// Names in lower case and in alphabetical order; values of one name in their own order.
+    private static func append(_ fields: HTTPFields, ignored: Set<String>, hidesAll: Bool, to bytes: inout [UInt8]) {
+        let sorted = (0..<fields.count).map { (name: fields.name($0).lowercased(), index: $0) }
+            .filter { !ignored.contains($0.name) }
+            .sorted { ($0.name, $0.index) < ($1.name, $1.index) }
+        for (name, index) in sorted {
+            bytes.append(contentsOf: name.utf8)
+            bytes.append(UInt8(ascii: ":"))
+            if hidesAll || secretFields.contains(name) {
+                SecretHash.append(fields.rawValue(index), to: &bytes)
+            } else {
+                bytes.append(contentsOf: fields.rawValue(index))
+            }
+            bytes.append(0)
+        }
+    }
+
+    /// Loads with other limits are other jobs: one may fail where the other goes on.
+    private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
+        var fetchLimits = limits
+        fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels
+        guard fetchLimits != ImageRequest.Limits() else { return }
+        bytes.append(4)
+        let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout]
+        for number in durations.map({ $0?.saturatedNanoseconds ?? -1 })
+            + [limits.maximumBodyBytes, Int64(limits.maximumRedirects)]
+        {
+            unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+        }
+    }
+}

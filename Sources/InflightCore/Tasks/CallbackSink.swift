@@ -1,0 +1,73 @@
+import InflightConcurrency
+
+/// What a caller left behind to be called: the queue and the closures. Released on that queue, or in the caller's own
+/// `cancel()`.
+final class CallbackSink: Sendable {
+    typealias Progress = @Sendable (ImageTask, LoadProgress) -> Void
+
+    enum Completion: Sendable {
+        case image(@Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void)
+        case response(@Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void)
+    }
+
+    let queue: CallbackQueue
+    let progress: Progress?
+    private let completion: Completion
+
+    init(queue: CallbackQueue, progress: Progress?, completion: Completion) {
+        self.queue = queue
+        self.progress = progress
+        self.completion = completion
+    }
+
+    func complete(_ task: ImageTask, _ result: JobResult, isShared: Bool) {
+        switch completion {
+        case .image(let body): body(task, result.image(isShared: isShared))
+        case .response(let body): body(task, result.response(isShared: isShared))
+        }
+    }
+}
+
+/// What a job gave: one object for all who waited for it.
+final class JobResult: Sendable {
+    enum Value: Sendable {
+        case image(LoadedImage)
+        case response(LoadedResponse)
+        case info(RemoteImageInfo)
+        case failure(LoadError)
+    }
+
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+
+    func image(isShared: Bool) -> Result<LoadedImage, LoadError> {
+        switch value {
+        case .image(var image):
+            if isShared, image.source == .network { image.source = .shared }
+            return .success(image)
+        case .failure(let error): return .failure(error)
+        case .response, .info: preconditionFailure("a task that wants a picture got something else")
+        }
+    }
+
+    func response(isShared: Bool) -> Result<LoadedResponse, LoadError> {
+        switch value {
+        case .response(var response):
+            if isShared, response.source == .network { response.source = .shared }
+            return .success(response)
+        case .failure(let error): return .failure(error)
+        case .image, .info: preconditionFailure("a task that wants bytes got something else")
+        }
+    }
+
+    var info: Result<RemoteImageInfo, LoadError> {
+        switch value {
+        case .info(let info): return .success(info)
+        case .failure(let error): return .failure(error)
+        case .image, .response: preconditionFailure("a task that wants a header got something else")
+        }
+    }
+}

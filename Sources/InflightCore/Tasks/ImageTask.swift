@@ -1,0 +1,292 @@
+import InflightConcurrency
+
+/// One caller's wish for one request: what `load` gives back and what every callback is handed.
+///
+/// The engine keeps a task alive until it has ended, so nobody needs to hold it. Cancelling it concerns this caller
+/// alone; work that others wait for goes on. May be used from every thread.
+// Unchecked: `state` is touched only while the task's stripe of locks is held.
+public final class ImageTask: @unchecked Sendable {
+    public let request: ImageRequest
+
+    let engine: Engine
+    /// `nil` where the request cannot be loaded: the task exists all the same, to tell why.
+    let plan: RequestPlan?
+    private let stripe: LockStripes.Stripe
+    private var state: State
+
+    enum Phase: UInt8 {
+        case waiting
+        case ended
+        case cancelled
+    }
+
+    private struct State {
+        var phase = Phase.waiting
+        /// A delivery was handed to the callback queue, and neither has returned nor was dropped.
+        var isScheduled = false
+        var isShared = false
+        var priority: LoadPriority
+        var id: Engine.Machine.TaskID?
+        var progress: LoadProgress?
+        var reportedBytes: Int64 = -1
+        var outcome: JobResult?
+        var sink: CallbackSink?
+        /// Somebody awaits the next event.
+        var waiter: Bridge?
+    }
+
+    init(request: ImageRequest, plan: RequestPlan?, engine: Engine, sink: CallbackSink?) {
+        self.request = request
+        self.plan = plan
+        self.engine = engine
+        // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
+        state = State(priority: request.priority, sink: sink)
+        stripe = LockStripes.stripe(for: (plan as AnyObject?) ?? engine)
+    }
+
+    /// Ends the task as cancelled, unless it has ended before; then nothing changes.
+    ///
+    /// Called on the task's own serial callback queue, no callback of the task starts after this has returned. Called
+    /// from elsewhere, a callback that has passed its gate may finish, and none passes it later. Closures, and what they
+    /// captured, are released inside this call, or when a callback that runs has returned. Idempotent; any thread;
+    /// visible at once.
+    public func cancel() {
+        var sink: CallbackSink?
+        var waiter: Bridge?
+        var outcome: JobResult?
+        stripe.lock.lock()
+        guard state.phase == .waiting else { return stripe.lock.unlock() }
+        state.phase = .cancelled
+        sink = state.sink.take()
+        waiter = state.waiter.take()
+        outcome = state.outcome.take()
+        let id = state.id
+        stripe.lock.unlock()
+
+        if let id, outcome == nil { engine.cancelTask(id) }
+        waiter?.open()
+        // What the closures captured may run code of the caller when it goes: here, with no lock held.
+        _ = sink
+        sink = nil
+        outcome = nil
+    }
+
+    /// Whether ``cancel()`` came before any other ending.
+    public var isCancelled: Bool {
+        stripe.lock.withLock { state.phase == .cancelled }
+    }
+
+    /// How soon the result is wanted. Setting it raises or lowers all work under way for it, as far as nobody else who
+    /// waits for that work wants it sooner.
+    public var priority: LoadPriority {
+        get { stripe.lock.withLock { state.priority } }
+        set {
+            stripe.lock.lock()
+            let changed = state.priority != newValue && state.phase == .waiting
+            state.priority = newValue
+            let id = state.id
+            stripe.lock.unlock()
+            if changed, let id { engine.setPriority(of: id, to: newValue) }
+        }
+    }
+
+    // MARK: Told by the engine
+
+    /// The machine knows the task now. Called with the engine's lock held.
+    ///
+    /// - Returns: whether the task still wants to be there.
+    func wasAdded(_ id: Engine.Machine.TaskID, isShared: Bool) -> Bool {
+        stripe.lock.withLock {
+            state.id = id
+            state.isShared = isShared
+            return state.phase == .waiting
+        }
+    }
+
+    /// The task's own request went out after all, or it was found to share another's.
+    func setShared(_ isShared: Bool) {
+        stripe.lock.withLock { state.isShared = isShared }
+    }
+
+    /// Whether anybody wants to hear of progress.
+    var wantsProgress: Bool {
+        stripe.lock.withLock { state.phase == .waiting && (state.sink == nil || state.sink?.progress != nil) }
+    }
+
+    /// The fetch has come further. What the caller has not heard yet is replaced, so nothing piles up.
+    func didProgress(_ progress: LoadProgress) {
+        stripe.lock.lock()
+        // Progress never goes back: not after a redirect, not after a second start.
+        guard state.phase == .waiting, state.outcome == nil, progress.receivedBytes > state.reportedBytes else {
+            return stripe.lock.unlock()
+        }
+        state.reportedBytes = progress.receivedBytes
+        if let sink = state.sink, sink.progress == nil { return stripe.lock.unlock() }
+        state.progress = progress
+        scheduleAndUnlock()
+    }
+
+    /// The work has ended.
+    func didEnd(_ result: JobResult) {
+        stripe.lock.lock()
+        guard state.phase == .waiting, state.outcome == nil else { return stripe.lock.unlock() }
+        state.outcome = result
+        scheduleAndUnlock()
+    }
+
+    /// Hands a delivery to the callback queue, unless one is under way: that one hands on the next.
+    private func scheduleAndUnlock() {
+        let waiter = state.waiter.take()
+        guard let sink = state.sink, !state.isScheduled else {
+            stripe.lock.unlock()
+            waiter?.open()
+            return
+        }
+        state.isScheduled = true
+        let queue = sink.queue
+        stripe.lock.unlock()
+        submit(to: queue)
+    }
+
+    private func submit(to queue: CallbackQueue) {
+        if queue.mayDrop {
+            let delivery = Delivery(self)
+            queue.submit { delivery.run() }
+        } else {
+            queue.submit { self.deliver() }
+        }
+    }
+
+    // MARK: On the callback queue
+
+    /// Passes the gate with the next event, if there is one still.
+    fileprivate func deliver() {
+        stripe.lock.lock()
+        guard state.phase == .waiting else {
+            state.isScheduled = false
+            return stripe.lock.unlock()
+        }
+        if let progress = state.progress, let handler = state.sink?.progress {
+            state.progress = nil
+            stripe.lock.unlock()
+            handler(self, progress)
+            return didReturn()
+        }
+        guard let outcome = state.outcome, let sink = state.sink else {
+            state.isScheduled = false
+            return stripe.lock.unlock()
+        }
+        let isShared = state.isShared
+        endAndUnlock()
+        // `sink` is let go of at the end of this function: on the callback queue.
+        sink.complete(self, outcome, isShared: isShared)
+    }
+
+    /// A callback has returned, or was dropped: on with the next event.
+    private func didReturn() {
+        stripe.lock.lock()
+        guard state.phase == .waiting, state.progress != nil || state.outcome != nil, let queue = state.sink?.queue
+        else {
+            state.isScheduled = false
+            return stripe.lock.unlock()
+        }
+        stripe.lock.unlock()
+        submit(to: queue)
+    }
+
+    /// The queue let go of a delivery without running it.
+    fileprivate func wasDropped() {
+        stripe.lock.lock()
+        guard state.phase == .waiting else {
+            state.isScheduled = false
+            return stripe.lock.unlock()
+        }
+        if state.progress != nil {
+            state.progress = nil
+            stripe.lock.unlock()
+            return didReturn()
+        }
+        guard state.outcome != nil else {
+            state.isScheduled = false
+            return stripe.lock.unlock()
+        }
+        // An ending that nobody hears.
+        let sink = state.sink
+        endAndUnlock()
+        _ = sink
+    }
+
+    private func endAndUnlock() {
+        state.phase = .ended
+        state.isScheduled = false
+        state.sink = nil
+        state.outcome = nil
+        state.progress = nil
+        stripe.lock.unlock()
+    }
+
+    // MARK: Awaited
+
+    /// The next event for whoever awaits: progress only where it is `wanted`. `nil` after the end.
+    func nextEvent(progress wanted: Bool) async -> Event? {
+        while true {
+            let bridge = Bridge()
+            switch takeEvent(progress: wanted, orWait: bridge) {
+            case .event(let event): return event
+            case .finished: return nil
+            case .wait: await bridge.wait()
+            }
+        }
+    }
+
+    enum Event {
+        case progress(LoadProgress)
+        case ended(JobResult, isShared: Bool)
+        case cancelled
+    }
+
+    private enum Taken {
+        case event(Event)
+        case finished
+        case wait
+    }
+
+    private func takeEvent(progress wanted: Bool, orWait bridge: Bridge) -> Taken {
+        stripe.lock.withLock {
+            switch state.phase {
+            case .ended: return .finished
+            case .cancelled: return .event(.cancelled)
+            case .waiting: break
+            }
+            if wanted, let progress = state.progress.take() { return .event(.progress(progress)) }
+            if let outcome = state.outcome.take() {
+                state.phase = .ended
+                return .event(.ended(outcome, isShared: state.isShared))
+            }
+            if !wanted { state.progress = nil }
+            state.waiter = bridge
+            return .wait
+        }
+    }
+}
+
+/// A delivery on a queue that may drop it: its release without having run says so.
+private final class Delivery: Sendable {
+    private let task: Guarded<ImageTask?>
+
+    init(_ task: ImageTask) {
+        self.task = Guarded(task)
+    }
+
+    func run() {
+        take()?.deliver()
+    }
+
+    private func take() -> ImageTask? {
+        task.withLock { $0.take() }
+    }
+
+    deinit {
+        take()?.wasDropped()
+    }
+}
