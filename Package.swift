@@ -58,7 +58,9 @@ let package = Package(
         .testTarget(
             name: "InflightCLITests",
             dependencies: ["InflightCLI", "Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
-        .testTarget(name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency"]),
+        .testTarget(
+            name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency"]),
     ]
 )
 

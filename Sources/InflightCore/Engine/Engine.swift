@@ -78,36 +78,31 @@ final class Engine: @unchecked Sendable {
 
     /// Makes a task and sets its work going. Never calls back inside this call.
     func add(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?) -> ImageTask {
-        let plan: RequestPlan
-        do {
-            plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
-            if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
-        } catch {
-            let task = ImageTask(request: request, plan: nil, engine: self, sink: sink)
-            task.didEnd(JobResult(.failure(error)))
-            return task
-        }
-        let task = ImageTask(request: request, plan: plan, engine: self, sink: sink)
-        submit(task, plan: plan)
+        let task = make(request, goal: goal, sink: sink)
+        begin(task)
         return task
     }
 
     /// Makes a task whose work begins only with ``begin(_:)``: for callers that have to be able to cancel it before.
     func prepare(_ request: ImageRequest, goal: RequestPlan.Goal) -> ImageTask {
-        do {
-            let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
-            if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
-            return ImageTask(request: request, plan: plan, engine: self, sink: nil)
-        } catch {
-            let task = ImageTask(request: request, plan: nil, engine: self, sink: nil)
-            task.didEnd(JobResult(.failure(error)))
-            return task
-        }
+        make(request, goal: goal, sink: nil)
     }
 
     func begin(_ task: ImageTask) {
         guard let plan = task.plan else { return }
         submit(task, plan: plan)
+    }
+
+    private func make(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?) -> ImageTask {
+        do throws(LoadError) {
+            let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
+            if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+            return ImageTask(request: request, plan: plan, engine: self, sink: sink)
+        } catch {
+            let task = ImageTask(request: request, plan: nil, engine: self, sink: sink)
+            task.didEnd(JobResult(.failure(error)))
+            return task
+        }
     }
 
     private func submit(_ task: ImageTask, plan: RequestPlan) {
@@ -251,7 +246,7 @@ final class Engine: @unchecked Sendable {
         }
         for task in leaving {
             guard let goal = task.plan?.goal else { continue }
-            do {
+            do throws(LoadError) {
                 submit(
                     task,
                     plan: try RequestPlan(task.request, goal: goal, harmlessFields: harmlessFields, varying: names))

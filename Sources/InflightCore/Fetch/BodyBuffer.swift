@@ -24,10 +24,12 @@
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let source = unsafe bytes.baseAddress, bytes.count > 0 else { return }
+        guard let source = bytes.baseAddress, bytes.count > 0 else { return }
         let needed = count + bytes.count
         if needed > capacity { grow(to: max(needed, capacity * 2, 4096)) }
-        if let memory = unsafe memory { unsafe memory.advanced(by: count).copyMemory(from: source, byteCount: bytes.count) }
+        if let memory = unsafe memory {
+            unsafe memory.advanced(by: count).copyMemory(from: source, byteCount: bytes.count)
+        }
         count = needed
     }
 

@@ -48,7 +48,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
             return try ResourceURL(prefix + own + (parts.query == nil ? query : suffix))
         }
         if path.utf8.first == UInt8(ascii: "/") { return try ResourceURL(prefix + path + suffix) }
-        let directory = own.lastIndex(of: "/").map { own[...$0] } ?? "/"
+        let directory = own.utf8.lastIndex(of: UInt8(ascii: "/")).map { own[...$0] } ?? "/"
         return try ResourceURL(prefix + directory + path + suffix)
     }
 
@@ -64,6 +64,10 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     private init(parsing text: String) throws(LoadError) {
+        if let plain = PlainURL(text) {
+            self.init(plain, text: text)
+            return
+        }
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             throw Self.invalid(text, "it holds a control character")
         }
@@ -72,7 +76,9 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         let scheme = rawScheme.lowercased()
 
         if scheme == "data" {
-            self.init(opaqueData: text.dropFirst(rawScheme.count + 1).prefix { $0 != "#" })
+            let start = text.utf8.index(text.startIndex, offsetBy: rawScheme.utf8.count + 1)
+            let end = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
+            self.init(opaqueData: text[start..<end])
             return
         }
 
@@ -85,9 +91,9 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         }
         var hostPort = authority
         var info: String?
-        if let at = authority.lastIndex(of: "@") {
+        if let at = authority.utf8.lastIndex(of: UInt8(ascii: "@")) {
             info = PercentEncoding.decoded(authority[..<at])
-            hostPort = authority[authority.index(after: at)...]
+            hostPort = authority[authority.utf8.index(after: at)...]
         }
         if scheme == "file" {
             guard hostPort.isEmpty || hostPort.lowercased() == "localhost" else {
@@ -104,6 +110,16 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         var shown = host.contains(":") ? "[\(host)]" : host
         if port != URLParts.defaultPort(scheme) { shown += ":\(port)" }
         self.init(scheme: scheme, authority: shown, origin: origin, userInfo: info, parts: parts)
+    }
+
+    /// A URL that is written as this type would write it: its text is taken over as it is.
+    private init(_ plain: PlainURL, text: String) {
+        let scheme = plain.isSecure ? "https" : "http"
+        string = text
+        self.scheme = scheme
+        origin = Origin(scheme: scheme, host: plain.host, port: plain.isSecure ? 443 : 80)
+        userInfo = nil
+        pathRange = plain.pathStart..<plain.pathEnd
     }
 
     /// A `data:` URL: nothing behind the colon is touched, so that its bytes stay what they were.

@@ -7,19 +7,19 @@ struct URLParts {
 
     init(_ text: String) {
         var rest = Substring(text)
-        if let hash = rest.firstIndex(of: "#") { rest = rest[..<hash] }
-        if let colon = rest.firstIndex(of: ":"), Self.isScheme(rest[..<colon]) {
+        if let hash = rest.utf8.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<hash] }
+        if let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(rest[..<colon]) {
             scheme = rest[..<colon]
-            rest = rest[rest.index(after: colon)...]
+            rest = rest[rest.utf8.index(after: colon)...]
         }
         if rest.utf8.starts(with: "//".utf8) {
-            rest = rest.dropFirst(2)
-            let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "\\" } ?? rest.endIndex
+            rest = rest[rest.utf8.index(rest.startIndex, offsetBy: 2)...]
+            let end = rest.utf8.firstIndex { "/?\\".utf8.contains($0) } ?? rest.endIndex
             authority = rest[..<end]
             rest = rest[end...]
         }
-        if let mark = rest.firstIndex(of: "?") {
-            query = rest[rest.index(after: mark)...]
+        if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
+            query = rest[rest.utf8.index(after: mark)...]
             rest = rest[..<mark]
         }
         path = rest
@@ -49,17 +49,17 @@ struct URLParts {
         var host = text
         var portText: Substring?
         if text.utf8.first == UInt8(ascii: "[") {
-            guard let close = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<close]
-            guard host.contains(":"), host.utf8.allSatisfy(isAddressByte) else { return nil }
-            let behind = text[text.index(after: close)...]
+            guard let close = text.utf8.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            host = text[text.utf8.index(after: text.startIndex)..<close]
+            guard host.utf8.contains(UInt8(ascii: ":")), host.utf8.allSatisfy(isAddressByte) else { return nil }
+            let behind = text[text.utf8.index(after: close)...]
             if !behind.isEmpty {
-                guard behind.first == ":" else { return nil }
-                portText = behind.dropFirst()
+                guard behind.utf8.first == UInt8(ascii: ":") else { return nil }
+                portText = behind[behind.utf8.index(after: behind.startIndex)...]
             }
-        } else if let colon = text.firstIndex(of: ":") {
+        } else if let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) {
             host = text[..<colon]
-            portText = text[text.index(after: colon)...]
+            portText = text[text.utf8.index(after: colon)...]
         }
         guard !host.isEmpty, !host.utf8.contains(where: isForbiddenInHost) else { return nil }
         var port = defaultPort ?? 0
@@ -116,9 +116,9 @@ struct URLParts {
     static func withoutCredentials(_ text: String) -> String {
         guard let start = text.range(ofASCII: "//")?.upperBound else { return text }
         let rest = text[start...]
-        let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
-        guard let at = rest[..<end].lastIndex(of: "@") else { return text }
-        return String(text[..<start] + rest[rest.index(after: at)...])
+        let end = rest.utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
+        guard let at = rest[..<end].utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
+        return String(text[..<start] + rest[rest.utf8.index(after: at)...])
     }
 }
 

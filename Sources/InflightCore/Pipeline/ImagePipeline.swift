@@ -55,12 +55,14 @@ public final class ImagePipeline: Sendable {
         progress: (@MainActor @Sendable (ImageTask, LoadProgress) -> Void)? = nil,
         completion: @escaping @MainActor @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
-        load(
-            request, on: queue.queue,
-            progress: progress.map { progress in
-                { task, value in MainActor.assumeIsolated { progress(task, value) } }
-            },
-            completion: { task, result in MainActor.assumeIsolated { completion(task, result) } })
+        var confinedProgress: CallbackSink.Progress?
+        if let progress {
+            confinedProgress = { task, value in MainActor.assumeIsolated { progress(task, value) } }
+        }
+        let sink = CallbackSink(
+            queue: queue.queue, progress: confinedProgress,
+            completion: .image { task, result in MainActor.assumeIsolated { completion(task, result) } })
+        return engine.add(request, goal: .image, sink: sink)
     }
 
     /// Loads a picture. `progress` and `completion` are called on `queue`, in order, never inside this call; where the
@@ -172,7 +174,7 @@ extension Data {
             return
         }
         self = unsafe bytes.withUnsafeBytes { memory in
-            guard let base = unsafe memory.baseAddress else { return Data() }
+            guard let base = memory.baseAddress else { return Data() }
             // The closure keeps the bytes alive; nobody writes through the pointer, because `Data` copies first.
             return unsafe Data(
                 bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: count,

@@ -14,7 +14,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     /// Cancels when the last who could ask for an event is gone.
-    private final class Owner: Sendable {
+    fileprivate final class Owner: Sendable {
         let task: ImageTask
 
         init(_ task: ImageTask) {

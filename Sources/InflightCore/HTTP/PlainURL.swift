@@ -1,0 +1,74 @@
+/// The usual URL, recognised in one pass over its bytes: `http` or `https`, a host of small letters, no port, a path, and
+/// nothing in it that has to be encoded, resolved or dropped. Everything else takes the long way.
+struct PlainURL {
+    let isSecure: Bool
+    let host: String
+    let pathStart: Int
+    let pathEnd: Int
+
+    init?(_ text: String) {
+        var text = text
+        let found = text.withUTF8 { bytes in unsafe Self.parse(bytes) }
+        guard let found else { return nil }
+        self = found
+    }
+
+    private init(isSecure: Bool, host: String, pathStart: Int, pathEnd: Int) {
+        self.isSecure = isSecure
+        self.host = host
+        self.pathStart = pathStart
+        self.pathEnd = pathEnd
+    }
+
+    private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> PlainURL? {
+        let isSecure: Bool
+        let hostStart: Int
+        if unsafe bytes.starts(with: "https://".utf8) {
+            (isSecure, hostStart) = (true, 8)
+        } else if unsafe bytes.starts(with: "http://".utf8) {
+            (isSecure, hostStart) = (false, 7)
+        } else {
+            return nil
+        }
+        var position = hostStart
+        while position < bytes.count, unsafe classes[Int(bytes[position])] & hostByte != 0 { position += 1 }
+        let hostEnd = position
+        guard hostEnd > hostStart, position < bytes.count, unsafe bytes[position] == UInt8(ascii: "/") else {
+            return nil
+        }
+        var pathEnd = -1
+        var previous = UInt8(0)
+        while position < bytes.count {
+            let byte = unsafe bytes[position]
+            if byte == UInt8(ascii: "?"), pathEnd < 0 {
+                pathEnd = position
+            } else if classes[Int(byte)] & pathByte == 0 {
+                return nil
+            } else if previous == UInt8(ascii: "/"), byte == UInt8(ascii: "."), pathEnd < 0 {
+                // Perhaps a dot segment.
+                return nil
+            } else if byte == UInt8(ascii: "%"), pathEnd < 0 {
+                // Perhaps an encoded dot.
+                return nil
+            }
+            previous = byte
+            position += 1
+        }
+        let host = unsafe String(decoding: bytes[hostStart..<hostEnd], as: UTF8.self)
+        return PlainURL(
+            isSecure: isSecure, host: host, pathStart: hostEnd, pathEnd: pathEnd < 0 ? bytes.count : pathEnd)
+    }
+
+    private static let hostByte: UInt8 = 1
+    private static let pathByte: UInt8 = 2
+
+    private static let classes: [UInt8] = {
+        var classes = [UInt8](repeating: 0, count: 256)
+        for byte in "abcdefghijklmnopqrstuvwxyz0123456789-._".utf8 { classes[Int(byte)] |= hostByte }
+        for byte in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8 {
+            classes[Int(byte)] |= pathByte
+        }
+        for byte in PercentEncoding.pathBytes { classes[Int(byte)] |= pathByte }
+        return classes
+    }()
+}

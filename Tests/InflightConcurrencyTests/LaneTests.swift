@@ -1,0 +1,211 @@
+import InflightConcurrency
+import Testing
+
+@Suite("A lane", .timeLimit(.minutes(1)))
+struct LaneTests {
+    private typealias Names = Lane<String, String>
+
+    private static func seconds(_ count: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: count * 1_000_000_000)
+    }
+
+    private func lane(limit: Int, _ change: (inout Names.Configuration) -> Void = { _ in }) -> Names {
+        var configuration = Names.Configuration(limit: limit)
+        change(&configuration)
+        return Names(configuration)
+    }
+
+    /// Takes all that may run now, giving the places back at once.
+    private func drain(_ lane: inout Names, groups: [String: String] = [:], now: MonotonicTime = .zero) -> [String] {
+        var order: [String] = []
+        while let next = lane.next(now: now) {
+            order.append(next)
+            lane.release(group: groups[next] ?? "g", now: now)
+        }
+        return order
+    }
+
+    @Test("lets the higher level go first, and within a level the one that came first")
+    func order() {
+        var lane = lane(limit: 1)
+        for (name, level) in [("a", 2), ("b", 4), ("c", 2), ("d", 0), ("e", 4)] {
+            _ = lane.enqueue(name, level: level, group: "g", now: .zero)
+        }
+        #expect(drain(&lane) == ["b", "e", "a", "c", "d"])
+    }
+
+    @Test("lets the one that came last go first, where that was asked for")
+    func lastInFirstOut() {
+        var lane = lane(limit: 1) { $0.order = .lastInFirstOut }
+        for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
+        #expect(drain(&lane) == ["c", "b", "a"])
+    }
+
+    @Test("never gives more places than its limit")
+    func limit() {
+        var lane = lane(limit: 2)
+        for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
+        #expect(lane.next(now: .zero) == "a")
+        #expect(lane.next(now: .zero) == "b")
+        #expect(lane.next(now: .zero) == nil)
+        lane.release(group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "c")
+        #expect(lane.running == 2)
+    }
+
+    @Test("holds nobody back because another group is full")
+    func fullGroup() {
+        var lane = lane(limit: 10) { $0.groupLimit = 1 }
+        for (name, group) in [("a1", "A"), ("a2", "A"), ("b1", "B"), ("a3", "A")] {
+            _ = lane.enqueue(name, level: 2, group: group, now: .zero)
+        }
+        #expect(lane.next(now: .zero) == "a1")
+        #expect(lane.next(now: .zero) == "b1")
+        #expect(lane.next(now: .zero) == nil)
+        lane.release(group: "A", now: .zero)
+        #expect(lane.next(now: .zero) == "a2")
+        #expect(lane.next(now: .zero) == nil)
+        lane.release(group: "A", now: .zero)
+        #expect(lane.next(now: .zero) == "a3")
+    }
+
+    @Test("keeps the order of coming between those who waited for their group and those who came later")
+    func parkedOrder() {
+        var lane = lane(limit: 10) { $0.groupLimit = 1 }
+        for (name, group) in [("a1", "A"), ("a2", "A"), ("b1", "B")] {
+            _ = lane.enqueue(name, level: 2, group: group, now: .zero)
+        }
+        #expect(lane.next(now: .zero) == "a1")
+        #expect(lane.next(now: .zero) == "b1")
+        _ = lane.enqueue("c1", level: 2, group: "C", now: .zero)
+        lane.release(group: "A", now: .zero)
+        #expect(lane.next(now: .zero) == "a2")
+        #expect(lane.next(now: .zero) == "c1")
+    }
+
+    @Test("lets a group's limit be raised while its elements wait")
+    func raisedLimit() {
+        var lane = lane(limit: 10) { $0.groupLimit = 1 }
+        for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
+        #expect(lane.next(now: .zero) == "a")
+        #expect(lane.next(now: .zero) == nil)
+        lane.setLimit(3, of: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "b")
+        #expect(lane.next(now: .zero) == "c")
+    }
+
+    @Test("moves an element to another level, parked or not")
+    func moving() {
+        var lane = lane(limit: 10) { $0.groupLimit = 1 }
+        _ = lane.enqueue("a", level: 2, group: "g", now: .zero)
+        let b = lane.enqueue("b", level: 2, group: "g", now: .zero)
+        let c = lane.enqueue("c", level: 2, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "a")
+        #expect(lane.next(now: .zero) == nil)
+        lane.move(c, toLevel: 4, now: .zero)
+        lane.release(group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "c")
+        #expect(lane.remove(b) == "b")
+        #expect(lane.waiting == 0)
+    }
+
+    @Test("puts an element that gave its place back before all others of its level")
+    func ahead() {
+        var lane = lane(limit: 1)
+        for name in ["a", "b"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
+        _ = lane.enqueue("again", level: 2, group: "g", now: .zero, ahead: true)
+        #expect(drain(&lane) == ["again", "a", "b"])
+    }
+
+    @Test("leaves its last places free for what is not of low level")
+    func reserve() {
+        var lane = lane(limit: 4) { $0.reserve = 1 }
+        for index in 0..<5 { _ = lane.enqueue("low\(index)", level: 0, group: "g", now: .zero) }
+        for index in 0..<3 { #expect(lane.next(now: .zero) == "low\(index)") }
+        #expect(lane.next(now: .zero) == nil)
+        _ = lane.enqueue("normal", level: 2, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "normal")
+    }
+
+    @Test("raises what has waited long, so that nothing starves")
+    func raising() {
+        var lane = lane(limit: 1) { $0.raiseAfter = .seconds(10) }
+        _ = lane.enqueue("old", level: 1, group: "g", now: .zero)
+        _ = lane.enqueue("first", level: 2, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "first")
+        lane.release(group: "g", now: Self.seconds(11))
+        _ = lane.enqueue("young", level: 2, group: "g", now: Self.seconds(11))
+        #expect(lane.next(now: Self.seconds(11)) == "young")
+        lane.release(group: "g", now: Self.seconds(12))
+        _ = lane.enqueue("younger", level: 2, group: "g", now: Self.seconds(12))
+        #expect(lane.next(now: Self.seconds(12)) == "old")
+    }
+
+    @Test("agrees with a plain list over many random steps")
+    func model() {
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<200 {
+            var lane = Lane<Int, Int>(
+                {
+                    var configuration = Lane<Int, Int>.Configuration(limit: 3)
+                    configuration.groupLimit = 2
+                    return configuration
+                }())
+            // The model: those who wait, in order, with level and group; and who runs in which group.
+            var waiting: [(id: Int, level: Int, group: Int, ticket: Lane<Int, Int>.Ticket)] = []
+            var running: [Int] = []
+            for step in 0..<300 {
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0..<4:
+                    let level = Int.random(in: 0..<5, using: &random)
+                    let group = Int.random(in: 0..<3, using: &random)
+                    let ticket = lane.enqueue(step, level: level, group: group, now: .zero)
+                    waiting.append((step, level, group, ticket))
+                case 4 where !waiting.isEmpty:
+                    let index = Int.random(in: 0..<waiting.count, using: &random)
+                    #expect(lane.remove(waiting[index].ticket) == waiting[index].id)
+                    waiting.remove(at: index)
+                case 5 where !waiting.isEmpty:
+                    let index = Int.random(in: 0..<waiting.count, using: &random)
+                    let level = Int.random(in: 0..<5, using: &random)
+                    lane.move(waiting[index].ticket, toLevel: level, now: .zero)
+                    guard waiting[index].level != level else { continue }
+                    var moved = waiting.remove(at: index)
+                    moved.level = level
+                    waiting.append(moved)
+                case 6..<8 where !running.isEmpty:
+                    let index = Int.random(in: 0..<running.count, using: &random)
+                    lane.release(group: running.remove(at: index), now: .zero)
+                default:
+                    let free = waiting.indices.filter { index in
+                        running.filter { $0 == waiting[index].group }.count < 2
+                    }
+                    let best = running.count < 3 ? free.max { waiting[$0].level < waiting[$1].level } : nil
+                    let expected = best.flatMap { best in free.first { waiting[$0].level == waiting[best].level } }
+                    let next = lane.next(now: .zero)
+                    #expect(next == expected.map { waiting[$0].id })
+                    if let expected { running.append(waiting.remove(at: expected).group) }
+                }
+                #expect(lane.waiting == waiting.count)
+                #expect(lane.running == running.count)
+            }
+        }
+    }
+}
+
+/// Splitmix64: the same numbers for the same seed on every machine.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

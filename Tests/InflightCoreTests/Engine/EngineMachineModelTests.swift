@@ -1,0 +1,113 @@
+import InflightConcurrency
+import Testing
+
+@testable import InflightCore
+
+@Suite("The engine's machine over random events", .timeLimit(.minutes(1)))
+struct EngineMachineModelTests {
+    /// What an observer who only hears the actions can know.
+    private struct Observer {
+        var running: Set<String> = []
+        var stopping: Set<String> = []
+        var ended: Set<String> = []
+        var cancelled: Set<String> = []
+        var tasks: [String: String] = [:]
+
+        /// The key of a job, without the apostrophes of later ones.
+        static func key(_ job: String) -> String { job.filter { $0 != "'" } }
+
+        mutating func hear(_ lines: [String]) {
+            for line in lines {
+                let words = line.split(separator: " ").map(String.init)
+                switch words[0] {
+                case "start":
+                    let twin = running.first { Self.key($0) == Self.key(words[1]) && !stopping.contains($0) }
+                    #expect(twin == nil, "two live jobs for one key: \(words[1]) beside \(twin ?? "")")
+                    running.insert(words[1])
+                case "cancel":
+                    #expect(running.contains(words[1]), "\(words[1]) was cancelled, but does not run")
+                    stopping.insert(words[1])
+                case "discard":
+                    #expect(!running.contains(words[1]), "\(words[1]) was discarded while it runs")
+                case "deliver":
+                    #expect(ended.insert(words[1]).inserted, "\(words[1]) ended twice")
+                    #expect(!cancelled.contains(words[1]), "\(words[1]) was told something after its cancel")
+                    tasks[words[1]] = nil
+                default: break
+                }
+            }
+        }
+    }
+
+    @Test("keeps one job for a key, one ending for a task, its limits, and ends idle")
+    func random() {
+        for seed in 1...300 as ClosedRange<UInt64> {
+            var random = CoreSeededGenerator(seed: seed)
+            var world = MachineWorld(fetches: 3, perOrigin: 2, decodes: 2)
+            var observer = Observer()
+            for step in 0..<150 {
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0..<4:
+                    let url = ["u", "v", "w", "x"].randomElement(using: &random)!
+                    let size = ["", "@1", "@2", "@1+b", "@1+b+c"].randomElement(using: &random)!
+                    let origin = Bool.random(using: &random) ? MachineWorld.origin : MachineWorld.otherOrigin
+                    let task = "t\(step)"
+                    observer.tasks[task] = url + size
+                    observer.hear(world.add(task, url + size, priority(&random), origin: origin))
+                case 4..<6:
+                    guard let task = observer.tasks.keys.sorted().randomElement(using: &random) else { continue }
+                    observer.tasks[task] = nil
+                    observer.cancelled.insert(task)
+                    observer.hear(world.cancel(task))
+                case 6:
+                    guard let task = observer.tasks.keys.sorted().randomElement(using: &random) else { continue }
+                    observer.hear(world.prioritize(task, priority(&random)))
+                default:
+                    guard let job = observer.running.sorted().randomElement(using: &random) else { continue }
+                    step == 149 ? () : end(job, &world, &observer, &random)
+                }
+                let fetches = observer.running.filter { !$0.contains("@") }.count
+                #expect(fetches <= 3)
+                #expect(observer.running.count - fetches <= 2)
+            }
+            while let job = observer.running.min() { end(job, &world, &observer, &random) }
+            #expect(observer.tasks.isEmpty, "never told an ending: \(observer.tasks) (seed \(seed))")
+            #expect(world.machine.isIdle, "not idle in the end (seed \(seed))")
+        }
+    }
+
+    private func priority(_ random: inout CoreSeededGenerator) -> LoadPriority {
+        LoadPriority.allCases.randomElement(using: &random)!
+    }
+
+    private func end(
+        _ job: String, _ world: inout MachineWorld, _ observer: inout Observer, _ random: inout CoreSeededGenerator
+    ) {
+        let wasStopping = observer.stopping.remove(job) != nil
+        observer.running.remove(job)
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: observer.hear(world.fail(job))
+        case 1 where !job.contains("@"): observer.hear(world.redirect(job, to: MachineWorld.otherOrigin))
+        default:
+            let lines = world.succeed(job)
+            if wasStopping { #expect(lines.allSatisfy { $0.hasPrefix("start") }) }
+            observer.hear(lines)
+        }
+    }
+}
+
+struct CoreSeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,276 @@
+import InflightConcurrency
+import Testing
+
+@testable import InflightCore
+
+/// The machine with tasks and jobs that are names, and what it says as lines.
+struct MachineWorld {
+    typealias Machine = EngineMachine<String, String>
+
+    var machine: Machine
+    var jobs: [String: Machine.JobID] = [:]
+    var tasks: [String: Machine.TaskID] = [:]
+    var now = MonotonicTime.zero
+
+    init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2) {
+        var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: fetches)
+        fetchLane.groupLimit = perOrigin
+        machine = Machine(fetchLane: fetchLane, decodeLane: .init(limit: decodes))
+    }
+
+    static let origin = OriginKey(Origin(scheme: "https", host: "a.example", port: 443))
+    static let otherOrigin = OriginKey(Origin(scheme: "https", host: "b.example", port: 443))
+
+    /// `"u"`: the bytes of `u`; `"u@s"`: its picture at size `s`; `"u@s+p"`: that processed with `p`.
+    static func steps(_ want: String, origin: OriginKey = origin) -> [Machine.Step] {
+        let parts = want.split(separator: "@", maxSplits: 1)
+        let fetch = JobKey(.fetch(url: String(parts[0]), rest: []))
+        var steps = [Machine.Step(key: fetch, lane: .fetch, group: origin)]
+        guard parts.count > 1 else { return steps }
+        let stages = parts[1].split(separator: "+").map(String.init)
+        let decode = JobKey(.decode(fetch, DecodeOptions(resize: Resize(width: Int(stages[0])))))
+        steps.append(Machine.Step(key: decode, lane: .decode, group: .none))
+        for end in stages.indices.dropFirst() {
+            steps.append(
+                Machine.Step(key: JobKey(.process(decode, Array(stages[1...end]))), lane: .decode, group: .none))
+        }
+        return steps
+    }
+
+    /// Jobs are named after what they make: `u`, `u@s`, `u@s+p`; a second one for the same key gets an apostrophe.
+    mutating func add(
+        _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin
+    ) -> [String] {
+        var actions: Machine.Actions = []
+        var made = jobs
+        let stages = want.split(separator: "+").map(String.init)
+        let (id, _) = machine.taskAdded(
+            task, steps: Self.steps(want, origin: origin), priority: priority, now: now, actions: &actions
+        ) { position, id in
+            var name =
+                position == 0
+                ? String(want.split(separator: "@")[0]) : stages[0...(position - 1)].joined(separator: "+")
+            while made[name] != nil { name += "'" }
+            made[name] = id
+            return name
+        }
+        jobs = made
+        tasks[task] = id
+        return lines(actions)
+    }
+
+    mutating func cancel(_ task: String) -> [String] {
+        var actions: Machine.Actions = []
+        if let id = tasks[task] { machine.taskCancelled(id, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    mutating func prioritize(_ task: String, _ priority: LoadPriority) -> [String] {
+        var actions: Machine.Actions = []
+        if let id = tasks[task] { machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    mutating func succeed(_ job: String) -> [String] {
+        var actions: Machine.Actions = []
+        if let id = jobs[job] { machine.jobSucceeded(id, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    mutating func fail(_ job: String) -> [String] {
+        var actions: Machine.Actions = []
+        if let id = jobs[job] { machine.jobFailed(id, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    mutating func redirect(_ job: String, to origin: OriginKey) -> [String] {
+        var actions: Machine.Actions = []
+        if let id = jobs[job] { machine.jobRedirected(id, to: origin, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    mutating func expire(_ job: String) -> [String] {
+        var actions: Machine.Actions = []
+        if let id = jobs[job] { machine.queuedJobFailed(id, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    mutating func setLimit(_ limit: Int) -> [String] {
+        var actions: Machine.Actions = []
+        machine.originLimitChanged(Self.origin, to: limit, now: now, actions: &actions)
+        return lines(actions)
+    }
+
+    private func lines(_ actions: Machine.Actions) -> [String] {
+        actions.map { action in
+            switch action {
+            case .start(let job, let priority): "start \(job) \(priority)"
+            case .cancel(let job): "cancel \(job)"
+            case .discard(let job): "discard \(job)"
+            case .reprioritize(let job, let priority): "reprioritize \(job) \(priority)"
+            case .feed(let job, let from): "feed \(job) from \(from)"
+            case .deliver(let task, let from): "deliver \(task) from \(from)"
+            }
+        }
+    }
+}
+
+@Suite("The engine's machine", .timeLimit(.minutes(1)))
+struct EngineMachineTests {
+    @Test("takes a task through its stages to its ending")
+    func stages() {
+        var world = MachineWorld()
+        #expect(world.add("t", "u@100+blur") == ["start u normal"])
+        #expect(world.succeed("u") == ["feed u@100 from u", "start u@100 normal"])
+        #expect(world.succeed("u@100") == ["feed u@100+blur from u@100", "start u@100+blur normal"])
+        #expect(world.succeed("u@100+blur") == ["deliver t from u@100+blur"])
+        #expect(world.machine.isIdle)
+    }
+
+    @Test("has one job for a key, however many wait for it")
+    func sharing() {
+        var world = MachineWorld()
+        #expect(world.add("a", "u@100") == ["start u normal"])
+        #expect(world.add("b", "u@100") == [])
+        #expect(world.add("c", "u@200") == [])
+        #expect(world.add("d", "u") == [])
+        #expect(world.add("e", "u@100+blur") == [])
+        #expect(
+            world.succeed("u") == [
+                "deliver d from u", "feed u@100 from u", "start u@100 normal", "feed u@200 from u",
+                "start u@200 normal",
+            ])
+        #expect(
+            world.succeed("u@100") == [
+                "deliver a from u@100", "deliver b from u@100", "feed u@100+blur from u@100",
+                "start u@100+blur normal",
+            ])
+    }
+
+    @Test("stops the work when the last who waits for it leaves, and not before")
+    func lastOneOut() {
+        var world = MachineWorld()
+        _ = world.add("a", "u@100")
+        _ = world.add("b", "u@100")
+        _ = world.add("c", "u@200")
+        #expect(world.cancel("a") == [])
+        #expect(world.cancel("b") == ["discard u@100"])
+        #expect(world.cancel("c") == ["discard u@200", "cancel u"])
+        #expect(!world.machine.isIdle)
+        #expect(world.fail("u") == [])
+        #expect(world.machine.isIdle)
+    }
+
+    @Test("never lets a newcomer inherit a job that is being cancelled, nor wait for it")
+    func newcomer() {
+        var world = MachineWorld(fetches: 2)
+        _ = world.add("a", "u")
+        #expect(world.cancel("a") == ["cancel u"])
+        #expect(world.add("b", "u") == ["start u' normal"])
+        // The dying one succeeds all the same: nobody hears of it, and the newcomer's job stays the job of its key.
+        #expect(world.succeed("u") == [])
+        #expect(world.add("c", "u") == [])
+        #expect(world.succeed("u'") == ["deliver b from u'", "deliver c from u'"])
+    }
+
+    @Test("gives a cancelled job's place back only when its work has stopped")
+    func place() {
+        var world = MachineWorld(fetches: 1)
+        _ = world.add("a", "u")
+        #expect(world.add("b", "v") == [])
+        #expect(world.cancel("a") == ["cancel u"])
+        #expect(world.fail("u") == ["start v normal"])
+    }
+
+    @Test("gives a job the highest priority of those who wait, through every stage, up and down")
+    func priorities() {
+        var world = MachineWorld(fetches: 1)
+        _ = world.add("running", "r")
+        _ = world.add("a", "u@100", .low)
+        _ = world.add("v", "v", .normal)
+        // The one who joins raises the fetch behind the decode; when he leaves, it is lowered again.
+        _ = world.add("b", "u@100", .veryHigh)
+        #expect(world.succeed("r") == ["deliver running from r", "start u veryHigh"])
+        #expect(world.cancel("b") == ["reprioritize u low"])
+        #expect(world.prioritize("a", .high) == ["reprioritize u high"])
+        #expect(world.prioritize("a", .high) == [])
+    }
+
+    @Test("starts a waiting job sooner when its priority is raised")
+    func raising() {
+        var world = MachineWorld(fetches: 1)
+        _ = world.add("running", "r")
+        _ = world.add("a", "u")
+        _ = world.add("b", "v")
+        _ = world.prioritize("b", .high)
+        #expect(world.succeed("r") == ["deliver running from r", "start v high"])
+    }
+
+    @Test("ends everybody who waits, over all stages, when a job fails")
+    func failure() {
+        var world = MachineWorld()
+        _ = world.add("a", "u@100+blur")
+        _ = world.add("b", "u@100")
+        _ = world.add("c", "u")
+        #expect(
+            world.fail("u") == [
+                "deliver c from u", "deliver b from u", "deliver a from u", "discard u@100+blur", "discard u@100",
+            ])
+        #expect(world.machine.isIdle)
+    }
+
+    @Test("lets a task be cancelled once, and not after its ending")
+    func idempotent() {
+        var world = MachineWorld()
+        _ = world.add("a", "u")
+        #expect(world.succeed("u") == ["deliver a from u"])
+        #expect(world.cancel("a") == [])
+        _ = world.add("b", "u")
+        // The slot was used again: the old identity means nobody.
+        #expect(world.cancel("a") == [])
+        #expect(world.cancel("b") == ["cancel u'"])
+        #expect(world.cancel("b") == [])
+    }
+
+    @Test("moves a redirected job to the other origin's places, before those who wait there")
+    func redirects() {
+        var world = MachineWorld(fetches: 10, perOrigin: 1)
+        _ = world.add("a", "u")
+        _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
+        #expect(world.add("c", "w", origin: MachineWorld.otherOrigin) == [])
+        #expect(world.add("d", "x") == [])
+        #expect(world.redirect("u", to: MachineWorld.otherOrigin) == ["start x normal"])
+        #expect(world.succeed("v") == ["deliver b from v", "start u normal"])
+        #expect(world.succeed("u") == ["deliver a from u", "start w normal"])
+    }
+
+    @Test("ends a job that waits after a redirect when its time is up, and not one that runs")
+    func expiry() {
+        var world = MachineWorld(fetches: 10, perOrigin: 1)
+        _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
+        _ = world.add("a", "u@100")
+        #expect(world.expire("u") == [])
+        #expect(world.redirect("u", to: MachineWorld.otherOrigin) == [])
+        #expect(world.expire("u") == ["deliver a from u", "discard u@100"])
+        #expect(world.succeed("v") == ["deliver b from v"])
+        #expect(world.machine.isIdle)
+    }
+
+    @Test("starts more at an origin that turns out to carry many at once")
+    func multiplexing() {
+        var world = MachineWorld(fetches: 10, perOrigin: 1)
+        _ = world.add("a", "u")
+        #expect(world.add("b", "v") == [])
+        #expect(world.add("c", "w") == [])
+        #expect(world.setLimit(64) == ["start v normal", "start w normal"])
+    }
+
+    @Test("names everybody who waits for a job or for what comes of it")
+    func listeners() {
+        var world = MachineWorld()
+        for (task, want) in [("a", "u"), ("b", "u@100"), ("c", "u@100+blur"), ("d", "v")] { _ = world.add(task, want) }
+        var names: [String] = []
+        if let id = world.jobs["u"] { world.machine.forEachTask(of: id) { names.append($1) } }
+        #expect(names.sorted() == ["a", "b", "c"])
+    }
+}
