@@ -1,0 +1,34 @@
+internal import InflightCodecs
+public import InflightCore
+public import InflightCurl
+
+extension ImagePipeline.Configuration {
+    /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries.
+    ///
+    /// - Parameter curl: what the HTTP transport needs to know, such as a CA file. How many connections it may open to
+    ///   an origin follows ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
+    public init(curl: CurlTransport.Configuration = .init()) {
+        self.init(
+            transports: [
+                .owned { configuration throws(LoadError) in
+                    var curl = curl
+                    curl.maximumConnectionsPerOrigin = configuration.maximumConcurrentFetchesPerOrigin
+                    curl.maximumStreamsPerConnection = configuration.maximumStreamsPerOrigin
+                    return try CurlTransport(configuration: curl)
+                }
+            ],
+            codecs: CodecRegistry(Codecs.standard))
+    }
+}
+
+extension ImagePipeline {
+    /// A pipeline with the defaults, made when it is used first, for programs that need no other.
+    public static let shared: ImagePipeline = {
+        do {
+            return try ImagePipeline(configuration: .init())
+        } catch {
+            // The defaults name no file that could be missing.
+            preconditionFailure("the standard pipeline cannot be made: \(error)")
+        }
+    }()
+}
