@@ -1,0 +1,137 @@
+public import InflightCore
+
+extension ScriptedTransport {
+    /// What one exchange goes through, step by step: a value.
+    ///
+    /// ```swift
+    /// .ok(picture, chunks: [100, 50])                        // head, 100 bytes, 50, 100, …, the end
+    /// .ok(picture).stalled("half", after: 500)               // goes on after transport.release("half")
+    /// .status(304), .partial(rest, from: 500, of: 900), .failure(.cannotConnect)
+    /// ```
+    public struct Script: Sendable {
+        public enum Step: Sendable {
+            /// A head of 1xx.
+            case interim(ResponseHead)
+            case head(ResponseHead, expectedBytes: Int64?)
+            /// One chunk of the body. Offsets are counted by the transport.
+            case bytes(Bytes)
+            /// Stops until ``ScriptedTransport/release(_:)`` of that name.
+            case stall(String)
+            /// Ends the exchange with this error.
+            case fail(LoadError)
+        }
+
+        /// After the last one the exchange ends well, unless that was a failure.
+        public var steps: [Step]
+        /// What the summary says.
+        public var reusesConnection = false
+
+        public init(_ steps: [Step] = []) {
+            self.steps = steps
+        }
+    }
+}
+
+extension ScriptedTransport.Script {
+    /// A head and a body.
+    /// - Parameter chunks: the sizes of the body's pieces, over and over; without sizes it is one piece.
+    public static func response(
+        _ head: ResponseHead, _ body: Bytes = .empty, chunks: [Int] = [], tellsLength: Bool = true
+    ) -> Self {
+        precondition(chunks.allSatisfy { $0 > 0 }, "a chunk of no bytes is none")
+        var steps: [Step] = [.head(head, expectedBytes: tellsLength ? Int64(body.count) : nil)]
+        if chunks.isEmpty {
+            if !body.isEmpty { steps.append(.bytes(body)) }
+            return Self(steps)
+        }
+        var position = 0
+        var index = 0
+        while position < body.count {
+            let end = min(body.count, position + chunks[index % chunks.count])
+            steps.append(.bytes(piece(of: body, position..<end)))
+            position = end
+            index += 1
+        }
+        return Self(steps)
+    }
+
+    /// 200 with a body.
+    public static func ok(
+        _ body: Bytes, chunks: [Int] = [], fields: HTTPFields = HTTPFields(), tellsLength: Bool = true
+    ) -> Self {
+        response(ResponseHead(status: 200, fields: fields), body, chunks: chunks, tellsLength: tellsLength)
+    }
+
+    /// Any status; for 304, 404, 429 with `Retry-After`, and others.
+    public static func status(_ status: Int, _ fields: HTTPFields = HTTPFields(), body: Bytes = .empty) -> Self {
+        response(ResponseHead(status: status, fields: fields), body)
+    }
+
+    /// 206: the rest of a body of `total` bytes, from `first` on.
+    public static func partial(_ rest: Bytes, from first: Int, of total: Int, fields: HTTPFields = HTTPFields()) -> Self
+    {
+        var fields = fields
+        fields.append("Content-Range", "bytes \(first)-\(first + rest.count - 1)/\(total)")
+        return response(ResponseHead(status: 206, fields: fields), rest)
+    }
+
+    /// A redirect.
+    public static func redirect(to location: String, status: Int = 302) -> Self {
+        self.status(status, HTTPFields([("Location", location)]))
+    }
+
+    /// No answer at all, but an error.
+    public static func failure(_ code: LoadError.Code, _ message: String = "The script wants it so.") -> Self {
+        Self([.fail(LoadError(code, stage: .fetch, message: message))])
+    }
+
+    /// An exchange that never gets anywhere.
+    public static var silent: Self { Self([.stall("")]) }
+
+    /// Stalls before the head.
+    public func stalled(_ name: String) -> Self {
+        Self(steps: [.stall(name)] + steps, reusesConnection: reusesConnection)
+    }
+
+    /// Stalls after the head and `count` bytes of the body, in two pieces where that is inside a piece.
+    public func stalled(_ name: String, after count: Int) -> Self { inserting(.stall(name), after: count) }
+
+    /// Fails after the head and `count` bytes of the body; the rest is dropped.
+    public func failing(_ code: LoadError.Code, after count: Int) -> Self {
+        let error = LoadError(code, stage: .fetch, message: "The script wants it so.")
+        var script = inserting(.fail(error), after: count)
+        if let end = script.steps.firstIndex(where: { if case .fail = $0 { true } else { false } }) {
+            script.steps.removeSubrange((end + 1)...)
+        }
+        return script
+    }
+
+    private init(steps: [Step], reusesConnection: Bool) {
+        self.steps = steps
+        self.reusesConnection = reusesConnection
+    }
+
+    private func inserting(_ step: Step, after count: Int) -> Self {
+        var result: [Step] = []
+        var position = 0
+        var isInserted = false
+        for existing in steps {
+            guard !isInserted, case .bytes(let bytes) = existing, position + bytes.count > count else {
+                if case .bytes(let bytes) = existing { position += bytes.count }
+                result.append(existing)
+                continue
+            }
+            let before = count - position
+            if before > 0 { result.append(.bytes(Self.piece(of: bytes, 0..<before))) }
+            result.append(step)
+            result.append(.bytes(Self.piece(of: bytes, before..<bytes.count)))
+            isInserted = true
+        }
+        if !isInserted { result.append(step) }
+        return Self(steps: result, reusesConnection: reusesConnection)
+    }
+
+    private static func piece(of bytes: Bytes, _ range: Range<Int>) -> Bytes {
+        unsafe bytes.withUnsafeBytes { unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: $0[range])) }
+    }
+}

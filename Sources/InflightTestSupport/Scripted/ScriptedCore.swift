@@ -1,0 +1,369 @@
+internal import InflightConcurrency
+internal import InflightCore
+
+/// The live exchanges of a scripted transport, and the rule by which each makes its next step.
+///
+/// One lock guards everything; receivers are called without it. The transport's thread knows the core, not the
+/// transport, so that a transport that nobody holds any more can end.
+final class ScriptedCore: Sendable {
+    typealias Transport = ScriptedTransport
+    typealias Script = ScriptedTransport.Script
+
+    enum Route: Sendable {
+        case inOrder([Script])
+        case dynamic(@Sendable (TransportRequest) -> Script)
+    }
+
+    struct State {
+        var routes: [String: Route] = [:]
+        /// One script, or code, for the other URLs.
+        var fallback: Route?
+        var live: [ScriptedExchange] = []
+        var queue: [ScriptedExchange] = []
+        var isThreadAsleep = false
+        var isThreadOver = false
+        var openStalls: Set<String> = []
+        var isShutDown = false
+        var startCount = 0
+        /// Ends that receivers are hearing of now.
+        var endsUnderWay = 0
+        var maximumLive = 0
+        var log: [Transport.Event] = []
+        var violations: [String] = []
+        /// How many wait for something to happen: while nobody does, nobody is told.
+        var waiterCount = 0
+    }
+
+    /// What an exchange does next. Taken under the lock, carried out without it.
+    enum Move {
+        case step(Script.Step, offset: Int64)
+        case end(Result<TransportSummary, LoadError>)
+        /// Nothing: it is paused, stalled, or has ended.
+        case rest
+    }
+
+    let isManual: Bool
+    let records: Bool
+    let trapsOnViolation: Bool
+    let state = Guarded(State())
+    let waiting = WaitList()
+    /// Opened when the thread is to look at its queue.
+    private let work = Latch<Void>()
+    /// Opened when the thread has ended.
+    private let threadEnd = Latch<Void>()
+
+    init(isManual: Bool, records: Bool, trapsOnViolation: Bool) {
+        self.isManual = isManual
+        self.records = records
+        self.trapsOnViolation = trapsOnViolation
+    }
+
+    // MARK: What the engine calls
+
+    func start(_ request: TransportRequest, _ receiver: any TransportReceiver, schemes: Set<String>) -> any Transfer {
+        if !schemes.contains(request.url.scheme) { violation("\(request.url) has a scheme that is not served") }
+        // A fixed script is found and started under one lock; code of the test's own is called without any.
+        let first = state.withLock { state in
+            switch takeRoute(for: request, &state) {
+            case .fixed(let script): First.begun(begin(request, receiver, script, &state))
+            case .ask(let body): First.ask(body)
+            }
+        }
+        let begun: Begun
+        switch first {
+        case .begun(let done): begun = done
+        case .ask(let body):
+            let script = body(request)
+            begun = state.withLock { begin(request, receiver, script, &$0) }
+        }
+        if begun.wakes { work.open(with: ()) }
+        // After the shutdown somebody still has to tell it that.
+        if begun.isLate { JoinableThread(name: "scripted-late") { self.step(begun.exchange) }.detach() }
+        if begun.isWaitedFor { waiting.somethingChanged() }
+        return begun.exchange
+    }
+
+    private struct Begun {
+        var exchange: ScriptedExchange
+        var wakes: Bool
+        var isLate: Bool
+        var isWaitedFor: Bool
+    }
+
+    private enum First {
+        case begun(Begun)
+        case ask(@Sendable (TransportRequest) -> Script)
+    }
+
+    private func begin(
+        _ request: TransportRequest, _ receiver: any TransportReceiver, _ script: Script, _ state: inout State
+    ) -> Begun {
+        state.startCount += 1
+        let exchange = ScriptedExchange(
+            number: state.startCount, request: request, receiver: receiver, script: script, core: self)
+        exchange.place = state.live.count
+        state.live.append(exchange)
+        state.maximumLive = max(state.maximumLive, state.live.count)
+        if records { state.log.append(.started(request.url.string, request.priority)) }
+        return Begun(
+            exchange: exchange, wakes: enqueue(exchange, &state), isLate: state.isThreadOver,
+            isWaitedFor: state.waiterCount > 0)
+    }
+
+    func cancel(_ exchange: ScriptedExchange) {
+        let wakes = state.withLock { state in
+            if exchange.isCancelled || exchange.place < 0 { return false }
+            exchange.isCancelled = true
+            if records { state.log.append(.cancelled(exchange.request.url.string)) }
+            return enqueue(exchange, &state)
+        }
+        if wakes { work.open(with: ()) }
+        tellWaiters()
+    }
+
+    func resume(_ exchange: ScriptedExchange) {
+        let (wakes, isLegal) = state.withLock { state in
+            if exchange.place < 0 { return (false, true) }
+            if exchange.isPaused {
+                exchange.isPaused = false
+                if records { state.log.append(.resumed(exchange.request.url.string)) }
+                return (enqueue(exchange, &state), true)
+            }
+            guard exchange.isDelivering else { return (false, exchange.isCancelled) }
+            exchange.isResumedEarly = true
+            return (false, true)
+        }
+        if !isLegal { violation("\(exchange.request.url) was resumed, but it is not paused") }
+        if wakes { work.open(with: ()) }
+        tellWaiters()
+    }
+
+    // MARK: Moving
+
+    /// Makes the exchange's next step on the calling thread. Returns whether it made one.
+    @discardableResult
+    func step(_ exchange: ScriptedExchange) -> Bool {
+        let move = state.withLock { takeMove(exchange, &$0) }
+        if case .rest = move { return false }
+        let disposition = deliver(move, to: exchange.receiver)
+        let isWaitedFor = state.withLock { state in
+            note(disposition, exchange, &state)
+            return state.waiterCount > 0
+        }
+        if isWaitedFor { waiting.somethingChanged() }
+        return true
+    }
+
+    /// Moves an exchange until it rests: as `step` does, with one lock in place of two for each step.
+    private func run(_ exchange: ScriptedExchange) {
+        var disposition: TransportDisposition?
+        while true {
+            let (move, isWaitedFor) = state.withLock { state in
+                if let disposition { note(disposition, exchange, &state) }
+                let move = takeMove(exchange, &state)
+                // Put down under the same lock: whoever comes later queues it anew.
+                if case .rest = move { exchange.isQueued = false }
+                return (move, state.waiterCount > 0)
+            }
+            if isWaitedFor { waiting.somethingChanged() }
+            if case .rest = move { return }
+            disposition = deliver(move, to: exchange.receiver)
+            // Nobody can wait for an end that is not written down.
+            if case .end = move, !records { return }
+        }
+    }
+
+    private func deliver(_ move: Move, to receiver: any TransportReceiver) -> TransportDisposition {
+        switch move {
+        case .end(let result): receiver.didEnd(result)
+        case .step(.interim(let head), _): receiver.didReceive(interim: head)
+        case .step(.head(let head, let expected), _): return receiver.didReceive(head, expectedBytes: expected)
+        case .step(.bytes(let bytes), let offset):
+            return unsafe bytes.withUnsafeBytes { unsafe receiver.didReceive($0, at: offset) }
+        case .step, .rest: break
+        }
+        return .proceed
+    }
+
+    private func takeMove(_ exchange: ScriptedExchange, _ state: inout State) -> Move {
+        precondition(!exchange.isDelivering, "one exchange is moved by one thread at a time, and not by its receiver")
+        guard exchange.place >= 0 else { return .rest }
+        if exchange.isCancelled { return end(exchange, .failure(Self.cancelled), &state) }
+        if state.isShutDown { return end(exchange, .failure(Self.shutDown), &state) }
+        if exchange.isPaused { return .rest }
+        guard exchange.nextStep < exchange.script.steps.count else {
+            let summary = TransportSummary(
+                wireBytes: exchange.offset, bodyBytes: exchange.offset,
+                reusedConnection: exchange.script.reusesConnection)
+            return end(exchange, .success(summary), &state)
+        }
+        let step = exchange.script.steps[exchange.nextStep]
+        var offset = exchange.offset
+        switch step {
+        case .fail(let error):
+            return end(exchange, .failure(error.about(url: exchange.request.url.string)), &state)
+        case .stall(let name):
+            if !state.openStalls.contains(name) {
+                exchange.stall = name
+                return .rest
+            }
+            exchange.stall = nil
+        case .bytes(let bytes):
+            offset = exchange.offset
+            exchange.offset += Int64(bytes.count)
+        case .head, .interim: break
+        }
+        exchange.nextStep += 1
+        exchange.isDelivering = true
+        return .step(step, offset: offset)
+    }
+
+    private func note(_ disposition: TransportDisposition, _ exchange: ScriptedExchange, _ state: inout State) {
+        exchange.isDelivering = false
+        if exchange.place < 0 {
+            if exchange.isTold { return }
+            exchange.isTold = true
+            state.endsUnderWay -= 1
+            return
+        }
+        switch disposition {
+        case .proceed: break
+        case .cancel:
+            if records, !exchange.isCancelled { state.log.append(.cancelled(exchange.request.url.string)) }
+            exchange.isCancelled = true
+        case .pause:
+            if !exchange.isResumedEarly {
+                exchange.isPaused = true
+                if records { state.log.append(.paused(exchange.request.url.string)) }
+            }
+        }
+        exchange.isResumedEarly = false
+    }
+
+    private func end(
+        _ exchange: ScriptedExchange, _ result: Result<TransportSummary, LoadError>, _ state: inout State
+    ) -> Move {
+        // The last one takes its place: no search, no shifting.
+        let last = state.live.removeLast()
+        if last !== exchange {
+            state.live[exchange.place] = last
+            last.place = exchange.place
+        }
+        exchange.place = -1
+        exchange.stall = nil
+        state.endsUnderWay += 1
+        if records {
+            let code: LoadError.Code? = if case .failure(let error) = result { error.code } else { nil }
+            state.log.append(.ended(exchange.request.url.string, code))
+        }
+        return .end(result)
+    }
+
+    // MARK: The thread
+
+    func startThread() {
+        JoinableThread(name: "scripted") { self.runQueue() }.detach()
+    }
+
+    /// Lets go of what is live, with an error each. Returns after the last was told.
+    func stop() {
+        let wasShutDown = state.withLock { state in
+            defer { state.isShutDown = true }
+            return state.isShutDown
+        }
+        if isManual {
+            while let exchange = state.withLock({ $0.live.last }) { step(exchange) }
+        } else {
+            if !wasShutDown { work.open(with: ()) }
+            threadEnd.wait()
+        }
+    }
+
+    /// As `stop()`, but waits for nothing: the thread ends by itself.
+    func stopSoon() {
+        let isFirst = state.withLock { state in
+            defer { state.isShutDown = true }
+            return !state.isShutDown
+        }
+        if isFirst, !isManual { work.open(with: ()) }
+    }
+
+    private func runQueue() {
+        while true {
+            let (batch, isShutDown) = state.withLock { state in
+                let batch = state.isShutDown ? state.live : state.queue
+                state.queue.removeAll()
+                state.isThreadAsleep = batch.isEmpty && !state.isShutDown
+                state.isThreadOver = batch.isEmpty && state.isShutDown
+                return (batch, state.isShutDown)
+            }
+            if batch.isEmpty {
+                if isShutDown { break }
+                work.take()
+                continue
+            }
+            for exchange in batch { run(exchange) }
+        }
+        threadEnd.open(with: ())
+    }
+
+    /// Returns whether the thread has to be woken.
+    private func enqueue(_ exchange: ScriptedExchange, _ state: inout State) -> Bool {
+        if isManual || exchange.isQueued { return false }
+        exchange.isQueued = true
+        state.queue.append(exchange)
+        defer { state.isThreadAsleep = false }
+        return state.isThreadAsleep
+    }
+
+    // MARK: Scripts
+
+    func release(_ name: String) {
+        let wakes = state.withLock { state in
+            state.openStalls.insert(name)
+            return state.live.filter { $0.stall == name }.reduce(false) { enqueue($1, &state) || $0 }
+        }
+        if wakes { work.open(with: ()) }
+    }
+
+    private enum Found {
+        case fixed(Script)
+        case ask(@Sendable (TransportRequest) -> Script)
+    }
+
+    private func takeRoute(for request: TransportRequest, _ state: inout State) -> Found {
+        let url = request.url.string
+        switch (state.routes.isEmpty ? nil : state.routes[url]) ?? state.fallback {
+        case .inOrder(var scripts):
+            guard scripts.count > 1 else { return .fixed(scripts[0]) }
+            let first = scripts.removeFirst()
+            state.routes[url] = .inOrder(scripts)
+            return .fixed(first)
+        case .dynamic(let body): return .ask(body)
+        case nil: return .fixed(Self.unknown)
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Keeps the changes coming to those who wait.
+    func addWaiter(_ count: Int) {
+        state.withLock { $0.waiterCount += count }
+    }
+
+    private func tellWaiters() {
+        if state.withLock({ $0.waiterCount > 0 }) { waiting.somethingChanged() }
+    }
+
+    func violation(_ text: String) {
+        precondition(!trapsOnViolation, "against the transport's contract: \(text)")
+        state.withLock { $0.violations.append(text) }
+    }
+
+    private static let unknown = Script.failure(
+        .cannotConnect, "This transport has no script for the URL: give it one with serve(_:_:).")
+    private static let cancelled = LoadError(
+        .cancelled, stage: .fetch, message: "The exchange was cancelled by the one who had started it.")
+    private static let shutDown = LoadError(
+        .shutDown, stage: .fetch, message: "The transport was shut down. Make a new one to load more.")
+}

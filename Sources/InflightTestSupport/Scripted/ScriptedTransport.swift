@@ -1,0 +1,211 @@
+internal import InflightConcurrency
+public import InflightCore
+
+/// A transport without a network: every exchange goes through a script, on the transport's own thread or by the test's
+/// hand, and the engine's calls are recorded and checked.
+///
+/// ```swift
+/// let transport = ScriptedTransport(.manual)
+/// transport.serve("https://a.example/1.jpg", .ok(picture, chunks: [100]))
+/// // The engine starts the exchange…
+/// transport.step("https://a.example/1.jpg")     // the head, on this thread
+/// transport.step("https://a.example/1.jpg")     // 100 bytes
+/// transport.finish("https://a.example/1.jpg")   // all the rest
+/// #expect(transport.events == [.started(url, .normal), .ended(url, nil)])
+/// ```
+///
+/// In ``Mode/automatic`` each exchange runs on one thread until it ends, stalls or pauses, in the order in which they
+/// were started. In ``Mode/manual`` nothing moves until the test says so, a cancelled exchange's end included, and
+/// receivers are called on the thread that says so. Any method may be called from any thread, but one exchange is moved
+/// by one thread at a time.
+public final class ScriptedTransport: Transport {
+    public enum Mode: Sendable, Hashable {
+        case automatic
+        case manual
+    }
+
+    /// A call of the engine's, or an exchange's end.
+    public enum Event: Sendable, Hashable {
+        case started(String, LoadPriority)
+        /// By ``Transfer/cancel()`` or by what the receiver answered; the first time only.
+        case cancelled(String)
+        case paused(String)
+        case resumed(String)
+        /// With the error's code where it failed.
+        case ended(String, LoadError.Code?)
+    }
+
+    /// A live exchange, for tests that choose themselves who moves next.
+    public struct Exchange: Sendable {
+        let exchange: ScriptedExchange
+        let core: ScriptedCore
+
+        public var request: TransportRequest { exchange.request }
+
+        /// Makes the next step on this thread. Returns `false` where there is none: it is stalled, paused or over.
+        @discardableResult
+        public func step() -> Bool { core.step(exchange) }
+    }
+
+    public let schemes: Set<String>
+    let core: ScriptedCore
+
+    /// - Parameters:
+    ///   - records: whether ``events`` are kept; benchmarks do without.
+    ///   - trapsOnViolation: whether a call against the contract ends the program, with a message. Otherwise they
+    ///     gather in ``violations``.
+    public init(
+        _ mode: Mode = .automatic, schemes: Set<String> = ["http", "https"], records: Bool = true,
+        trapsOnViolation: Bool = true
+    ) {
+        self.schemes = schemes
+        core = ScriptedCore(isManual: mode == .manual, records: records, trapsOnViolation: trapsOnViolation)
+        if mode == .automatic { core.startThread() }
+    }
+
+    deinit {
+        core.stopSoon()
+    }
+
+    // MARK: Transport
+
+    public func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
+        core.start(request, receiver, schemes: schemes)
+    }
+
+    public func shutdown() async {
+        core.stop()
+    }
+
+    // MARK: Scripts
+
+    /// Every exchange with this URL goes through this script from now on.
+    public func serve(_ url: String, _ script: Script) { serve(url, inOrder: [script]) }
+
+    /// The first exchange with this URL goes through the first script, and so on; the last one stays.
+    public func serve(_ url: String, inOrder scripts: [Script]) {
+        precondition(!scripts.isEmpty, "give at least one script for \(url)")
+        core.state.withLock { $0.routes[url] = .inOrder(scripts) }
+    }
+
+    /// Exchanges with this URL go through what `body` makes of each request. It is called inside
+    /// ``start(_:receiver:)``, with no lock held.
+    public func serve(_ url: String, _ body: @escaping @Sendable (TransportRequest) -> Script) {
+        core.state.withLock { $0.routes[url] = .dynamic(body) }
+    }
+
+    /// For all URLs without a script of their own; without this they fail with ``LoadError/Code/cannotConnect``.
+    public func serveOthers(_ body: @escaping @Sendable (TransportRequest) -> Script) {
+        core.state.withLock { $0.fallback = .dynamic(body) }
+    }
+
+    /// One script for all URLs without one of their own: the quickest way to serve many.
+    public func serveOthers(_ script: Script) {
+        core.state.withLock { $0.fallback = .inOrder([script]) }
+    }
+
+    /// Lets all pass the stall of that name, those that stand there and those that will come.
+    public func release(_ name: String) { core.release(name) }
+
+    // MARK: By hand
+
+    /// The live exchanges, in the order in which they were started.
+    public var exchanges: [Exchange] {
+        core.state.withLock { $0.live }.sorted { $0.number < $1.number }.map { Exchange(exchange: $0, core: core) }
+    }
+
+    /// Makes one step of the oldest live exchange with this URL that can make one. Returns `false` where there is none.
+    /// Manual mode only.
+    @discardableResult
+    public func step(_ url: String) -> Bool {
+        checkManual()
+        return exchanges.first { $0.request.url.string == url && $0.step() } != nil
+    }
+
+    /// Moves the oldest live exchange with this URL until it rests or ends. Returns whether it moved at all. Manual mode
+    /// only.
+    @discardableResult
+    public func finish(_ url: String) -> Bool {
+        checkManual()
+        guard let exchange = exchanges.first(where: { $0.request.url.string == url }), exchange.step() else {
+            return false
+        }
+        while exchange.step() {}
+        return true
+    }
+
+    /// Moves everything, one step each in turn, until nothing moves any more, what is started meanwhile included.
+    /// Returns how many steps that were. Manual mode only.
+    @discardableResult
+    public func finishAll() -> Int {
+        checkManual()
+        var count = 0
+        while true {
+            let moved = exchanges.count { $0.step() }
+            if moved == 0 { return count }
+            count += moved
+        }
+    }
+
+    private func checkManual() {
+        precondition(core.isManual, "only a transport in manual mode is moved by hand")
+    }
+
+    // MARK: Records
+
+    /// What happened so far, in order.
+    public var events: [Event] { core.state.withLock { $0.log } }
+
+    /// The URLs of all exchanges, in the order in which they were started.
+    public var startedURLs: [String] {
+        events.compactMap { if case .started(let url, _) = $0 { url } else { nil } }
+    }
+
+    /// The URLs of the exchanges that were cancelled, in order.
+    public var cancelledURLs: [String] {
+        events.compactMap { if case .cancelled(let url) = $0 { url } else { nil } }
+    }
+
+    public var startCount: Int { core.state.withLock { $0.startCount } }
+    public var liveCount: Int { core.state.withLock { $0.live.count } }
+    /// The most exchanges that were live at once.
+    public var maximumLiveCount: Int { core.state.withLock { $0.maximumLive } }
+    /// What the engine did against the contract, where that does not end the program.
+    public var violations: [String] { core.state.withLock { $0.violations } }
+
+    /// Waits until `count` exchanges were started in all.
+    public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
+        core.addWaiter(1)
+        defer { core.addWaiter(-1) }
+        try await core.waiting.wait(for: "\(count) exchanges", within: limit, seen: { seen }) { [core] in
+            core.state.withLock { $0.startCount >= count }
+        }
+    }
+
+    /// Waits until `count` exchanges were started in all. Blocks the calling thread.
+    public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) throws(WaitFailure) {
+        core.addWaiter(1)
+        defer { core.addWaiter(-1) }
+        try core.waiting.wait(for: "\(count) exchanges", within: limit, seen: { seen }) { [core] in
+            core.state.withLock { $0.startCount >= count }
+        }
+    }
+
+    /// Waits until `event` has happened `count` times; until the receiver has heard of it, where it is an end.
+    public func wait(
+        for event: Event, count: Int = 1, within limit: Duration = .seconds(10)
+    ) async throws(WaitFailure) {
+        core.addWaiter(1)
+        defer { core.addWaiter(-1) }
+        try await core.waiting.wait(for: "\(event)", within: limit, seen: { seen }) { [core] in
+            core.state.withLock { state in
+                if case .ended = event, state.endsUnderWay > 0 { return false }
+                return state.log.count { $0 == event } >= count
+            }
+        }
+    }
+
+    private var seen: String {
+        "\(startCount) were started, \(liveCount) are live. The last events: \(events.suffix(20))"
+    }
+}

@@ -1,0 +1,186 @@
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@Suite("A transport that follows a script", .timeLimit(.minutes(1)))
+struct ScriptedTransportTests {
+    private let a = "http://h/a"
+    private let b = "http://h/b"
+
+    private func request(_ url: String, _ priority: LoadPriority = .normal) throws -> TransportRequest {
+        try TransportRequest(url: ResourceURL(url), priority: priority)
+    }
+
+    // MARK: By hand
+
+    @Test func `By hand nothing moves until it is told to`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(a, .ok(Bytes("abcdefg"), chunks: [3, 1]))
+        let recorder = Recorder()
+        _ = transport.start(try request(a, .high), receiver: recorder)
+        #expect(recorder.heard.isEmpty)
+        #expect(transport.step(a))
+        #expect(recorder.heard == ["head 200 7"])
+        #expect(transport.step(a))
+        #expect(transport.finish(a))
+        #expect(recorder.heard == ["head 200 7", "0: abc", "3: d", "4: efg", "end 7"])
+        #expect(!transport.step(a))
+        #expect(transport.events == [.started(a, .high), .ended(a, nil)])
+    }
+
+    @Test func `A cancelled exchange ends with its next step`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(a, .ok(Bytes("abc")))
+        let recorder = Recorder()
+        let transfer = transport.start(try request(a), receiver: recorder)
+        transport.step(a)
+        transfer.cancel()
+        transfer.cancel()
+        #expect(recorder.heard == ["head 200 3"])
+        #expect(transport.liveCount == 1)
+        #expect(transport.finish(a))
+        #expect(recorder.heard == ["head 200 3", "error cancelled"])
+        #expect(transport.cancelledURLs == [a])
+        #expect(transport.liveCount == 0)
+    }
+
+    @Test func `Two exchanges of one URL move oldest first, and all in turn`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serveOthers { .ok(Bytes(String($0.url.path))) }
+        let recorders = [Recorder(), Recorder(), Recorder()]
+        for (recorder, url) in zip(recorders, [a, a, b]) {
+            _ = transport.start(try request(url), receiver: recorder)
+        }
+        transport.step(a)
+        #expect(recorders.map(\.heard.count) == [1, 0, 0])
+        #expect(transport.finishAll() == 8)
+        #expect(recorders.allSatisfy { $0.heard.last == "end 2" })
+        #expect(transport.maximumLiveCount == 3)
+        #expect(transport.startedURLs == [a, a, b])
+    }
+
+    @Test func `A stall holds until it is released, and a pause until resume`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(a, .ok(Bytes("abcdef")).stalled("half", after: 4))
+        let recorder = Recorder(.pause)
+        let transfer = transport.start(try request(a), receiver: recorder)
+        transport.finish(a)
+        #expect(recorder.heard == ["head 200 6"])
+        #expect(!transport.step(a))
+        transfer.resume()
+        transport.finish(a)
+        #expect(recorder.heard == ["head 200 6", "0: abcd"])
+        #expect(!transport.step(a))
+        transport.release("half")
+        transport.finish(a)
+        #expect(recorder.heard == ["head 200 6", "0: abcd", "4: ef", "end 6"])
+        #expect(transport.events == [.started(a, .normal), .paused(a), .resumed(a), .ended(a, nil)])
+    }
+
+    @Test func `A receiver's refusal cancels`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(a, .ok(Bytes("abc")))
+        let recorder = Recorder(.cancel)
+        _ = transport.start(try request(a), receiver: recorder)
+        transport.finish(a)
+        #expect(recorder.heard == ["head 200 3", "error cancelled"])
+        #expect(transport.events == [.started(a, .normal), .cancelled(a), .ended(a, .cancelled)])
+    }
+
+    @Test func `Scripts in order, failures half way, partial answers and redirects`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(
+            a,
+            inOrder: [
+                .ok(Bytes("abcdef"), chunks: [4]).failing(.truncated, after: 5),
+                .partial(Bytes("f"), from: 5, of: 6), .status(304), .failure(.timedOut),
+                Script([.interim(ResponseHead(status: 103)), .head(ResponseHead(status: 200), expectedBytes: nil)]),
+            ])
+        var heard: [[String]] = []
+        for _ in 0..<5 {
+            let recorder = Recorder()
+            _ = transport.start(try request(a), receiver: recorder)
+            transport.finish(a)
+            heard.append(recorder.heard)
+        }
+        #expect(
+            heard == [
+                ["head 200 6", "0: abcd", "4: e", "error truncated"], ["head 206 1", "0: f", "end 1"],
+                ["head 304 0", "end 0"], ["error timedOut"], ["interim 103", "head 200 ?", "end 0"],
+            ])
+    }
+
+    private typealias Script = ScriptedTransport.Script
+
+    @Test func `Calls against the contract are noted`() throws {
+        let transport = ScriptedTransport(.manual, trapsOnViolation: false)
+        let recorder = Recorder()
+        let transfer = transport.start(try request("ftp://h/a"), receiver: recorder)
+        transfer.resume()
+        #expect(transport.violations.count == 2)
+        transport.finishAll()
+        transfer.resume()
+        #expect(transport.violations.count == 2)
+        #expect(recorder.heard == ["error cannotConnect"])
+    }
+
+    // MARK: By itself
+
+    @Test func `By itself every exchange runs to its end`() async throws {
+        let transport = ScriptedTransport()
+        transport.serveOthers { .ok(Bytes("abcdef"), chunks: [2], tellsLength: $0.method == "GET") }
+        let recorders = (0..<100).map { _ in Recorder() }
+        for (index, recorder) in recorders.enumerated() {
+            _ = transport.start(try request("http://h/\(index)"), receiver: recorder)
+        }
+        try await transport.wait(for: .ended("http://h/99", nil))
+        await transport.shutdown()
+        for recorder in recorders {
+            #expect(recorder.heard == ["head 200 6", "0: ab", "2: cd", "4: ef", "end 6"])
+        }
+    }
+
+    @Test func `A stalled exchange goes on when it is released, or ends when it is cancelled`() async throws {
+        let transport = ScriptedTransport()
+        transport.serveOthers { _ in .ok(Bytes("ab")).stalled("gate", after: 1) }
+        let recorders = [Recorder(), Recorder()]
+        let first = transport.start(try request(a), receiver: recorders[0])
+        _ = transport.start(try request(b), receiver: recorders[1])
+        try await transport.waitForStarts(2)
+        first.cancel()
+        try await transport.wait(for: .ended(a, .cancelled))
+        transport.release("gate")
+        try await transport.wait(for: .ended(b, nil))
+        await transport.shutdown()
+        #expect(recorders[0].heard.last == "error cancelled")
+        #expect(recorders[1].heard == ["head 200 2", "0: a", "1: b", "end 2"])
+    }
+
+    @Test func `Pausing and resuming from another thread loses nothing`() async throws {
+        let transport = ScriptedTransport()
+        transport.serve(a, .ok(Bytes(String(repeating: "x", count: 50)), chunks: [1]))
+        let recorder = Recorder(.pause, .pause, .pause)
+        let transfer = transport.start(try request(a), receiver: recorder)
+        for count in 1...3 {
+            try await transport.wait(for: .paused(a), count: count)
+            transfer.resume()
+        }
+        try await transport.wait(for: .ended(a, nil))
+        await transport.shutdown()
+        #expect(recorder.state.withLock { $0.body.count } == 50)
+    }
+
+    @Test func `Shutdown ends what is live, and later starts fail`() async throws {
+        let transport = ScriptedTransport()
+        transport.serveOthers { _ in .silent }
+        let recorders = [Recorder(), Recorder()]
+        for recorder in recorders { _ = transport.start(try request(a), receiver: recorder) }
+        await transport.shutdown()
+        #expect(recorders.allSatisfy { $0.heard == ["error shutDown"] })
+        let late = Recorder()
+        _ = transport.start(try request(b), receiver: late)
+        try await transport.wait(for: .ended(b, .shutDown))
+        await transport.shutdown()
+    }
+}
