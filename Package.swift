@@ -60,6 +60,8 @@ let package = Package(
             dependencies: ["InflightCLI", "Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(
+            name: "InflightTests", dependencies: ["Inflight", "InflightCodecs", "InflightTestSupport"]),
         .testTarget(name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency"]),
     ]
 )

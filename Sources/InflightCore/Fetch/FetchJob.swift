@@ -211,7 +211,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     private func finish(_ value: JobResult.Value) {
         exchange = nil
-        engine.jobEnded(self, with: JobResult(value))
+        if case .failure(let error) = value {
+            engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+        } else {
+            engine.jobEnded(self, with: JobResult(value))
+        }
     }
 
     // MARK: Making

@@ -1,0 +1,195 @@
+import Dispatch
+import Inflight
+import InflightTestSupport
+import Testing
+
+@Suite("A pipeline over real sockets", .timeLimit(.minutes(1)))
+struct SocketTests {
+    private func pipeline(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> ImagePipeline {
+        var configuration = ImagePipeline.Configuration()
+        change(&configuration)
+        return try ImagePipeline(configuration: configuration)
+    }
+
+    private let queue = DispatchQueue(label: "callbacks")
+
+    @Test("lets a queued request that is raised go out before the others")
+    func raising() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serveOthers { _ in .ok(Bytes("x")) }
+        server.serve("/first", .ok(Bytes("x")).held("first"))
+        let pipeline = try pipeline { $0.maximumConcurrentFetches = 1 }
+        let arrivals = (0..<5).map { _ in Arrival<Bool>() }
+        var tasks: [ImageTask] = []
+        for (index, path) in ["/first", "/a", "/b", "/c", "/d"].enumerated() {
+            tasks.append(
+                pipeline.loadResponse(ImageRequest(server.url(path)), on: .queue(queue)) { _, result in
+                    arrivals[index].arrive((try? result.get()) != nil)
+                })
+            // The next is asked for when this one is where it should be: no luck in the order.
+            if index == 0 { try await server.waitForRequest("/first") }
+        }
+        tasks[3].priority = .veryHigh
+        server.release("first")
+        for arrival in arrivals { #expect(await arrival.arrived) }
+        #expect(server.requests.map(\.path) == ["/first", "/c", "/a", "/b", "/d"])
+    }
+
+    @Test("closes a transfer when the last of three who wait for it leaves, and not before")
+    func lastOneOut() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
+        let pipeline = try pipeline()
+        let tasks = (0..<3).map { _ in
+            pipeline.loadResponse(ImageRequest(server.url("/slow")), on: .queue(queue)) { _, _ in
+                Issue.record("a cancelled task was told something")
+            }
+        }
+        try await server.waitUntilHeld("half")
+        tasks[0].cancel()
+        tasks[1].cancel()
+        // Another exchange comes and goes on the same event loop: were the transfer cancelled, that would be seen now.
+        server.serve("/other", .ok(Bytes("x")))
+        _ = try await pipeline.response(for: ImageRequest(server.url("/other")))
+        #expect(!server.events.contains { $0.kind == .closedByPeer })
+        tasks[2].cancel()
+        try await server.waitUntilClosedByPeer("/slow")
+        #expect(server.requestCount(of: "/slow") == 1)
+        #expect(tasks.allSatisfy { $0.isCancelled })
+        await pipeline.shutdown(.finish)
+    }
+
+    @Test("tells progress while the server still holds back the second half")
+    func progress() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
+        let pipeline = try pipeline()
+        let half = Arrival<LoadProgress>()
+        let end = Arrival<Int>()
+        pipeline.loadResponse(ImageRequest(server.url("/slow")), on: .queue(queue)) { _, progress in
+            if progress.receivedBytes == 500 { half.arrive(progress) }
+        } completion: { _, result in
+            end.arrive((try? result.get().body.count) ?? 0)
+        }
+        let progress = await half.arrived
+        #expect(progress == LoadProgress(receivedBytes: 500, expectedBytes: 1000))
+        server.release("half")
+        #expect(await end.arrived == 1000)
+    }
+
+    @Test("sends one request for a hundred that ask at once, in every form")
+    func sharing() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve("/a.jpg", .ok(try Pictures.jpeg(), type: "image/jpeg").held("all"))
+        let pipeline = try pipeline()
+        let url = server.url("/a.jpg")
+        let sources = try await withThrowingTaskGroup(of: LoadSource.self) { group in
+            for index in 0..<100 {
+                group.addTask {
+                    let size = index.isMultiple(of: 2) ? Resize(width: 16) : Resize(width: 32)
+                    return try await pipeline.image(for: ImageRequest(url, resize: size)).source
+                }
+            }
+            try await server.waitUntilHeld("all")
+            while pipeline.statistics.tasksUnderWay < 100 { await Task.yield() }
+            server.release("all")
+            return try await group.reduce(into: [LoadSource]()) { $0.append($1) }
+        }
+        #expect(server.requestCount == 1)
+        #expect(sources.filter { $0 == .network }.count == 1)
+        #expect(sources.filter { $0 == .shared }.count == 99)
+        #expect(pipeline.cached(ImageRequest(url, resize: Resize(width: 16)))?.source == .memory)
+        #expect(pipeline.cached(ImageRequest(url, resize: Resize(width: 17))) == nil)
+    }
+
+    @Test("asks anew, and does not wait, when the job for its URL is being cancelled")
+    func newcomer() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve("/a", inOrder: [.ok(Bytes("old")).held("old"), .ok(Bytes("new"))])
+        let pipeline = try pipeline()
+        let task = pipeline.loadResponse(ImageRequest(server.url("/a")), on: .queue(queue)) { _, _ in }
+        try await server.waitUntilHeld("old")
+        task.cancel()
+        let reply = try await pipeline.response(for: ImageRequest(server.url("/a")))
+        #expect(reply.body == Bytes("new"))
+    }
+
+    @Test("follows redirects, and leaves credentials behind when the origin changes")
+    func redirects() async throws {
+        let server = try LoopbackServer()
+        let other = try LoopbackServer()
+        defer {
+            server.stop()
+            other.stop()
+        }
+        server.serve("/start", .redirect(to: "/next"))
+        server.serve("/next", .redirect(to: other.url("/end?x=1"), status: 307))
+        other.serve("/end", .ok(Bytes("there")))
+        let pipeline = try pipeline()
+        var request = ImageRequest(server.url("/start").replacing("http://", with: "http://me:secret@"))
+        request.fields = HTTPFields([("X-Everywhere", "1"), ("Cookie", "c=1")])
+        request.originFields = HTTPFields([("X-Mine", "2")])
+        let reply = try await pipeline.response(for: request)
+        #expect(reply.body == Bytes("there"))
+        #expect(reply.url == other.url("/end?x=1"))
+        #expect(reply.redirectCount == 2)
+        let near = try #require(server.requests(of: "/next").first).fields
+        #expect(near["authorization"] == "Basic bWU6c2VjcmV0")
+        #expect(near["x-mine"] == "2")
+        #expect(near["cookie"] == "c=1")
+        let far = try #require(other.requests.first).fields
+        #expect(far["authorization"] == nil)
+        #expect(far["x-mine"] == nil)
+        #expect(far["cookie"] == nil)
+        #expect(far["x-everywhere"] == "1")
+    }
+
+    @Test("reads no more of a picture than its header takes, to tell what it is")
+    func info() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let picture = try Pictures.jpeg(width: 640, height: 480)
+        // The rest is never sent: were it needed, this would not end.
+        server.serve("/a.jpg", .ok(picture, type: "image/jpeg").held("never", after: 2000))
+        let pipeline = try pipeline()
+        let info = try await pipeline.info(for: ImageRequest(server.url("/a.jpg")))
+        #expect(info.info.width == 640)
+        #expect(info.info.height == 480)
+        #expect(info.info.format == .jpeg)
+        #expect(info.contentLength == Int64(picture.count))
+        #expect(info.readBytes <= 2000)
+    }
+
+    @Test("keeps loads apart that differ in a field which the answer varies by, though it was called harmless")
+    func vary() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve("/a") { request in
+            .ok(Bytes(request.fields["x-theme"] ?? "")).field("Vary", "X-Theme").held("a")
+        }
+        server.serve("/b") { request in .ok(Bytes(request.fields["x-theme"] ?? "")).held("b") }
+        let pipeline = try pipeline { $0.harmlessFields = ["X-Theme"] }
+        func load(_ path: String, _ theme: String) async throws -> Bytes {
+            var request = ImageRequest(server.url(path))
+            request.fields.append("X-Theme", theme)
+            return try await pipeline.response(for: request).body
+        }
+        async let darkA = load("/a", "dark")
+        async let lightA = load("/a", "light")
+        while pipeline.statistics.tasksUnderWay < 2 { await Task.yield() }
+        server.release("a")
+        #expect(try await darkA == Bytes("dark"))
+        #expect(try await lightA == Bytes("light"))
+        async let darkB = load("/b", "dark")
+        async let lightB = load("/b", "light")
+        while pipeline.statistics.tasksUnderWay < 2 { await Task.yield() }
+        server.release("b")
+        #expect(try await darkB == lightB)
+        #expect(server.requestCount(of: "/b") == 1)
+    }
+}

@@ -1,0 +1,53 @@
+import Inflight
+import InflightCodecs
+
+/// Pictures for tests: made here, so that what is in them is known.
+enum Pictures {
+    static let codecs = CodecRegistry(Codecs.standard)
+
+    /// A smooth gradient, red from left to right and green from top to bottom.
+    static func gradient(width: Int, height: Int) -> PixelBuffer {
+        unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
+            for y in 0..<height {
+                for x in 0..<width {
+                    let base = (y * width + x) * 4
+                    unsafe memory[base] = UInt8(x * 255 / max(1, width - 1))
+                    unsafe memory[base + 1] = UInt8(y * 255 / max(1, height - 1))
+                    unsafe memory[base + 2] = 128
+                    unsafe memory[base + 3] = 255
+                }
+            }
+        }
+    }
+
+    static func jpeg(width: Int = 64, height: Int = 48) throws -> Bytes {
+        try codecs.encode(gradient(width: width, height: height), options: EncodeOptions(format: .jpeg))
+    }
+
+    static func png(width: Int = 64, height: Int = 48) throws -> Bytes {
+        try codecs.encode(gradient(width: width, height: height), options: EncodeOptions(format: .png))
+    }
+}
+
+/// Something that happens once, awaited by a test.
+actor Arrival<Value: Sendable> {
+    private var value: Value?
+    private var waiting: [CheckedContinuation<Value, Never>] = []
+
+    nonisolated func arrive(_ value: Value) {
+        Task { await set(value) }
+    }
+
+    private func set(_ value: Value) {
+        self.value = value
+        for continuation in waiting { continuation.resume(returning: value) }
+        waiting = []
+    }
+
+    var arrived: Value {
+        get async {
+            if let value { return value }
+            return await withCheckedContinuation { waiting.append($0) }
+        }
+    }
+}
