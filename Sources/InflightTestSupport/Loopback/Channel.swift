@@ -50,14 +50,18 @@ final class Channel {
 
     /// Agrees on TLS.
     func startTLS(_ identity: TLSIdentity) throws(Interruption) {
-        let session = TLSSession(identity, descriptor: descriptor)
+        guard let session = TLSSession(identity, descriptor: descriptor) else {
+            throw .handshakeFailed(TLSSession.lastFailure)
+        }
         while true {
             switch session.handshake() {
-            case .done: self.session = session; return
+            case .done:
+                self.session = session
+                return
             case .wantsRead: try waitReadable()
             case .wantsWrite: try waitWritable()
             case .ended: throw .peer
-            case .failed: throw .handshakeFailed(session.failure)
+            case .failed: throw .handshakeFailed(TLSSession.lastFailure)
             }
         }
     }

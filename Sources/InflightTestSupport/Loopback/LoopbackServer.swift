@@ -30,6 +30,8 @@ public final class LoopbackServer: Sendable {
         /// Listens on `[::1]` in place of `127.0.0.1`.
         public var ipv6 = false
         public var greeting = Greeting.serve
+        /// Serves `https`; without it, `http`.
+        public var tls: TLS?
 
         public init() {}
     }
@@ -43,11 +45,13 @@ public final class LoopbackServer: Sendable {
 
     /// Starts a server: it accepts connections when this returns.
     public init(_ configuration: Configuration = Configuration()) throws(Failure) {
+        let identity: TLSIdentity? =
+            if let tls = configuration.tls { try TLSIdentity(tls.authority, tls.certificate) } else { nil }
         let (listener, port) = try Socket.listen(ipv6: configuration.ipv6, backlog: 1024)
         self.port = port
-        scheme = "http"
+        scheme = identity == nil ? "http" : "https"
         host = configuration.ipv6 ? "[::1]" : "127.0.0.1"
-        core = ServerCore(listener: listener, configuration: configuration, identity: nil)
+        core = ServerCore(listener: listener, configuration: configuration, identity: identity)
         core.start()
     }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "tls.h"
+
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+struct inflight_tls_authority {
+    EVP_PKEY *key;
+    X509 *certificate;
+};
+
+/// A server's certificate for `key`; NULL where OpenSSL cannot.
+X509 *inflight_tls_issue(
+    const inflight_tls_authority *authority, inflight_tls_certificate kind, EVP_PKEY *key);
