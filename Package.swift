@@ -39,7 +39,8 @@ let package = Package(
             dependencies: [
                 "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightCodecs",
             ]),
-        .executableTarget(name: "InflightCLI", dependencies: ["Inflight"]),
+        .executableTarget(
+            name: "InflightCLI", dependencies: ["Inflight", "InflightCore", "InflightConcurrency", "InflightCurl"]),
         .executableTarget(name: "InflightDemo", dependencies: ["Inflight", "InflightTestSupport"]),
 
         // The test kit.

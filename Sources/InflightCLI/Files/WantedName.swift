@@ -44,14 +44,19 @@ struct WantedName: Hashable, Sendable {
         self.otherExtension = otherExtension
     }
 
+    /// The stem of the file's name, which is settled before anything has come.
+    func stem(looksAtBytes: Bool) -> String {
+        guard looksAtBytes, let otherExtension else { return stem }
+        return "\(stem).\(otherExtension)"
+    }
+
     /// What the file's name is made of when a picture of a known format is written: the URL's own spelling of the
     /// extension where that is right, the usual one else. An extension that is none of pictures stays in the stem.
     func parts(for format: ImageFormat) -> NameParts {
         if let pictureExtension, FileExtension.format(of: pictureExtension) == format {
             return NameParts(stem: stem, fileExtension: pictureExtension)
         }
-        let whole = otherExtension.map { "\(stem).\($0)" } ?? stem
-        return NameParts(stem: whole, fileExtension: format.fileExtension)
+        return NameParts(stem: stem(looksAtBytes: true), fileExtension: format.fileExtension)
     }
 
     /// When bytes are written that nobody has looked at: as the URL has it, or else as their media type says.
@@ -65,7 +70,7 @@ struct WantedName: Hashable, Sendable {
         if let format { return parts(for: format) }
         if !looksAtBytes { return parts(forMediaType: nil) }
         if let own = pictureExtension.flatMap(FileExtension.format(of:)) { return parts(for: own) }
-        return NameParts(stem: otherExtension.map { "\(stem).\($0)" } ?? stem, fileExtension: nil)
+        return NameParts(stem: stem(looksAtBytes: true), fileExtension: nil)
     }
 
     private static func safe(_ text: String) -> String {

@@ -41,7 +41,8 @@ final class Narrator {
 
     func failed(_ url: String, _ error: LoadError) {
         guard tellsFailures else { return }
-        let code = error.status.map { "\(error.code) \($0)" } ?? "\(error.code)"
+        let failure = Report.Digest.Failure(error)
+        let code = failure.status.map { "\(failure.code) \($0)" } ?? failure.code
         say("\(style.red("failed")) \(Self.shown(url)): \(code): \(TerminalText.safe(error.message))")
     }
 

@@ -61,14 +61,24 @@ struct Report: Sendable {
         }
         return Digest(
             outcome: outcome, hasSource: from != nil,
-            failure: error.map { Digest.Failure(code: $0.code.rawValue, status: $0.status) }, members: members.members)
+            failure: error.map(Digest.Failure.init), members: members.members)
     }
 
     /// The part of a report that is remembered for those who ask for the same URL later.
     struct Digest: Equatable, Sendable {
         struct Failure: Hashable, Sendable {
             var code: String
+            /// Where that is what is wrong.
             var status: Int?
+
+            init(code: String, status: Int? = nil) {
+                self.code = code
+                self.status = status
+            }
+
+            init(_ error: LoadError) {
+                self.init(code: error.code.rawValue, status: error.code == .badStatus ? error.status : nil)
+            }
         }
 
         var outcome: Outcome

@@ -1,0 +1,159 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+
+/// What is done to a body before it is reported: looking, verifying, encoding, writing. Runs on the run's own threads.
+struct PictureWork: Sendable {
+    /// A body that is done with.
+    struct Made: Sendable {
+        var report: Report
+        /// Written under a hidden name; `nil` where nothing is stored.
+        var draft: FileStore.Draft?
+        var parts: NameParts
+        var writtenBytes: Int64
+    }
+
+    let options: GetOptions
+    let codecs: CodecRegistry
+    /// `nil` where nothing is stored, or where it goes to standard output.
+    let store: FileStore?
+    /// Set when the run ends early.
+    let cancellation: CancellationFlag
+
+    /// Takes a body as it came.
+    func keep(_ response: LoadedResponse, wanted: WantedName) throws(LoadError) -> Made {
+        try checkNotCancelled()
+        var report = Report(
+            outcome: .ok, bytes: Int64(response.body.count), wireBytes: response.wireBytes,
+            status: response.head.version == .none ? nil : response.head.status, from: response.source.rawValue,
+            finalURL: response.redirectCount > 0 ? response.url : nil)
+        let mediaType = response.head.fields["content-type"]
+        guard case .asItCame(let verified) = options.treatment else {
+            let parts = wanted.parts(forMediaType: mediaType)
+            return try store(response.body, report, parts)
+        }
+        do throws(LoadError) {
+            let info = try check(response.body, verified: verified)
+            let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
+            report.source = picture
+            report.picture = picture
+            return try store(response.body, report, wanted.parts(for: info.format))
+        } catch {
+            throw Self.explained(error, status: report.status, mediaType: mediaType)
+        }
+    }
+
+    /// Writes a decoded picture anew.
+    func remake(_ image: LoadedImage, wanted: WantedName) throws(LoadError) -> Made {
+        try checkNotCancelled()
+        let source = Report.Picture(format: image.info.format, width: image.info.width, height: image.info.height)
+        var report = Report(
+            outcome: .ok, picture: source, source: source, bytes: image.bodyBytes, wireBytes: image.wireBytes,
+            status: image.head.version == .none ? nil : image.head.status, from: image.source.rawValue,
+            finalURL: nil)
+        let format = outputFormat(of: image.info.format)
+        let parts = wanted.parts(for: format)
+        if options.discards { return Made(report: report, draft: nil, parts: parts, writtenBytes: 0) }
+        var encoding = EncodeOptions(format: format, quality: options.quality)
+        encoding.background = options.background
+        let file = try codecs.encode(image.pixels, options: encoding)
+        try checkNotCancelled()
+        report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
+        return try store(file, report, parts)
+    }
+
+    /// Looks for what an earlier run has stored: whole, under one of the names that this URL would give it.
+    func existing(_ wanted: WantedName, number: Int) -> (name: String, picture: Report.Picture?)? {
+        guard let store else { return nil }
+        for parts in existingParts(wanted) {
+            let name = parts.name(number: number)
+            guard options.treatment != .anything else { return store.exists(name) ? (name, nil) : nil }
+            guard let bytes = store.existing(name, limit: options.network.maximumBytes),
+                let info = try? check(bytes, verified: options.treatment == .asItCame(verified: true))
+            else { continue }
+            return (name, Report.Picture(format: info.format, width: info.width, height: info.height))
+        }
+        return nil
+    }
+
+    /// What the name is made of, as far as it is known before anything has come.
+    func expectedParts(_ wanted: WantedName) -> NameParts {
+        wanted.expectedParts(format: options.format, looksAtBytes: options.treatment != .anything)
+    }
+
+    private func existingParts(_ wanted: WantedName) -> [NameParts] {
+        let expected = expectedParts(wanted)
+        if options.format != nil || options.treatment == .anything { return [expected] }
+        let others = [ImageFormat.jpeg, .png, .webp, .gif].map { wanted.parts(for: $0) }
+        return (expected.fileExtension == nil ? [] : [expected]) + others.filter { $0 != expected }
+    }
+
+    private func outputFormat(of source: ImageFormat) -> ImageFormat {
+        options.format ?? (codecs.encodableFormats.contains(source) ? source : .png)
+    }
+
+    private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> ImageInfo {
+        // The header's word first: it tells more than where the structure breaks.
+        if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
+            try info.checkPixels(maximum: options.network.maximumPixels)
+        }
+        let info = try codecs.validate(bytes)
+        guard verified else { return info }
+        var decoding = DecodeOptions()
+        decoding.maximumPixels = options.network.maximumPixels
+        _ = try codecs.decode(bytes, options: decoding, cancellation: cancellation)
+        return info
+    }
+
+    private func store(_ bytes: Bytes, _ report: Report, _ parts: NameParts) throws(LoadError) -> Made {
+        var made = Made(report: report, draft: nil, parts: parts, writtenBytes: 0)
+        if options.discards { return made }
+        made.writtenBytes = Int64(bytes.count)
+        if let store {
+            made.draft = try store.draft(bytes)
+        } else {
+            try writeToOutput(bytes)
+        }
+        return made
+    }
+
+    private func writeToOutput(_ bytes: Bytes) throws(LoadError) {
+        do throws(StandardStream.WriteError) {
+            try unsafe bytes.withUnsafeBytes { (buffer) throws(StandardStream.WriteError) in
+                try unsafe StandardStream.output.write(buffer)
+            }
+        } catch {
+            switch error {
+            case .closed: throw LoadError(.outputClosed, stage: .store, message: "Nobody reads the output any more.")
+            case .failed(let code):
+                throw FileStore.cannotWrite(
+                    "Standard output cannot be written: \(SystemError(code: code).text).", SystemError(code: code))
+            }
+        }
+    }
+
+    private func checkNotCancelled() throws(LoadError) {
+        guard cancellation.isCancelled else { return }
+        throw LoadError(.cancelled, stage: .process, message: "The run was ended.")
+    }
+
+    /// Adds what the server called the bytes, where they are no picture, and the status that they came with.
+    private static func explained(_ error: LoadError, status: Int?, mediaType: String?) -> LoadError {
+        guard error.stage != .store else { return error }
+        var message = error.message
+        if error.code == .notAnImage {
+            if message.last != "." { message += "." }
+            message +=
+                mediaType.map { " The server called it \(TerminalText.safe(String($0.prefix(100))))." }
+                ?? (status == nil ? "" : " The server did not say what it is.")
+        }
+        return LoadError(
+            error.code, stage: error.stage, url: error.url, message: message, status: status,
+            underlying: error.underlying)
+    }
+}
+
+extension LoadError.Code {
+    /// Of this command alone, and never reported: the reader of standard output has gone.
+    static let outputClosed = Self(rawValue: "outputClosed")
+}

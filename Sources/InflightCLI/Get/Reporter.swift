@@ -1,0 +1,75 @@
+import Inflight
+
+/// Counts what came of each line, and writes the lines of `--json`.
+///
+/// Confined to the run's queue.
+final class Reporter {
+    var totals = RunTotals()
+    private let isJSON: Bool
+    private let isOrdered: Bool
+    private let narrator: Narrator
+    private let output: StandardStream
+    private let sharesTerminal: Bool
+    private var lines = OrderedLines()
+    private var unorderedCount = 0
+    private var openBytes = 0
+    /// The exit status that the loss of the output means; `nil` while it is there.
+    private(set) var outputLoss: Int32?
+
+    init(isJSON: Bool, isOrdered: Bool, narrator: Narrator, output: StandardStream = .output) {
+        self.isJSON = isJSON
+        self.isOrdered = isOrdered
+        self.narrator = narrator
+        self.output = output
+        sharesTerminal = output.isTerminal
+    }
+
+    /// Lines asked for and not written yet; without JSON, not concluded yet.
+    var outstanding: Int { isJSON && isOrdered ? lines.count : unorderedCount }
+
+    /// What those take in memory.
+    var outstandingBytes: Int { openBytes + lines.waitingBytes }
+
+    /// - Returns: the line's number.
+    func opened(_ text: String) -> Int {
+        openBytes += text.utf8.count
+        guard isJSON && isOrdered else {
+            unorderedCount += 1
+            return 0
+        }
+        return lines.opened()
+    }
+
+    func closed(_ number: Int, _ text: String, _ digest: Report.Digest, from: String?, milliseconds: Int) {
+        openBytes -= text.utf8.count
+        guard isJSON else {
+            unorderedCount -= 1
+            return
+        }
+        let line = digest.line(url: text, from: from, milliseconds: milliseconds)
+        guard isOrdered else {
+            unorderedCount -= 1
+            return write([line])
+        }
+        write(lines.closed(number, line))
+    }
+
+    /// Writes what is left after an early end, passing over what never ended.
+    func flush() {
+        if isJSON && isOrdered { write(lines.remaining()) }
+    }
+
+    private func write(_ lines: [[UInt8]]) {
+        guard outputLoss == nil, !lines.isEmpty else { return }
+        if sharesTerminal { narrator.clear() }
+        do throws(StandardStream.WriteError) {
+            try output.write(Array(lines.joined()))
+        } catch {
+            outputLoss = CommandLineTool.ExitStatus.closedOutput
+            if case .failed(let code) = error {
+                outputLoss = CommandLineTool.ExitStatus.failure
+                narrator.warn("Standard output cannot be written: \(SystemError(code: code).text).")
+            }
+        }
+    }
+}

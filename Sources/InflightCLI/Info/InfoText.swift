@@ -1,0 +1,94 @@
+import Inflight
+import InflightCore
+
+/// What is known of a picture, in words and in JSON.
+enum InfoText {
+    static func lines(_ place: String, _ facts: PictureFacts, style: Style) -> [String] {
+        let info = facts.info
+        var rows = [("format", format(info))]
+        var dimensions = "\(info.width) × \(info.height)"
+        if info.orientation.swapsAxes { dimensions += " (stored as \(info.storedWidth) × \(info.storedHeight))" }
+        rows.append(("dimensions", dimensions))
+        rows.append(("orientation", "\(info.orientation.rawValue), \(words(info.orientation))"))
+        rows.append(("frames", Quantity.grouped(info.frameCount)))
+        rows.append(("colour", color(info)))
+        rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
+        rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not told by the server"))
+        return [style.bold(Narrator.shown(place))]
+            + rows.map { name, value in
+                "  " + name + String(repeating: " ", count: 13 - name.count) + TerminalText.safe(value)
+            }
+    }
+
+    static func story(_ facts: PictureFacts) -> String {
+        var text = "\(Quantity.bytes(facts.readBytes)) read from \(facts.source)"
+        if let url = facts.finalURL { text += ", answered by \(TerminalText.safe(url))" }
+        return text
+    }
+
+    static func json(
+        _ place: String, _ result: Result<PictureFacts, LoadError>, status: Int?, milliseconds: Int
+    ) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.add("url", place)
+        switch result {
+        case .success(let facts):
+            let info = facts.info
+            writer.add("outcome", Report.Outcome.ok.rawValue)
+            writer.add("format", info.format.rawValue)
+            writer.add("width", info.width)
+            writer.add("height", info.height)
+            writer.add("storedWidth", info.storedWidth)
+            writer.add("storedHeight", info.storedHeight)
+            writer.add("orientation", info.orientation.rawValue)
+            writer.add("frames", info.frameCount)
+            writer.add("color", info.colorModel.rawValue)
+            writer.add("bitsPerComponent", info.bitsPerComponent)
+            if let profile = info.profileName { writer.add("profile", profile) }
+            writer.add("alpha", info.hasAlpha)
+            writer.add("progressive", info.isProgressive)
+            if let bytes = facts.bytes { writer.add("bytes", bytes) }
+            writer.add("readBytes", facts.readBytes)
+            writer.add("from", facts.source.rawValue)
+        case .failure(let error):
+            writer.add("outcome", Report.Outcome.failed.rawValue)
+            if let status { writer.add("status", status) }
+            writer.add("error") { inner in
+                inner.add("code", error.code.rawValue)
+                inner.add("stage", error.stage.rawValue)
+                inner.add("message", error.message)
+            }
+        }
+        writer.add("ms", milliseconds)
+        return writer.line
+    }
+
+    private static func format(_ info: ImageInfo) -> String {
+        let names: [ImageFormat: String] = [.jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF"]
+        let name = names[info.format] ?? info.format.rawValue
+        guard info.isProgressive else { return name }
+        return name + (info.format == .jpeg ? ", progressive" : ", interlaced")
+    }
+
+    private static func color(_ info: ImageInfo) -> String {
+        let models: [ImageInfo.ColorModel: String] = [
+            .gray: "grey", .rgb: "RGB", .indexed: "palette", .cmyk: "CMYK", .ycck: "YCCK",
+        ]
+        var text = "\(models[info.colorModel] ?? info.colorModel.rawValue), \(info.bitsPerComponent) bits"
+        if let profile = info.profileName { text += ", profile \"\(profile)\"" }
+        return text
+    }
+
+    private static func words(_ orientation: ImageOrientation) -> String {
+        switch orientation {
+        case .up: "upright"
+        case .upMirrored: "mirrored"
+        case .down: "upside down"
+        case .downMirrored: "upside down and mirrored"
+        case .leftMirrored: "mirrored and turned a quarter"
+        case .right: "to be turned a quarter to the right"
+        case .rightMirrored: "mirrored and turned a quarter to the left"
+        case .left: "to be turned a quarter to the left"
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Glibc
+import Inflight
+import InflightCore
+
+/// Looks at the header of a file, reading no more of it than that takes.
+enum LocalPicture {
+    private static let firstRead = 64 * 1024
+
+    static func look(at path: String, codecs: CodecRegistry) throws(LoadError) -> PictureFacts {
+        let file = try reading(path) { () throws(SystemError) in try openFile(path) }
+        defer { close(file.descriptor) }
+        var wanted = min(file.size, firstRead)
+        while true {
+            let bytes = try reading(path) { () throws(SystemError) in
+                try LocalFile.read(file.descriptor, count: wanted, at: 0)
+            }
+            let isComplete = bytes.count < wanted || wanted >= file.size
+            switch try codecs.probe(bytes, isComplete: isComplete) {
+            case .info(let info):
+                return PictureFacts(
+                    info: info, bytes: Int64(file.size), readBytes: Int64(bytes.count), source: .file)
+            case .needsMoreBytes(let count):
+                guard !isComplete else {
+                    throw LoadError(
+                        .damaged, stage: .decode, message: "The picture ends within its header. Get a whole copy of it."
+                    )
+                }
+                // At least twice as much each time, so that what is read in all stays in proportion.
+                wanted = min(file.size, max(count, wanted * 2))
+            }
+        }
+    }
+
+    private static func openFile(_ path: String) throws(SystemError) -> (descriptor: Int32, size: Int) {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard file >= 0 else { throw .last }
+        var status = stat()
+        guard unsafe fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(file)
+            throw SystemError(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+        }
+        return (file, status.st_size)
+    }
+
+    private static func reading<Value>(
+        _ path: String, _ body: () throws(SystemError) -> Value
+    ) throws(LoadError) -> Value {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            throw LoadError(
+                .cannotRead, stage: .fetch, message: "\(path) cannot be read: \(error.text). Check the path.",
+                underlying: error)
+        }
+    }
+}

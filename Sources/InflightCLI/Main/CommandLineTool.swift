@@ -1,0 +1,98 @@
+import Glibc
+import Inflight
+import InflightCore
+
+/// The command from its arguments to its exit status.
+enum CommandLineTool {
+    enum ExitStatus {
+        static let success: Int32 = 0
+        static let failure: Int32 = 1
+        static let wrongUse: Int32 = 64
+        static let noInput: Int32 = 66
+        /// What a shell makes of a program that SIGPIPE ends.
+        static let closedOutput: Int32 = 141
+    }
+
+    /// - Parameter arguments: without the name of the program.
+    static func run(_ arguments: [String]) -> Int32 {
+        StandardStream.reserveDescriptors()
+        // A closed pipe, and a file beyond the system's limit, are errors of the call that meets them.
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        do throws(UsageError) {
+            switch try Command.parse(arguments, standardOutputIsTerminal: StandardStream.output.isTerminal) {
+            case .version: return print(Version.text + "\n")
+            case .help(let help): return print(help.text)
+            case .get(let options): return get(options)
+            case .info(let options): return info(options)
+            }
+        } catch {
+            return complain(error)
+        }
+    }
+
+    private static func get(_ options: GetOptions) -> Int32 {
+        let main = MainWait()
+        var descriptor: Int32?
+        if let list = options.list {
+            do throws(SystemError) {
+                descriptor = try ListSource.open(list)
+            } catch {
+                let name = list == "-" ? "The list on standard input" : "The list \(list.quoted)"
+                return refuse("\(name) cannot be read: \(error.text).")
+            }
+        }
+        let pipeline: ImagePipeline
+        do throws(LoadError) {
+            pipeline = try PipelineMaker.pipeline(
+                options.network, concurrency: options.concurrency, perHost: options.perHost,
+                decodes: options.treatment == .remade)
+        } catch {
+            return refuse(error.message)
+        }
+        let run = GetRun(options, pipeline: pipeline, list: descriptor) { main.end($0) }
+        run.begin()
+        return main.wait {
+            run.interrupt(status: $0.status, because: $0.text)
+        } abandon: {
+            run.removeDrafts()
+        }
+    }
+
+    private static func info(_ options: InfoOptions) -> Int32 {
+        let main = MainWait()
+        let pipeline: ImagePipeline
+        do throws(LoadError) {
+            pipeline = try PipelineMaker.pipeline(options.network, concurrency: 1, perHost: 1, decodes: false)
+        } catch {
+            return refuse(error.message)
+        }
+        Task.detached {
+            main.end(await InfoCommand(options: options, pipeline: pipeline).run())
+        }
+        return main.wait {
+            main.end($0.status)
+        } abandon: {
+        }
+    }
+
+    private static func print(_ text: String) -> Int32 {
+        do throws(StandardStream.WriteError) {
+            try StandardStream.output.write(Array(text.utf8))
+            return ExitStatus.success
+        } catch {
+            return error == .closed ? ExitStatus.closedOutput : ExitStatus.failure
+        }
+    }
+
+    private static func refuse(_ message: String) -> Int32 {
+        StandardStream.error.say("inflight: \(TerminalText.safe(message))\n")
+        return ExitStatus.noInput
+    }
+
+    private static func complain(_ error: UsageError) -> Int32 {
+        let help = error.command.map { "inflight \($0) --help" } ?? "inflight --help"
+        StandardStream.error.say("inflight: \(error.message)\nTo see what there is: \(help)\n")
+        return ExitStatus.wrongUse
+    }
+}

@@ -1,0 +1,93 @@
+import Glibc
+import Inflight
+import InflightConcurrency
+
+/// Where the main thread waits for the end of the work, and hears Ctrl-C and SIGTERM meanwhile.
+///
+/// They are blocked in every thread and taken here alone, so they arrive however busy, or stuck, the others are.
+final class MainWait: Sendable {
+    /// What a signal asks for: an end as the shell's convention tells it.
+    struct Interruption: Sendable {
+        var status: Int32
+        var text: String
+    }
+
+    /// How long an end in good order may take before it is cut short.
+    private static let patience = Duration.milliseconds(750)
+    /// Wakes the main thread when the work has ended.
+    private static let wakeup = SIGUSR1
+
+    private let status = Guarded<Int32?>(nil)
+    private let watched: sigset_t
+    private let mainThread: pthread_t
+
+    /// Called on the main thread, before any other is started: they inherit what is blocked.
+    init() {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for signal in [SIGINT, SIGTERM, Self.wakeup] { unsafe sigaddset(&set, signal) }
+        // Whoever started it with `nohup` wants it to go on when the terminal is closed.
+        var hangup = sigaction()
+        unsafe sigaction(SIGHUP, nil, &hangup)
+        if !Self.isIgnored(hangup) { unsafe sigaddset(&set, SIGHUP) }
+        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+        watched = set
+        mainThread = pthread_self()
+    }
+
+    /// The work has ended. Any thread; the first status counts.
+    func end(_ value: Int32) {
+        status.withLock { if $0 == nil { $0 = value } }
+        pthread_kill(mainThread, Self.wakeup)
+    }
+
+    /// Waits for ``end(_:)``.
+    ///
+    /// - Parameters:
+    ///   - interrupt: asked to end the work soon, once.
+    ///   - abandon: called where that took too long, or a second signal came: the last chance to clean up.
+    func wait(interrupt: (Interruption) -> Void, abandon: () -> Void) -> Int32 {
+        let clock = SystemClock()
+        var interruption: Interruption?
+        var deadline = MonotonicTime.distantFuture
+        while true {
+            if let status = status.withLock(\.self) { return status }
+            let left = interruption == nil ? nil : deadline - clock.now()
+            let signal = next(within: left)
+            if let status = status.withLock(\.self) { return status }
+            if signal == SIGINT || signal == SIGTERM || signal == SIGHUP {
+                if let interruption {
+                    abandon()
+                    return interruption.status
+                }
+                let ending = Self.interruption(signal)
+                interruption = ending
+                deadline = clock.now() + Self.patience
+                interrupt(ending)
+            } else if let interruption, clock.now() >= deadline {
+                abandon()
+                return interruption.status
+            }
+        }
+    }
+
+    /// The next signal; -1 when the time is over.
+    private func next(within limit: Duration?) -> Int32 {
+        var set = watched
+        guard let limit else {
+            var signal: Int32 = 0
+            return unsafe sigwait(&set, &signal) == 0 ? signal : -1
+        }
+        let nanoseconds = max(0, limit.saturatedNanoseconds)
+        var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+        return unsafe sigtimedwait(&set, nil, &time)
+    }
+
+    private static func interruption(_ signal: Int32) -> Interruption {
+        Interruption(status: 128 + signal, text: signal == SIGINT ? "Interrupted" : "Terminated")
+    }
+
+    private static func isIgnored(_ action: sigaction) -> Bool {
+        unsafe unsafeBitCast(action.__sigaction_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+}

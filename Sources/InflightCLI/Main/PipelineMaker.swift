@@ -1,0 +1,23 @@
+import Glibc
+import Inflight
+import InflightCore
+import InflightCurl
+
+/// Makes the engine as the command needs it.
+enum PipelineMaker {
+    /// - Throws: ``LoadError/Code/cannotRead`` for a CA file that cannot be read.
+    static func pipeline(
+        _ options: NetworkOptions, concurrency: Int, perHost: Int, decodes: Bool
+    ) throws(LoadError) -> ImagePipeline {
+        var curl = CurlTransport.Configuration()
+        curl.caFile = options.certificateFile
+        var configuration = ImagePipeline.Configuration(curl: curl)
+        configuration.maximumConcurrentFetches = concurrency
+        configuration.maximumConcurrentFetchesPerOrigin = perHost
+        // Two threads write and encode beside those that decode.
+        configuration.decodeConcurrency = decodes ? max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) : 1
+        // Each picture is asked for once, so none is worth keeping.
+        configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
+        return try ImagePipeline(configuration: configuration)
+    }
+}
