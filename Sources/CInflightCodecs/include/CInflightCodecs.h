@@ -130,3 +130,59 @@ inflight_color_transform *_Nullable inflight_color_open_primaries(
 void inflight_color_apply(
     const inflight_color_transform *_Nonnull transform, uint8_t *_Nonnull pixels, size_t pixel_count);
 void inflight_color_close(inflight_color_transform *_Nonnull transform);
+
+// MARK: WebP
+
+typedef struct inflight_webp_reader inflight_webp_reader;
+
+typedef struct {
+    int width, height;
+    /// The rows of luma (or of pixels, where there are no planes) that are finished.
+    int rows;
+    /// Luma and the two of chroma, at half the resolution; `NULL` where pixels are made.
+    const uint8_t *_Nullable luma, *_Nullable blue, *_Nullable red;
+    int luma_stride, chroma_stride;
+    /// Red, green, blue, alpha (straight); `NULL` where planes are made.
+    const uint8_t *_Nullable pixels;
+    int pixel_stride;
+} inflight_webp_rows;
+
+/// A decoder of one frame: the chunks `VP8 ` or `VP8L`, with `ALPH` before it, or a file with one of them. Gives planes
+/// for `wants_planes`, else pixels. `NULL` where there is no memory.
+inflight_webp_reader *_Nullable inflight_webp_open(int wants_planes);
+/// Looks at the first `count` bytes of the frame, of which it has seen less before, at the same place in memory.
+/// `*is_done` is 1 when the picture is whole.
+int inflight_webp_update(
+    inflight_webp_reader *_Nonnull reader, const uint8_t *_Nonnull bytes, size_t count, int *_Nonnull is_done);
+/// What there is by now; valid until the next call.
+void inflight_webp_get_rows(inflight_webp_reader *_Nonnull reader, inflight_webp_rows *_Nonnull rows);
+void inflight_webp_close(inflight_webp_reader *_Nonnull reader);
+
+/// Writes pixels of four bytes; `has_alpha` 0 leaves the fourth out. `*bytes` is for `inflight_free`.
+int inflight_webp_encode(
+    const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, int quality,
+    uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
+
+// MARK: GIF
+
+typedef struct inflight_gif_reader inflight_gif_reader;
+
+typedef struct {
+    int canvas_width, canvas_height;
+    /// Where the first frame lies on the canvas.
+    int left, top, width, height;
+    int is_interlaced;
+    /// The colour that is transparent, or -1.
+    int transparent;
+    /// Red, green, blue of each; colours that the file does not have are black.
+    uint8_t palette[256][3];
+} inflight_gif_frame;
+
+/// The bytes have to outlive the reader. `NULL` where there is no memory or the header is broken.
+inflight_gif_reader *_Nullable inflight_gif_open(const uint8_t *_Nonnull bytes, size_t count);
+/// Goes to the first frame.
+int inflight_gif_read_frame(inflight_gif_reader *_Nonnull reader, inflight_gif_frame *_Nonnull frame);
+/// The next row, in the order of the file.
+int inflight_gif_read_row(inflight_gif_reader *_Nonnull reader, uint8_t *_Nonnull indices, int width);
+const char *_Nonnull inflight_gif_error(const inflight_gif_reader *_Nonnull reader);
+void inflight_gif_close(inflight_gif_reader *_Nonnull reader);

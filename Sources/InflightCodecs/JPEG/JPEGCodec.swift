@@ -39,7 +39,7 @@ public struct JPEGCodec: ImageCodec {
         let info = Self.info(structure, bytes)
         try info.checkPixels(maximum: options.maximumPixels)
         try cancellation.check()
-        let plan = options.storedPlan(for: info)
+        let plan = try options.storedPlan(for: info)
         // Made first: it may be the largest piece of memory, and is released last.
         let transform = structure.profile(in: bytes).flatMap { profile in
             ColorTransform.forProfile(profile, kind: JPEGDecoding.profileKind(structure))
@@ -63,15 +63,5 @@ public struct JPEGCodec: ImageCodec {
             orientation: structure.orientation ?? .up, colorModel: structure.colorModel,
             profileName: structure.profileParts.first.flatMap { ICCProfile(bytes, $0.range).name },
             isProgressive: structure.isProgressive)
-    }
-}
-
-extension DecodeOptions {
-    /// What has to be done to the pixels as they are stored.
-    func storedPlan(for info: ImageInfo) -> Resize.Plan {
-        let whole = Resize.Plan(
-            scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
-        let plan = resize?.plan(sourceWidth: info.width, sourceHeight: info.height) ?? whole
-        return plan.stored(for: info.orientation)
     }
 }

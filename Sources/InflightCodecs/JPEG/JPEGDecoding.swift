@@ -71,11 +71,14 @@ import InflightCore
             denominator /= 2
         }
         let layout = try reader.startPlanes(denominator: denominator)
-        let resizer = JPEGPlaneResizer(layout: layout, plan: plan)
-        while try unsafe reader.readPlanes(resizer.bands) {
-            resizer.takeBand()
+        let bands = JPEGPlaneBands(layout.planes)
+        let resizer = PlaneResizer(
+            sizes: layout.planes.map { (Int($0.width), Int($0.height)) }, pictureWidth: layout.width,
+            pictureHeight: layout.height, plan: plan)
+        while try unsafe reader.readPlanes(bands.memory) {
+            bands.drain(into: resizer)
         }
-        resizer.takeBand()
+        bands.drain(into: resizer)
         let base = unsafe target.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for y in 0..<plan.height {
             let row = unsafe base + y * plan.width * 4

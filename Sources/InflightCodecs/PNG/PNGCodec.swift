@@ -35,7 +35,7 @@ public struct PNGCodec: ImageCodec {
         let info = Self.info(structure)
         try info.checkPixels(maximum: options.maximumPixels)
         try cancellation.check()
-        let plan = options.storedPlan(for: info)
+        let plan = try options.storedPlan(for: info)
         return try unsafe PixelFinishing.make(
             plan: plan, hasAlpha: info.hasAlpha, orientation: info.orientation, options: options
         ) { (target) throws(LoadError) in

@@ -114,41 +114,49 @@ enum PixelKernels {
         _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
         weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>
     ) {
-        guard var weight = weights.baseAddress, let starts = starts.baseAddress
-        else { return }
-        let count = weights.count / taps
+        // The lengths that reductions by up to four have, as constants that the compiler unrolls.
+        switch taps {
+        case 8: unsafe weighColumns(source, starts, base, weights, 8, target)
+        case 16: unsafe weighColumns(source, starts, base, weights, 16, target)
+        case 24: unsafe weighColumns(source, starts, base, weights, 24, target)
+        default: unsafe weighColumns(source, starts, base, weights, taps, target)
+        }
+    }
+
+    @inline(__always)
+    private static func weighColumns(
+        _ source: UnsafePointer<Int16>, _ starts: UnsafeBufferPointer<Int>, _ base: Int,
+        _ weights: UnsafeBufferPointer<Int16>, _ taps: Int, _ target: UnsafeMutablePointer<Int16>
+    ) {
+        guard let weights = weights.baseAddress, let first = starts.baseAddress else { return }
+        let source = unsafe source - base
         let bits = ResampleAxis.weightBits
         let half = SIMD4<Int32>(repeating: 1 << (bits - 1))
         @inline(__always)
-        func sum(_ start: Int) -> SIMD4<Int32> {
+        func sum(_ index: Int) -> SIMD4<Int32> {
+            let samples = unsafe source + first[index]
+            let weight = unsafe weights + index &* taps
             var sum = SIMD4<Int32>()
             var tap = 0
             while tap < taps {
-                sum &+= unsafe multiplyAddPairs(load(source + (start &- base &+ tap)), load(weight + tap))
+                sum &+= unsafe multiplyAddPairs(load(samples + tap), load(weight + tap))
                 tap &+= 8
             }
-            unsafe weight += taps
             return sum
         }
         var index = 0
-        while index &+ 4 <= count {
-            let a = unsafe sum(starts[index])
-            let b = unsafe sum(starts[index &+ 1])
-            let c = unsafe sum(starts[index &+ 2])
-            let d = unsafe sum(starts[index &+ 3])
+        while index &+ 4 <= starts.count {
             // Four sums across, by transposing.
-            let ab = SIMD8(lowHalf: a, highHalf: b)
-            let cd = SIMD8(lowHalf: c, highHalf: d)
-            let abPairs = ab.evenHalf &+ ab.oddHalf
-            let cdPairs = cd.evenHalf &+ cd.oddHalf
-            let all = SIMD8(lowHalf: abPairs, highHalf: cdPairs)
+            let ab = SIMD8(lowHalf: sum(index), highHalf: sum(index &+ 1))
+            let cd = SIMD8(lowHalf: sum(index &+ 2), highHalf: sum(index &+ 3))
+            let all = SIMD8(lowHalf: ab.evenHalf &+ ab.oddHalf, highHalf: cd.evenHalf &+ cd.oddHalf)
             let sums = (all.evenHalf &+ all.oddHalf &+ half) &>> bits
             unsafe UnsafeMutableRawPointer(target + index)
                 .storeBytes(of: SIMD4<Int16>(truncatingIfNeeded: sums), as: SIMD4<Int16>.self)
             index &+= 4
         }
-        while index < count {
-            let total = unsafe sum(starts[index]).wrappedSum()
+        while index < starts.count {
+            let total = sum(index).wrappedSum()
             unsafe target[index] = Int16(truncatingIfNeeded: (total &+ half[0]) &>> bits)
             index &+= 1
         }

@@ -1,16 +1,8 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// One axis of a resize: which source samples make each target sample, and with which weights.
 ///
 /// The filter is Lanczos with three lobes, stretched by the reduction so that nothing aliases, cut at the picture's
 /// edges and normalised. Weights have 14 bits behind the point, and those of one target sample sum up to exactly one.
-package struct ResampleAxis: Sendable {
+package final class ResampleAxis: Sendable {
     /// How the samples of the source axis lie on the picture.
     package enum Siting: Sendable {
         /// One sample for each pixel.
@@ -36,6 +28,8 @@ package struct ResampleAxis: Sendable {
     let starts: [Int]
     /// `taps` weights for each target sample. Those for samples past the source's end are zero.
     let weights: [Int16]
+    /// The source samples that have any part in the target.
+    let neededRange: Range<Int>
 
     /// - Parameters:
     ///   - scaledCount: what the whole source is scaled to.
@@ -54,86 +48,99 @@ package struct ResampleAxis: Sendable {
             case .partial(let length): (sourceCount, length)
             }
         let ratio = length / Double(scaledCount)
-        var rows: [(start: Int, weights: [Int16])] = []
-        rows.reserveCapacity(kept.count)
-        var taps = multiple
-        for target in kept {
-            var (start, exact) = Self.lanczos(target: target, ratio: ratio, count: pixelCount)
-            if case .halved = siting {
-                (start, exact) = Self.folded(start: start, weights: exact, count: sourceCount)
+        let stretch = max(1, ratio)
+        let isHalved = if case .halved = siting { true } else { false }
+        // As many as one target sample can have, with what aligning its start may add.
+        let mostPixels = Int(2 * LanczosKernel.lobes * stretch) + 2
+        let most = ((isHalved ? mostPixels / 2 + 4 : mostPixels) + alignment + multiple) / multiple * multiple
+        var starts = [Int](repeating: 0, count: kept.count)
+        var wide = [Int16](repeating: 0, count: kept.count * most)
+        var exact = [Double](repeating: 0, count: mostPixels)
+        var folded = [Double](repeating: 0, count: mostPixels)
+        var taps = 0
+        let kernel = LanczosKernel()
+        for (index, target) in kept.enumerated() {
+            let center = (Double(target) + 0.5) * ratio
+            let reach = LanczosKernel.lobes * stretch
+            var first = min(pixelCount - 1, max(0, Int((center - reach + 0.5).rounded(.down))))
+            var count = max(1, min(pixelCount, Int((center + reach + 0.5).rounded(.down))) - first)
+            Self.fill(&exact, count, kernel, start: (Double(first) + 0.5 - center) / stretch, step: 1 / stretch)
+            if isHalved {
+                (first, count) = Self.fold(exact, first, count, into: &folded, sourceCount: sourceCount)
             }
-            let row = Self.quantized(start: start, weights: exact, alignment: alignment)
-            taps = max(taps, (row.weights.count + multiple - 1) / multiple * multiple)
-            rows.append(row)
+            starts[index] = first / alignment * alignment
+            let shift = first - starts[index]
+            let used = Self.quantize(isHalved ? folded : exact, count, into: &wide, at: index * most + shift)
+            taps = max(taps, shift + used)
         }
-        var weights = [Int16](repeating: 0, count: taps * rows.count)
-        for (index, row) in rows.enumerated() {
-            weights.replaceSubrange(index * taps..<index * taps + row.weights.count, with: row.weights)
+        taps = (taps + multiple - 1) / multiple * multiple
+        if taps < most {
+            var narrow = [Int16](repeating: 0, count: kept.count * taps)
+            for index in starts.indices {
+                for tap in 0..<taps { narrow[index * taps + tap] = wide[index * most + tap] }
+            }
+            wide = narrow
         }
         self.sourceCount = sourceCount
-        self.targetCount = rows.count
+        targetCount = kept.count
         self.taps = taps
-        self.starts = rows.map(\.start)
-        self.weights = weights
-    }
-
-    /// The source samples that have any part in the target.
-    var neededRange: Range<Int> {
+        self.starts = starts
+        weights = wide
         let upper = starts.reduce(0) { max($0, $1) } + taps
-        return starts.reduce(sourceCount) { min($0, $1) }..<min(upper, sourceCount)
+        neededRange = starts.reduce(sourceCount) { min($0, $1) }..<min(upper, sourceCount)
     }
 
-    /// The exact weights of one target sample, and the first source sample that they are for.
-    private static func lanczos(target: Int, ratio: Double, count: Int) -> (Int, [Double]) {
-        let stretch = max(1, ratio)
-        let center = (Double(target) + 0.5) * ratio
-        let lower = min(count - 1, max(0, Int((center - 3 * stretch + 0.5).rounded(.down))))
-        let upper = max(lower + 1, min(count, Int((center + 3 * stretch + 0.5).rounded(.down))))
-        var weights = (lower..<upper).map { kernel((Double($0) + 0.5 - center) / stretch) }
-        let sum = weights.reduce(0, +)
-        guard abs(sum) > 1e-6 else { return (lower, weights.indices.map { $0 == 0 ? 1 : 0 }) }
-        for index in weights.indices { weights[index] /= sum }
-        return (lower, weights)
-    }
-
-    private static func kernel(_ distance: Double) -> Double {
-        let x = abs(distance) * .pi
-        if x < 1e-9 { return 1 }
-        if x >= 3 * .pi { return 0 }
-        return 3 * sin(x) * sin(x / 3) / (x * x)
+    /// Normalised weights, equally far apart.
+    private static func fill(
+        _ weights: inout [Double], _ count: Int, _ kernel: LanczosKernel, start: Double, step: Double
+    ) {
+        var sum = 0.0
+        for index in 0..<count {
+            let weight = kernel(start + Double(index) * step)
+            weights[index] = weight
+            sum += weight
+        }
+        guard abs(sum) > 1e-6 else {
+            for index in 0..<count { weights[index] = index == 0 ? 1 : 0 }
+            return
+        }
+        let factor = 1 / sum
+        for index in 0..<count { weights[index] *= factor }
     }
 
     /// The weights for samples of which each stands for two pixels, from the weights for the pixels.
-    private static func folded(start: Int, weights: [Double], count: Int) -> (Int, [Double]) {
-        let first = max(0, start / 2 - 1)
-        let last = min(count - 1, (start + weights.count - 1) / 2 + 1)
-        var result = [Double](repeating: 0, count: last - first + 1)
-        for (offset, weight) in weights.enumerated() {
+    private static func fold(
+        _ pixels: [Double], _ start: Int, _ count: Int, into samples: inout [Double], sourceCount: Int
+    ) -> (first: Int, count: Int) {
+        let last = sourceCount - 1
+        let first = max(0, (start + 1) / 2 - 1)
+        let end = min(last, (start + count) / 2) + 1
+        for index in 0..<end - first { samples[index] = 0 }
+        for offset in 0..<count {
             let pixel = start + offset
-            let near = min(count - 1, pixel / 2)
-            let far = min(count - 1, max(0, pixel % 2 == 0 ? near - 1 : near + 1))
-            result[near - first] += weight * 0.75
-            result[far - first] += weight * 0.25
+            let near = min(last, pixel / 2)
+            let far = min(last, max(0, pixel % 2 == 0 ? near - 1 : near + 1))
+            samples[near - first] += pixels[offset] * 0.75
+            samples[far - first] += pixels[offset] * 0.25
         }
-        return (first, result)
+        return (first, end - first)
     }
 
-    /// Whole weights: the rounding error of each is handed on to the next, so that their sum stays exact.
-    private static func quantized(start: Int, weights: [Double], alignment: Int) -> (start: Int, weights: [Int16]) {
-        var whole: [Int16] = []
-        whole.reserveCapacity(weights.count)
+    /// Whole weights: the rounding error of each is handed on to the next, so that their sum stays exact. Returns how
+    /// many there are up to the last that is not zero.
+    private static func quantize(_ exact: [Double], _ count: Int, into whole: inout [Int16], at position: Int) -> Int {
         var sum = 0.0
-        var handedOut = 0.0
-        for weight in weights {
-            sum += weight * Double(1 << weightBits)
-            let next = sum.rounded()
-            whole.append(Int16(min(32767, max(-32768, next - handedOut))))
+        var handedOut = 0
+        var used = 1
+        for index in 0..<count {
+            sum += exact[index] * Double(1 << weightBits)
+            // Rounded to the nearest: the sums are far from the ends of the type.
+            let next = Int(sum + 65536.5) - 65536
+            let weight = next - handedOut
             handedOut = next
+            whole[position + index] = Int16(clamping: weight)
+            if weight != 0 { used = index + 1 }
         }
-        let leading = whole.firstIndex { $0 != 0 } ?? 0
-        let trailing = whole.lastIndex { $0 != 0 } ?? 0
-        let first = start + leading
-        let aligned = first / alignment * alignment
-        return (aligned, [Int16](repeating: 0, count: first - aligned) + whole[leading...max(leading, trailing)])
+        return used
     }
 }

@@ -31,6 +31,7 @@
     private let layout: Layout
     private let channels: Int
     private let sourceWidth: Int
+    private let sourceHeight: Int
     private let horizontal: ResampleAxis
     private let vertical: ResampleAxis
     /// The pixels of a block that is averaged before anything else, on each axis.
@@ -66,7 +67,7 @@
     }
 
     /// A resizer for a plane whose samples lie on the picture as the sitings say.
-    package init(
+    package convenience init(
         layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan,
         horizontalSiting: ResampleAxis.Siting, verticalSiting: ResampleAxis.Siting
     ) {
@@ -75,24 +76,41 @@
             x: Self.block(count: sourceWidth, scaledCount: plan.scaledWidth),
             y: Self.block(count: sourceHeight, scaledCount: plan.scaledHeight)
         )
-        let channels = layout.channels
-        horizontal = ResampleAxis(
+        let horizontal = ResampleAxis(
             sourceCount: (sourceWidth + block.x - 1) / block.x,
             siting: block.x == 1 ? horizontalSiting : .partial(length: Double(sourceWidth) / Double(block.x)),
-            scaledCount: plan.scaledWidth,
-            kept: plan.cropX..<plan.cropX + plan.width, alignment: 1, multiple: channels == 1 ? 8 : 2)
-        vertical = ResampleAxis(
+            scaledCount: plan.scaledWidth, kept: plan.cropX..<plan.cropX + plan.width, alignment: 1,
+            multiple: layout.channels == 1 ? 8 : 2)
+        let vertical = ResampleAxis(
             sourceCount: (sourceHeight + block.y - 1) / block.y,
             siting: block.y == 1 ? verticalSiting : .partial(length: Double(sourceHeight) / Double(block.y)),
-            scaledCount: plan.scaledHeight,
-            kept: plan.cropY..<plan.cropY + plan.height, alignment: 2, multiple: 2)
+            scaledCount: plan.scaledHeight, kept: plan.cropY..<plan.cropY + plan.height, alignment: 2, multiple: 2)
+        self.init(
+            layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, horizontal: horizontal,
+            vertical: vertical, block: block)
+    }
+
+    /// A resizer for another plane of the same size, that shares the weights of `other`.
+    package convenience init(like other: RowResampler) {
+        self.init(
+            layout: other.layout, sourceWidth: other.sourceWidth, sourceHeight: other.sourceHeight,
+            horizontal: other.horizontal, vertical: other.vertical, block: other.block)
+    }
+
+    private init(
+        layout: Layout, sourceWidth: Int, sourceHeight: Int, horizontal: ResampleAxis, vertical: ResampleAxis,
+        block: (x: Int, y: Int)
+    ) {
         self.layout = layout
-        self.channels = channels
+        channels = layout.channels
+        self.horizontal = horizontal
+        self.vertical = vertical
         self.block = block
         self.sourceWidth = sourceWidth
+        self.sourceHeight = sourceHeight
         rowsLeft = sourceHeight
-        targetWidth = plan.width
-        targetHeight = plan.height
+        targetWidth = horizontal.targetCount
+        targetHeight = vertical.targetCount
         columns = horizontal.neededRange
         rows = vertical.neededRange
         rowCount = columns.count * channels

@@ -22,6 +22,25 @@ enum PlaneColors {
         }
     }
 
+    /// Luma of 16 … 235 and chroma of 16 … 240, as WebP has them (RFC 6386 section 9.2, ITU-R BT.601).
+    static func limitedRange(
+        _ luma: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, _ red: UnsafePointer<Int16>, width: Int,
+        into row: UnsafeMutablePointer<UInt8>
+    ) {
+        unsafe each(width, into: row) { index in
+            let offset = unsafe (load(luma, index) &>> 1) &- 16 * 32
+            let y = offset &+ high(offset, 10773)
+            let b = unsafe (load(blue, index) &>> 1) &- 128 * 32
+            let r = unsafe (load(red, index) &>> 1) &- 128 * 32
+            return (
+                // 1.164383, 1.596027, 0.391762 and 0.812968, 2.017232, as wholes and 65536ths.
+                y &+ r &+ r &- high(r, 26475),
+                y &- high(b, 25675) &- r &+ high(r, 12257),
+                y &+ b &+ b &+ high(b, 1129)
+            )
+        }
+    }
+
     static func rgb(
         _ red: UnsafePointer<Int16>, _ green: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, width: Int,
         into row: UnsafeMutablePointer<UInt8>

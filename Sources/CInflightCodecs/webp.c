@@ -1,0 +1,93 @@
+#include "CInflightCodecs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webp/decode.h>
+#include <webp/encode.h>
+
+struct inflight_webp_reader {
+    WebPDecoderConfig config;
+    WebPIDecoder *decoder;
+    int wants_planes;
+};
+
+inflight_webp_reader *inflight_webp_open(int wants_planes) {
+    inflight_webp_reader *reader = calloc(1, sizeof *reader);
+    if (!reader) return NULL;
+    if (WebPInitDecoderConfig(&reader->config)) {
+        reader->wants_planes = wants_planes;
+        reader->config.output.colorspace = wants_planes ? MODE_YUV : MODE_RGBA;
+        reader->decoder = WebPIDecode(NULL, 0, &reader->config);
+    }
+    if (reader->decoder) return reader;
+    free(reader);
+    return NULL;
+}
+
+int inflight_webp_update(inflight_webp_reader *reader, const uint8_t *bytes, size_t count, int *is_done) {
+    *is_done = 0;
+    switch (WebPIUpdate(reader->decoder, bytes, count)) {
+    case VP8_STATUS_OK: *is_done = 1; return INFLIGHT_OK;
+    case VP8_STATUS_SUSPENDED: return INFLIGHT_OK;
+    case VP8_STATUS_OUT_OF_MEMORY: return INFLIGHT_NO_MEMORY;
+    default: return INFLIGHT_DAMAGED;
+    }
+}
+
+void inflight_webp_get_rows(inflight_webp_reader *reader, inflight_webp_rows *rows) {
+    memset(rows, 0, sizeof *rows);
+    int u_stride = 0;
+    uint8_t *u = NULL, *v = NULL;
+    if (reader->wants_planes) {
+        rows->luma = WebPIDecGetYUVA(
+            reader->decoder, &rows->rows, &u, &v, NULL, &rows->width, &rows->height, &rows->luma_stride, &u_stride,
+            NULL);
+        rows->blue = u;
+        rows->red = v;
+        rows->chroma_stride = u_stride;
+    } else {
+        rows->pixels =
+            WebPIDecGetRGB(reader->decoder, &rows->rows, &rows->width, &rows->height, &rows->pixel_stride);
+    }
+}
+
+void inflight_webp_close(inflight_webp_reader *reader) {
+    WebPIDelete(reader->decoder);
+    WebPFreeDecBuffer(&reader->config.output);
+    free(reader);
+}
+
+int inflight_webp_encode(
+    const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, int quality,
+    uint8_t **bytes, size_t *count, char message[256]) {
+    WebPConfig config;
+    WebPPicture picture;
+    if (!WebPConfigInit(&config) || !WebPPictureInit(&picture)) {
+        snprintf(message, 256, "libwebp is of another version than this program was built for");
+        return INFLIGHT_DAMAGED;
+    }
+    config.quality = (float)quality;
+    picture.width = width;
+    picture.height = height;
+    int (*import)(WebPPicture *, const uint8_t *, int) =
+        has_alpha ? (is_bgra ? WebPPictureImportBGRA : WebPPictureImportRGBA)
+                  : (is_bgra ? WebPPictureImportBGRX : WebPPictureImportRGBX);
+    WebPMemoryWriter writer;
+    WebPMemoryWriterInit(&writer);
+    picture.writer = WebPMemoryWrite;
+    picture.custom_ptr = &writer;
+    int is_written = import(&picture, pixels, (int)bytes_per_row) && WebPEncode(&config, &picture);
+    int error = picture.error_code;
+    WebPPictureFree(&picture);
+    if (!is_written) {
+        WebPMemoryWriterClear(&writer);
+        int is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY;
+        snprintf(message, 256, is_memory ? "there is no memory" : "libwebp reports error %d", error);
+        return is_memory ? INFLIGHT_NO_MEMORY : INFLIGHT_DAMAGED;
+    }
+    *bytes = writer.mem;
+    *count = writer.size;
+    return INFLIGHT_OK;
+}

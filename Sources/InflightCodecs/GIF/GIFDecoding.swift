@@ -1,0 +1,69 @@
+internal import CInflightCodecs
+import InflightConcurrency
+import InflightCore
+
+/// One decoding of a GIF's first frame into memory for what a plan keeps of it.
+// Safe: writes to `target` alone, whose size is checked against the plan by the resizer.
+@safe struct GIFDecoding {
+    let reader: GIFReader
+    let structure: GIFStructure
+    let plan: Resize.Plan
+    let target: UnsafeMutableRawBufferPointer
+    let cancellation: CancellationFlag
+
+    init(
+        reader: GIFReader, structure: GIFStructure, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer,
+        cancellation: CancellationFlag
+    ) {
+        self.reader = reader
+        self.structure = structure
+        self.plan = plan
+        unsafe self.target = unsafe target
+        self.cancellation = cancellation
+    }
+
+    func run() throws(LoadError) {
+        let (width, height) = (Int(reader.frame.width), Int(reader.frame.height))
+        guard width == structure.frameWidth, height == structure.frameHeight else {
+            throw PictureError.damaged(.gif, "its sizes contradict each other")
+        }
+        let isInterlaced = reader.frame.is_interlaced != 0
+        // Of an interlaced frame all indices are held, else those of one row.
+        let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: isInterlaced ? width * height : width)
+        defer { unsafe indices.deallocate() }
+        let band = CancellationFlag.band(width: width)
+        if isInterlaced {
+            var count = 0
+            for (first, step) in [(0, 8), (4, 8), (2, 4), (1, 2)] {
+                for y in stride(from: first, to: height, by: step) {
+                    if count % band == 0 { try cancellation.check() }
+                    try unsafe reader.readRow(indices + y * width, width: width)
+                    count += 1
+                }
+            }
+        }
+        let resizer = unsafe PixelRowResizer(
+            sourceWidth: structure.width, sourceHeight: structure.height,
+            alpha: structure.hasAlpha ? .straight : .opaque, plan: plan, target: target)
+        let row = UnsafeMutablePointer<SIMD4<UInt8>>.allocate(capacity: structure.width)
+        defer { unsafe row.deallocate() }
+        let (left, top) = (Int(reader.frame.left), Int(reader.frame.top))
+        let covered = max(0, min(width, structure.width - left))
+        // Rows below the canvas have to be read too: damage there is damage.
+        for y in 0..<max(structure.height, isInterlaced ? 0 : top + height) {
+            if y % band == 0 { try cancellation.check() }
+            unsafe row.initialize(repeating: .zero, count: structure.width)
+            if y >= top, y < top + height {
+                var source = unsafe indices
+                if isInterlaced {
+                    unsafe source += (y - top) * width
+                } else {
+                    try unsafe reader.readRow(indices, width: width)
+                }
+                for x in 0..<covered { unsafe row[left + x] = reader.colors[Int(source[x])] }
+            }
+            guard y < structure.height else { continue }
+            unsafe resizer.push(UnsafeRawPointer(row).assumingMemoryBound(to: UInt8.self))
+        }
+    }
+}

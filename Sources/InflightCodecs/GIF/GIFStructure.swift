@@ -1,0 +1,103 @@
+import InflightCore
+
+/// The blocks of a GIF file (GIF89a specification, sections 15 to 27), walked without decoding.
+struct GIFStructure {
+    var width = 0
+    var height = 0
+    var hasAlpha = false
+    var isInterlaced = false
+    /// The frames that begin in the bytes at hand.
+    var frameCount = 0
+    var frameWidth = 0
+    var frameHeight = 0
+
+    enum Reading {
+        case header(GIFStructure)
+        case needsMoreBytes(Int)
+    }
+
+    /// Where a walk over the blocks came to.
+    private enum End {
+        case trailer, unknown, needs(Int)
+    }
+
+    /// Reads up to the first frame, and goes on as far as there are bytes, to count the others.
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+        var structure = GIFStructure()
+        switch try structure.walk(bytes) {
+        case .needs(let count) where structure.frameCount == 0: return .needsMoreBytes(count)
+        case .trailer where structure.frameCount == 0: throw PictureError.damaged(.gif, "it holds no pixels")
+        case .unknown where structure.frameCount == 0: throw unknownBlock
+        default: return .header(structure)
+        }
+    }
+
+    /// Walks to the trailer.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        var structure = GIFStructure()
+        switch try structure.walk(bytes) {
+        case .needs: throw PictureError.cutShort(.gif)
+        case .unknown: throw unknownBlock
+        case .trailer: break
+        }
+        guard structure.frameCount > 0 else { throw PictureError.damaged(.gif, "it holds no pixels") }
+    }
+
+    private static var unknownBlock: LoadError {
+        PictureError.damaged(.gif, "it has a block of an unknown kind")
+    }
+
+    private mutating func walk(_ bytes: Bytes) throws(LoadError) -> End {
+        guard bytes.count >= 13, let wide = bytes.little16(at: 6), let high = bytes.little16(at: 8) else {
+            return .needs(64)
+        }
+        width = wide
+        height = high
+        var position = 13 + Self.tableSize(bytes[10])
+        var isTransparent = false
+        while true {
+            guard let kind = bytes.byte(at: position) else { return .needs(position + 64) }
+            switch kind {
+            case 0x3B: return .trailer
+            case 0x21:
+                // Graphic control: four bytes, the first of which says whether there is a transparent colour.
+                if bytes.byte(at: position + 1) == 0xF9, let flags = bytes.byte(at: position + 3) {
+                    isTransparent = flags & 1 != 0
+                }
+                position += 2
+            case 0x2C:
+                guard bytes.count >= position + 10 else { return .needs(position + 64) }
+                if frameCount == 0 { try readFrame(bytes, position, isTransparent) }
+                frameCount += 1
+                position += 10 + Self.tableSize(bytes[position + 9]) + 1
+            default: return .unknown
+            }
+            // The sub-blocks, up to one without a length.
+            while true {
+                guard let length = bytes.byte(at: position) else { return .needs(position + 256) }
+                position += 1 + length
+                if length == 0 { break }
+            }
+        }
+    }
+
+    private mutating func readFrame(_ bytes: Bytes, _ position: Int, _ isTransparent: Bool) throws(LoadError) {
+        guard let left = bytes.little16(at: position + 1), let top = bytes.little16(at: position + 3),
+            let wide = bytes.little16(at: position + 5), let high = bytes.little16(at: position + 7), wide > 0, high > 0
+        else { throw PictureError.damaged(.gif, "its first frame has no size") }
+        frameWidth = wide
+        frameHeight = high
+        isInterlaced = bytes[position + 9] & 0x40 != 0
+        // A canvas without a size is as large as its first frame.
+        if width == 0 || height == 0 {
+            width = left + wide
+            height = top + high
+        }
+        hasAlpha = isTransparent || left > 0 || top > 0 || left + wide < width || top + high < height
+    }
+
+    /// The bytes of a colour table, by the flags that announce it.
+    private static func tableSize(_ flags: UInt8) -> Int {
+        flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
+    }
+}

@@ -1,0 +1,34 @@
+internal import CInflightCodecs
+import InflightCore
+
+/// The memory that the decoder writes one band of each plane into, on their way to the resizer.
+// Safe: the pointers go to the decoder alone, and their sizes are those that it asks for.
+@safe final class JPEGPlaneBands {
+    private let descriptions: [inflight_jpeg_plane]
+    /// Where the decoder is to put the next band of each plane.
+    let memory: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>
+
+    init(_ descriptions: [inflight_jpeg_plane]) {
+        self.descriptions = descriptions
+        unsafe memory = .allocate(capacity: 4)
+        unsafe memory.initialize(repeating: nil, count: 4)
+        for (index, description) in descriptions.enumerated() {
+            unsafe memory[index] = .allocate(
+                capacity: Int(description.rows_per_read) * Int(description.bytes_per_row))
+        }
+    }
+
+    deinit {
+        for index in 0..<4 { unsafe memory[index]?.deallocate() }
+        unsafe memory.deallocate()
+    }
+
+    /// Hands on what the decoder has written.
+    func drain(into resizer: PlaneResizer) {
+        for (index, description) in descriptions.enumerated() {
+            guard let band = unsafe memory[index] else { continue }
+            unsafe resizer.push(
+                index, band, stride: Int(description.bytes_per_row), count: Int(description.rows_per_read))
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import InflightCore
+
+extension DecodeOptions {
+    /// What has to be done to the pixels as they are stored.
+    ///
+    /// Throws where enlarging would make more pixels than are allowed.
+    func storedPlan(for info: ImageInfo) throws(LoadError) -> Resize.Plan {
+        let whole = Resize.Plan(
+            scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
+        let plan = resize?.plan(sourceWidth: info.width, sourceHeight: info.height) ?? whole
+        let (product, overflow) = plan.width.multipliedReportingOverflow(by: plan.height)
+        guard !overflow, product <= maximumPixels else {
+            throw LoadError(
+                .tooManyPixels, stage: .decode,
+                message: "enlarged to \(plan.width) × \(plan.height) the picture would have more than the "
+                    + "\(maximumPixels) pixels that are allowed; ask for a smaller size")
+        }
+        return plan.stored(for: info.orientation)
+    }
+}

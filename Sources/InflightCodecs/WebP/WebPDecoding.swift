@@ -1,0 +1,106 @@
+internal import CInflightCodecs
+import InflightConcurrency
+import InflightCore
+
+/// One decoding of a WebP picture into memory for what a plan keeps of it.
+// Safe: writes to `target` alone, whose size is checked against the plan.
+@safe struct WebPDecoding {
+    let bytes: Bytes
+    let structure: WebPStructure
+    let plan: Resize.Plan
+    let target: UnsafeMutableRawBufferPointer
+    let cancellation: CancellationFlag
+
+    init(
+        bytes: Bytes, structure: WebPStructure, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer,
+        cancellation: CancellationFlag
+    ) {
+        precondition(target.count >= plan.width * plan.height * 4)
+        self.bytes = bytes
+        self.structure = structure
+        self.plan = plan
+        unsafe self.target = unsafe target
+        self.cancellation = cancellation
+    }
+
+    func run() throws(LoadError) {
+        let isScaled = plan.scaledWidth != structure.width || plan.scaledHeight != structure.height
+        if isScaled, !structure.isLossless, !structure.hasAlpha {
+            try decodePlanes()
+        } else {
+            try decodePixels()
+        }
+    }
+
+    private func decodePlanes() throws(LoadError) {
+        let size = (width: structure.width, height: structure.height)
+        let half = (width: (size.width + 1) / 2, height: (size.height + 1) / 2)
+        let resizer = PlaneResizer(
+            sizes: [size, half, half], pictureWidth: size.width, pictureHeight: size.height, plan: plan)
+        try unsafe decode(wantsPlanes: true) { (rows, isDone) throws(LoadError) in
+            guard let luma = unsafe rows.luma, let blue = unsafe rows.blue, let red = unsafe rows.red else {
+                throw PictureError.damaged(.webp, "its data cannot be decoded")
+            }
+            let stride = (luma: unsafe Int(rows.luma_stride), chroma: unsafe Int(rows.chroma_stride))
+            let done = size.height - resizer.rowsLeft(0)
+            unsafe resizer.push(
+                0, luma + done * stride.luma, stride: stride.luma, count: Int(rows.rows) - done)
+            let halfDone = half.height - resizer.rowsLeft(1)
+            let ready = isDone ? half.height : unsafe Int(rows.rows) / 2
+            let offset = halfDone * stride.chroma
+            unsafe resizer.push(1, blue + offset, stride: stride.chroma, count: ready - halfDone)
+            unsafe resizer.push(2, red + offset, stride: stride.chroma, count: ready - halfDone)
+        }
+        let base = unsafe target.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        for y in 0..<plan.height {
+            unsafe PlaneColors.limitedRange(
+                resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width,
+                into: base + y * plan.width * 4)
+        }
+    }
+
+    private func decodePixels() throws(LoadError) {
+        let resizer = unsafe PixelRowResizer(
+            sourceWidth: structure.width, sourceHeight: structure.height,
+            alpha: structure.hasAlpha ? .straight : .opaque, plan: plan, target: target)
+        // The first frame of an animation may be smaller than its canvas: rows are then put together here.
+        let isWhole = structure.frameWidth == structure.width
+        let row = UnsafeMutablePointer<UInt8>.allocate(capacity: structure.width * 4)
+        defer { unsafe row.deallocate() }
+        unsafe row.initialize(repeating: 0, count: structure.width * 4)
+        for _ in 0..<structure.frameY { unsafe resizer.push(row) }
+        var done = 0
+        try unsafe decode(wantsPlanes: false) { (rows, _) throws(LoadError) in
+            guard let pixels = unsafe rows.pixels else {
+                throw PictureError.damaged(.webp, "its data cannot be decoded")
+            }
+            while done < min(unsafe Int(rows.rows), structure.frameHeight) {
+                let source = unsafe pixels + done * Int(rows.pixel_stride)
+                if isWhole {
+                    unsafe resizer.push(source)
+                } else {
+                    unsafe (row + structure.frameX * 4).update(from: source, count: structure.frameWidth * 4)
+                    unsafe resizer.push(row)
+                }
+                done += 1
+            }
+        }
+        unsafe row.update(repeating: 0, count: structure.width * 4)
+        for _ in structure.frameY + done..<structure.height { unsafe resizer.push(row) }
+    }
+
+    private func decode(
+        wantsPlanes: Bool, take: (inflight_webp_rows, _ isDone: Bool) throws(LoadError) -> Void
+    ) throws(LoadError) {
+        let reader = try WebPReader(wantsPlanes: wantsPlanes)
+        try unsafe reader.decode(
+            bytes, structure.frame, pixelCount: structure.frameWidth * structure.frameHeight, cancellation: cancellation
+        ) { (rows, isDone) throws(LoadError) in
+            guard unsafe Int(rows.width) == structure.frameWidth, unsafe Int(rows.height) == structure.frameHeight
+            else {
+                throw PictureError.damaged(.webp, "its sizes contradict each other")
+            }
+            try unsafe take(rows, isDone)
+        }
+    }
+}

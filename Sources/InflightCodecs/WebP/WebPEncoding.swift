@@ -1,0 +1,24 @@
+internal import CInflightCodecs
+import InflightCore
+
+/// Writes lossy WebP, with alpha where a pixel has some.
+enum WebPEncoding {
+    static let maximumSide = 16_383
+
+    static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        guard pixels.width <= maximumSide, pixels.height <= maximumSide, pixels.bytesPerRow <= Int(Int32.max) else {
+            throw PictureError.cannotEncode(
+                .webp, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")
+        }
+        let quality = try options.checkedQuality(usual: 80)
+        let straight = pixels.converted(to: PixelBuffer.Format(order: pixels.format.order, alpha: .straight))
+        return try unsafe EncodedMemory.make(.webp) { bytes, count, message in
+            unsafe straight.withUnsafeBytes { memory in
+                unsafe inflight_webp_encode(
+                    memory.baseAddress!.assumingMemoryBound(to: UInt8.self), straight.bytesPerRow,
+                    Int32(straight.width), Int32(straight.height), straight.format.order == .bgra ? 1 : 0,
+                    straight.format.alpha == .opaque ? 0 : 1, Int32(quality), bytes, count, message)
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import InflightCore
+
+/// The chunks of a WebP file (RFC 9649 section 2), walked without decoding.
+struct WebPStructure {
+    var width = 0
+    var height = 0
+    var hasAlpha = false
+    var isAnimated = false
+    /// The frames that begin in the bytes at hand.
+    var frameCount = 1
+    var isLossless = false
+    var profile: Range<Int>?
+    var orientation: ImageOrientation?
+    /// The first frame's chunks, and where it lies on the canvas.
+    var frame: Range<Int> = 0..<0
+    var frameX = 0
+    var frameY = 0
+    var frameWidth = 0
+    var frameHeight = 0
+    /// The first frame has a chunk of alpha beside that of colours.
+    var hasAlphaChunk = false
+
+    enum Reading {
+        case header(WebPStructure)
+        case needsMoreBytes(Int)
+    }
+
+    private enum Flag {
+        static let animation = 0x02
+        static let exif = 0x08
+        static let alpha = 0x10
+    }
+
+    /// Reads up to the first frame's header; where the file says that it has EXIF metadata, which stands at its end, up
+    /// to that; of an animation all of what is there, to count its frames.
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+        var structure = WebPStructure()
+        var flags = 0
+        var position = 12
+        var frames = 0
+        let end = min(structureEnd(bytes), .max - 64)
+        while position < end {
+            guard let size = bytes.little32(at: position + 4) else {
+                return try structure.partial(frames, flags, position + 64)
+            }
+            let content = position + 8..<position + 8 + size
+            if bytes.has("VP8X", at: position) {
+                guard size >= 10 else { throw PictureError.damaged(.webp, "its header is broken") }
+                guard let read = bytes.byte(at: content.lowerBound),
+                    let width = bytes.little24(at: content.lowerBound + 4),
+                    let height = bytes.little24(at: content.lowerBound + 7)
+                else { return .needsMoreBytes(position + 64) }
+                flags = read
+                structure.width = width + 1
+                structure.height = height + 1
+                structure.hasAlpha = flags & Flag.alpha != 0
+                structure.isAnimated = flags & Flag.animation != 0
+            } else if bytes.has("ICCP", at: position) {
+                guard content.upperBound <= bytes.count else { return .needsMoreBytes(content.upperBound + 32) }
+                structure.profile = content
+            } else if bytes.has("EXIF", at: position) {
+                guard content.upperBound <= bytes.count else {
+                    return try structure.partial(frames, flags, content.upperBound)
+                }
+                let start = content.lowerBound + (bytes.has("Exif\0\0", at: content.lowerBound) ? 6 : 0)
+                if start < content.upperBound {
+                    structure.orientation = EXIFOrientation.find(in: bytes, start..<content.upperBound)
+                }
+                flags &= ~Flag.exif
+            } else if bytes.has("ANMF", at: position) {
+                if frames == 0 {
+                    guard size >= 24 else { throw PictureError.damaged(.webp, "its first frame is broken") }
+                    guard bytes.count >= content.lowerBound + 24 else {
+                        return .needsMoreBytes(content.lowerBound + 64)
+                    }
+                    try structure.readFrame(bytes, content)
+                }
+                frames += 1
+            } else if frames == 0, bytes.has("ALPH", at: position) || bytes.has("VP8", at: position) {
+                // Its own header, which stands behind the alpha's chunk where there is one.
+                guard let needed = try structure.readStill(bytes, position, content.upperBound + content.count % 2, end)
+                else { return .needsMoreBytes(content.upperBound + 64) }
+                if needed > bytes.count { return .needsMoreBytes(needed) }
+                frames = 1
+            }
+            if frames > 0, flags & (Flag.exif | Flag.animation) == 0 { break }
+            position = content.upperBound + size % 2
+        }
+        guard frames > 0 else { throw PictureError.damaged(.webp, "it holds no pixels") }
+        structure.frameCount = frames
+        return .header(structure)
+    }
+
+    /// What to answer where the bytes end before the file does: an animation's frames that are not there need not be.
+    private func partial(_ frames: Int, _ flags: Int, _ needed: Int) throws(LoadError) -> Reading {
+        guard frames > 0, flags & Flag.exif == 0 else { return .needsMoreBytes(needed) }
+        var structure = self
+        structure.frameCount = frames
+        return .header(structure)
+    }
+
+    private static func structureEnd(_ bytes: Bytes) -> Int {
+        8 + (bytes.little32(at: 4) ?? 0)
+    }
+
+    private mutating func readFrame(_ bytes: Bytes, _ content: Range<Int>) throws(LoadError) {
+        let start = content.lowerBound
+        frameX = 2 * (bytes.little24(at: start) ?? 0)
+        frameY = 2 * (bytes.little24(at: start + 3) ?? 0)
+        frameWidth = (bytes.little24(at: start + 6) ?? 0) + 1
+        frameHeight = (bytes.little24(at: start + 9) ?? 0) + 1
+        frame = start + 16..<content.upperBound
+        hasAlphaChunk = bytes.has("ALPH", at: start + 16)
+        isLossless = bytes.has("VP8L", at: start + 16)
+        guard width > 0, frameX + frameWidth <= width, frameY + frameHeight <= height else {
+            throw PictureError.damaged(.webp, "its first frame lies outside of it")
+        }
+        // What the frame does not cover is transparent.
+        hasAlpha = hasAlpha || hasAlphaChunk || frameWidth < width || frameHeight < height
+    }
+
+    /// Reads the header of the chunk `VP8 ` or `VP8L` at `position`, or behind the `ALPH` there. Returns how many bytes
+    /// it takes, or `nil` where not even that can be told.
+    private mutating func readStill(
+        _ bytes: Bytes, _ position: Int, _ next: Int, _ end: Int
+    ) throws(LoadError) -> Int? {
+        frame = position..<end
+        var position = position
+        if bytes.has("ALPH", at: position) {
+            hasAlphaChunk = true
+            position = next
+            guard bytes.count >= position + 8 else { return nil }
+        }
+        let start = position + 8
+        let isLossless = bytes.has("VP8L", at: position)
+        let needed = start + (isLossless ? 5 : 10)
+        guard bytes.count >= needed else { return needed }
+        self.isLossless = isLossless
+        if isLossless {
+            guard bytes[start] == 0x2F, let bits = bytes.little32(at: start + 1), bits >> 29 == 0 else {
+                throw PictureError.damaged(.webp, "its header is broken")
+            }
+            frameWidth = (bits & 0x3FFF) + 1
+            frameHeight = (bits >> 14 & 0x3FFF) + 1
+            hasAlpha = hasAlpha || bits >> 28 & 1 != 0
+        } else {
+            // A key frame, and the code that it starts with (RFC 6386 section 9.1).
+            guard bytes.has("VP8 ", at: position), bytes[start] & 1 == 0, bytes[start + 3] == 0x9D,
+                bytes[start + 4] == 0x01, bytes[start + 5] == 0x2A, let wide = bytes.little16(at: start + 6),
+                let high = bytes.little16(at: start + 8)
+            else { throw PictureError.damaged(.webp, "its header is broken") }
+            frameWidth = wide & 0x3FFF
+            frameHeight = high & 0x3FFF
+            hasAlpha = hasAlpha || hasAlphaChunk
+        }
+        if width == 0 {
+            width = frameWidth
+            height = frameHeight
+        }
+        guard frameWidth > 0, frameHeight > 0, frameWidth == width, frameHeight == height else {
+            throw PictureError.damaged(.webp, "its sizes contradict each other")
+        }
+        return needed
+    }
+
+    /// Walks to the end that the file announces.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.webp) }
+        let end = structureEnd(bytes)
+        guard end <= bytes.count else { throw PictureError.cutShort(.webp) }
+        try walkChunks(bytes, 12..<end)
+    }
+
+    private static func walkChunks(_ bytes: Bytes, _ range: Range<Int>) throws(LoadError) {
+        var position = range.lowerBound
+        while position < range.upperBound {
+            guard position <= range.upperBound - 8, let size = bytes.little32(at: position + 4),
+                size + size % 2 <= range.upperBound - position - 8
+            else { throw PictureError.damaged(.webp, "a chunk reaches over the end") }
+            if bytes.has("ANMF", at: position), size >= 16 {
+                try walkChunks(bytes, position + 24..<position + 8 + size)
+            }
+            position += 8 + size + size % 2
+        }
+    }
+}
