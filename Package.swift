@@ -50,7 +50,9 @@ let package = Package(
             dependencies: ["CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency"]),
         .testTarget(
             name: "InflightTestSupportTests",
-            dependencies: ["InflightTestSupport", "CInflightTLS", "InflightCore", "InflightConcurrency"]),
+            dependencies: [
+                "InflightTestSupport", "CInflightTLS", "InflightCore", "InflightConcurrency", "InflightCurl",
+            ]),
 
         // Tests.
         .testTarget(

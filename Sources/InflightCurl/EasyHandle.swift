@@ -71,7 +71,6 @@ internal import InflightCore
         set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         set(CURLOPT_PATH_AS_IS, 1)
         set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
-        set(CURLOPT_PIPEWAIT, 1)
         set(CURLOPT_HTTP09_ALLOWED, 0)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ACCEPT_ENCODING, "")
@@ -120,6 +119,9 @@ internal import InflightCore
             unsafe resolveList.replace(by: []) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
             applied.hasResolveList = false
         }
+        // Without TLS there is no HTTP/2 to wait for: libcurl would wait for the first connection's first answer, so that
+        // one slow answer stops everything else at its origin.
+        set(CURLOPT_PIPEWAIT, request.url.scheme == "https" ? 1 : 0)
         set(CURLOPT_URL, url)
         self.exchange = exchange
         exchange.easy = self

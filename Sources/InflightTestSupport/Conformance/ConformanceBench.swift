@@ -1,0 +1,63 @@
+internal import InflightConcurrency
+internal import InflightCore
+
+/// What one check works with: a transport, a server, and a list of what went wrong.
+final class ConformanceBench: Sendable {
+    let server: LoopbackServer
+    let transport: any Transport
+    let limit: Duration
+    private let check: TransportConformance.Check
+    private let receivers = Guarded<[ConformanceReceiver]>([])
+    private let failures = Guarded<[String]>([])
+
+    init(transport: any Transport, check: TransportConformance.Check, limit: Duration) throws {
+        self.transport = transport
+        self.check = check
+        self.limit = limit
+        server = try LoopbackServer()
+    }
+
+    func fail(_ text: String) {
+        failures.withLock { $0.append(text) }
+    }
+
+    func expect(_ isTrue: Bool, _ text: @autoclosure () -> String) {
+        if !isTrue { fail(text()) }
+    }
+
+    /// Starts an exchange of a path, and watches that nothing is called inside.
+    func start(
+        _ path: String, method: String = "GET", limit: Int64? = nil,
+        _ receiver: ConformanceReceiver = ConformanceReceiver()
+    ) throws -> (transfer: any Transfer, receiver: ConformanceReceiver) {
+        try start(url: server.url(path), method: method, limit: limit, receiver)
+    }
+
+    func start(
+        url: String, method: String = "GET", limit: Int64? = nil, _ receiver: ConformanceReceiver
+    ) throws -> (transfer: any Transfer, receiver: ConformanceReceiver) {
+        var request = TransportRequest(url: try ResourceURL(url), method: method)
+        if let limit { request.limits.maximumBodyBytes = limit }
+        receivers.withLock { $0.append(receiver) }
+        return (receiver.outside { transport.start(request, receiver: receiver) }, receiver)
+    }
+
+    /// Runs an exchange to its end.
+    func finish(_ path: String, method: String = "GET", limit: Int64? = nil) async throws -> ConformanceReceiver {
+        let (_, receiver) = try start(path, method: method, limit: limit)
+        try await receiver.waitForEnd(within: limit)
+        return receiver
+    }
+
+    /// Shuts everything down; then every exchange must have ended once, and nothing may have been breached.
+    func end() async -> [TransportConformance.Failure] {
+        await transport.shutdown()
+        server.stop()
+        for receiver in receivers.withLock({ $0 }) {
+            let (ends, breaches) = receiver.state.withLock { ($0.results.count, $0.breaches) }
+            expect(ends == 1, "an exchange ended \(ends) times, shutdown included")
+            breaches.forEach(fail)
+        }
+        return failures.withLock { $0 }.map { TransportConformance.Failure(check: check, description: $0) }
+    }
+}

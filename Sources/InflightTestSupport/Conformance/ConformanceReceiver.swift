@@ -1,0 +1,114 @@
+internal import Glibc
+internal import InflightConcurrency
+internal import InflightCore
+
+/// Hears one exchange, and notes every breach of what ``TransportReceiver`` promises.
+final class ConformanceReceiver: TransportReceiver {
+    struct State {
+        var heads: [ResponseHead] = []
+        var expectedBytes: Int64?
+        var interimStatuses: [Int] = []
+        var body: [UInt8] = []
+        var results: [Result<TransportSummary, LoadError>] = []
+        var breaches: [String] = []
+        var isInsideCall = false
+        var isPaused = false
+        /// The thread that is inside `start` or `cancel` of this exchange.
+        var caller: pthread_t?
+    }
+
+    let state = Guarded(State())
+    let waiting = WaitList()
+    private let answerToHead: TransportDisposition
+    private let answerToBytes: TransportDisposition
+
+    init(head: TransportDisposition = .proceed, bytes: TransportDisposition = .proceed) {
+        answerToHead = head
+        answerToBytes = bytes
+    }
+
+    /// Runs a call of the transport's, in which the receiver may not be called.
+    func outside<Result>(_ call: () -> Result) -> Result {
+        state.withLock { $0.caller = pthread_self() }
+        defer { state.withLock { $0.caller = nil } }
+        return call()
+    }
+
+    func resume(_ transfer: any Transfer) {
+        state.withLock { $0.isPaused = false }
+        transfer.resume()
+    }
+
+    func didReceive(interim head: ResponseHead) {
+        hear("an interim head") { $0.interimStatuses.append(head.status) }
+    }
+
+    func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
+        hear("the head", answer: answerToHead) { state in
+            if !state.heads.isEmpty { state.breaches.append("a second head came") }
+            state.heads.append(head)
+            state.expectedBytes = expectedBytes
+        }
+    }
+
+    func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
+        let copy = unsafe [UInt8](bytes)
+        return hear("bytes", answer: answerToBytes) { state in
+            if state.heads.isEmpty { state.breaches.append("bytes came before the head") }
+            if copy.isEmpty { state.breaches.append("a piece of no bytes came") }
+            if offset != Int64(state.body.count) {
+                state.breaches.append("bytes at offset \(offset) came after \(state.body.count) bytes")
+            }
+            state.body += copy
+        }
+    }
+
+    func didEnd(_ result: Result<TransportSummary, LoadError>) {
+        hear("the end") { $0.results.append(result) }
+    }
+
+    @discardableResult
+    private func hear(
+        _ what: String, answer: TransportDisposition = .proceed, _ note: (inout State) -> Void
+    ) -> TransportDisposition {
+        state.withLock { state in
+            if state.isInsideCall { state.breaches.append("\(what) came while another call was under way") }
+            if !state.results.isEmpty { state.breaches.append("\(what) came after the end") }
+            if state.isPaused, what == "bytes" { state.breaches.append("bytes came in a pause") }
+            if let caller = state.caller, pthread_equal(caller, pthread_self()) != 0 {
+                state.breaches.append("\(what) came inside a call of start or cancel")
+            }
+            state.isInsideCall = true
+            note(&state)
+            if case .pause = answer { state.isPaused = true }
+        }
+        state.withLock { $0.isInsideCall = false }
+        waiting.somethingChanged()
+        return answer
+    }
+
+    // MARK: Asking
+
+    var result: Result<TransportSummary, LoadError>? { state.withLock { $0.results.first } }
+    var code: LoadError.Code? { if case .failure(let error) = result { error.code } else { nil } }
+
+    func waitForEnd(within limit: Duration) async throws(WaitFailure) {
+        try await waiting.wait(for: "the end", within: limit, seen: { seen }) { self.result != nil }
+    }
+
+    func waitForHead(within limit: Duration) async throws(WaitFailure) {
+        try await waiting.wait(for: "the head", within: limit, seen: { seen }) {
+            self.state.withLock { !$0.heads.isEmpty }
+        }
+    }
+
+    func waitForBytes(_ count: Int, within limit: Duration) async throws(WaitFailure) {
+        try await waiting.wait(for: "\(count) bytes", within: limit, seen: { seen }) {
+            self.state.withLock { $0.body.count >= count }
+        }
+    }
+
+    private var seen: String {
+        state.withLock { "\($0.heads.count) heads, \($0.body.count) bytes and \($0.results.count) ends came." }
+    }
+}

@@ -1,0 +1,94 @@
+internal import InflightConcurrency
+internal import InflightCore
+
+extension TransportConformance {
+    static let picture = Bytes((0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 31 ^ $0 >> 8) })
+
+    /// What goes well.
+    static let exchanges: [(String, Body)] = [
+        (
+            "A body arrives whole, in order, after one head, before one end",
+            { bench in
+                bench.server.serve("/length", .ok(picture, type: "image/x"))
+                bench.server.serve("/chunks", .ok(picture).chunked([1, 70_000, 3]))
+                bench.server.serve("/close", .ok(picture).untilClose())
+                for path in ["/length", "/chunks", "/close"] {
+                    let receiver = try await bench.finish(path)
+                    let state = receiver.state.withLock { $0 }
+                    bench.expect(state.heads.first?.status == 200, "\(path): the status is not 200")
+                    bench.expect(state.body == picture.array, "\(path): the body is not what was sent")
+                    let told = path == "/length" ? Int64(picture.count) : nil
+                    bench.expect(state.expectedBytes == told, "\(path): \(state.expectedBytes ?? -1) bytes expected")
+                    guard case .success(let summary) = state.results.first else {
+                        bench.fail("\(path): failed with \(String(describing: receiver.code))")
+                        continue
+                    }
+                    bench.expect(summary.bodyBytes == picture.count, "\(path): the summary counts wrongly")
+                }
+            }
+        ),
+        (
+            "Statuses, redirects and fields are handed on as they are",
+            { bench in
+                bench.server.serve("/redirect", .redirect(to: "/length").field("X", "1").field("X", "2"))
+                bench.server.serve("/missing", .status(404, text: "no"))
+                bench.server.serve("/same", .status(304).field("ETag", "\"e\""))
+                for (path, status) in [("/redirect", 302), ("/missing", 404), ("/same", 304)] {
+                    let receiver = try await bench.finish(path)
+                    let head = receiver.state.withLock { $0.heads.first }
+                    bench.expect(head?.status == status, "\(path): the status is \(head?.status ?? 0)")
+                    if path == "/redirect" {
+                        bench.expect(head?.fields.values("X") == ["1", "2"], "doubled fields are not handed on")
+                    }
+                    bench.expect(receiver.code == nil, "\(path): failed with \(String(describing: receiver.code))")
+                }
+                bench.expect(bench.server.requestCount == 3, "a redirect was followed")
+            }
+        ),
+        (
+            "What has no body has none: HEAD, 204, an empty 200",
+            { bench in
+                bench.server.serve("/a", .ok(picture))
+                bench.server.serve("/none", .status(204))
+                bench.server.serve("/empty", .ok(.empty))
+                for (path, method) in [("/a", "HEAD"), ("/none", "GET"), ("/empty", "GET")] {
+                    let receiver = try await bench.finish(path, method: method)
+                    bench.expect(receiver.state.withLock { $0.body.isEmpty }, "\(method) \(path): bytes came")
+                    bench.expect(receiver.code == nil, "\(method) \(path): \(String(describing: receiver.code))")
+                }
+            }
+        ),
+        (
+            "Interim heads come apart from the head",
+            { bench in
+                bench.server.serve("/a", .ok(picture).interim(103))
+                let receiver = try await bench.finish("/a")
+                let (interim, heads) = receiver.state.withLock { ($0.interimStatuses, $0.heads.map(\.status)) }
+                bench.expect(interim == [103] && heads == [200], "interim \(interim), then \(heads)")
+            }
+        ),
+        (
+            "A pause holds the body back until resume, and nothing is lost",
+            { bench in
+                bench.server.serve("/a", .ok(picture))
+                let (transfer, receiver) = try bench.start("/a", ConformanceReceiver(head: .pause))
+                try await receiver.waitForHead(within: bench.limit)
+                receiver.resume(transfer)
+                try await receiver.waitForEnd(within: bench.limit)
+                bench.expect(receiver.state.withLock { $0.body } == picture.array, "the body is not what was sent")
+            }
+        ),
+        (
+            "A hundred at once all end, and none is mixed up",
+            { bench in
+                bench.server.serveOthers { .ok(Bytes($0.path)) }
+                let running = try (0..<100).map { try bench.start("/\($0)") }
+                for (index, exchange) in running.enumerated() {
+                    try await exchange.receiver.waitForEnd(within: bench.limit)
+                    let body = exchange.receiver.state.withLock { $0.body }
+                    bench.expect(body == Array("/\(index)".utf8), "number \(index) got another one's body")
+                }
+            }
+        ),
+    ]
+}

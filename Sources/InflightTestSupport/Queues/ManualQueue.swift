@@ -1,0 +1,114 @@
+internal import Glibc
+public import InflightConcurrency
+
+/// A callback queue that runs nothing until the test says so.
+///
+/// ```swift
+/// let queue = ManualQueue()
+/// let task = pipeline.load(request, on: queue.callbackQueue) { task, result in … }
+/// try await queue.waitForWork()
+/// task.cancel()
+/// queue.runAll()          // the callback was on its way, and is silent now
+/// ```
+///
+/// It is serial: work runs in the order of submission, on the thread that calls ``runNext()`` or ``runAll()``, with no
+/// lock held. Any thread may submit.
+public final class ManualQueue: CallbackExecutor {
+    private struct State {
+        var work: [(@Sendable () -> Void)?] = []
+        /// What comes before it has run, or was dropped.
+        var first = 0
+        var submitted = 0
+        /// The thread that runs work now.
+        var runner: pthread_t?
+
+        var count: Int { work.count - first }
+
+        mutating func takeFirst() -> (@Sendable () -> Void)? {
+            guard first < work.count else { return nil }
+            defer { first += 1 }
+            let next = work[first]
+            work[first] = nil
+            if first * 2 > work.count, first > 64 {
+                work.removeFirst(first)
+                first = 0
+            }
+            return next
+        }
+    }
+
+    private let state = Guarded(State())
+    private let waiting = WaitList()
+
+    public init() {}
+
+    /// This queue as APIs want to be given it.
+    public var callbackQueue: CallbackQueue { .executor(self) }
+
+    public func submit(_ work: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            state.work.append(work)
+            state.submitted += 1
+        }
+        waiting.somethingChanged()
+    }
+
+    public var isCurrent: Bool {
+        state.withLock { $0.runner.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    }
+
+    /// How much waits to be run.
+    public var count: Int { state.withLock { $0.count } }
+
+    /// How much was submitted in all.
+    public var submittedCount: Int { state.withLock { $0.submitted } }
+
+    /// Runs what has waited longest, on this thread. Returns `false` where nothing waits.
+    ///
+    /// - Precondition: nothing of this queue runs now: it is serial.
+    @discardableResult
+    public func runNext() -> Bool {
+        let next = state.withLock { state in
+            precondition(state.runner == nil, "a serial queue runs one thing at a time, and not from inside another")
+            let next = state.takeFirst()
+            if next != nil { state.runner = pthread_self() }
+            return next
+        }
+        guard let next else { return false }
+        next()
+        state.withLock { $0.runner = nil }
+        return true
+    }
+
+    /// Runs all that waits, what is submitted meanwhile included. Returns how much that was.
+    @discardableResult
+    public func runAll() -> Int {
+        var count = 0
+        while runNext() { count += 1 }
+        return count
+    }
+
+    /// Lets go of all that waits without running it, as a queue does whose owner cancels everything on it.
+    public func dropAll() {
+        let dropped = state.withLock { state in
+            defer {
+                state.work = []
+                state.first = 0
+            }
+            return state.work
+        }
+        _ = dropped
+    }
+
+    /// Waits until at least `count` pieces of work wait to be run.
+    public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
+        try await waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
+    }
+
+    /// Waits until at least `count` pieces of work wait to be run. Blocks the calling thread.
+    public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
+        try waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
+    }
+
+    private var seen: String { "\(submittedCount) were submitted in all, \(count) wait." }
+}
