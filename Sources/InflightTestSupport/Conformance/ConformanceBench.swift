@@ -45,7 +45,7 @@ final class ConformanceBench: Sendable {
     /// Runs an exchange to its end.
     func finish(_ path: String, method: String = "GET", limit: Int64? = nil) async throws -> ConformanceReceiver {
         let (_, receiver) = try start(path, method: method, limit: limit)
-        try await receiver.waitForEnd(within: limit)
+        try await receiver.waitForEnd(within: self.limit)
         return receiver
     }
 
