@@ -1,15 +1,52 @@
 #include "CInflightCurl.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+// Makes room for `more` bytes and a little, within the limit.
+static bool make_room(struct inflight_head *head, size_t more) {
+    size_t wanted = head->length + more;
+    if (wanted <= head->capacity) return true;
+    size_t capacity = head->capacity ? head->capacity : 1024;
+    while (capacity < wanted) capacity *= 2;
+    char *text = realloc(head->text, capacity);
+    if (!text) return false;
+    head->text = text;
+    head->capacity = capacity;
+    return true;
+}
+
+bool inflight_head_add(struct inflight_head *head, const char *line, size_t length) {
+    if (head->is_complete) return true;
+    if (length > head->limit - head->length || !make_room(head, length)) {
+        head->is_too_long = true;
+        return head->ended(head->context);
+    }
+    if (length > 0 && (line[0] == ' ' || line[0] == '\t')) {
+        // A value that goes on in the next line: the break counts as white space (RFC 9112 section 5.2).
+        while (head->length > 0 && (head->text[head->length - 1] == '\n' || head->text[head->length - 1] == '\r'))
+            head->length--;
+    }
+    memcpy(head->text + head->length, line, length);
+    head->length += length;
+    head->lines++;
+    bool is_empty = (length == 1 && line[0] == '\n') || (length == 2 && line[0] == '\r' && line[1] == '\n');
+    return is_empty ? head->ended(head->context) : true;
+}
+
+static size_t collect(char *bytes, size_t size, size_t count, void *context) {
+    size_t length = size * count;
+    return inflight_head_add(context, bytes, length) ? length : 0;
+}
+
 void inflight_easy_set_callbacks(
     CURL *easy, struct inflight_callbacks callbacks, void *context, void *close_context) {
     curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks.header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, collect);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, callbacks.head);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks.body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
     curl_easy_setopt(easy, CURLOPT_READFUNCTION, callbacks.upload);

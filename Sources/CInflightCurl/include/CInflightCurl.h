@@ -3,6 +3,7 @@
 #include <ares.h>
 #include <curl/curl.h>
 #include <idn2.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 
@@ -41,9 +42,30 @@ typedef curl_socket_t (*inflight_open_callback)(
     void *_Nullable context, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
 typedef int (*inflight_close_callback)(void *_Nullable context, curl_socket_t descriptor);
 
-/// What an easy handle calls, all of it with `context`, but for `closed`, which outlives the handle.
+/// The lines of a head, collected here so that one head costs one call into Swift, not one for each line.
+struct inflight_head {
+    char *_Nullable text;
+    size_t length;
+    size_t capacity;
+    /// No more than this is collected; one byte more stops the transfer.
+    size_t limit;
+    /// How many lines came, in all heads of the exchange.
+    size_t lines;
+    /// Set when the final head is there: what follows is trailers, which are left alone.
+    bool is_complete;
+    bool is_too_long;
+    /// Called with the last line, the empty one. False stops the transfer.
+    bool (*_Nonnull ended)(void *_Nullable context);
+    void *_Nullable context;
+};
+
+/// A line of a head, with its line end. False: stop.
+bool inflight_head_add(struct inflight_head *_Nonnull head, const char *_Nullable line, size_t length);
+
+/// What an easy handle calls: `head` is collected, `close` is called with a context that outlives the handle, and
+/// all else with `context`.
 struct inflight_callbacks {
-    inflight_data_callback _Nonnull header;
+    struct inflight_head *_Nonnull head;
     inflight_data_callback _Nonnull body;
     inflight_data_callback _Nonnull upload;
     inflight_seek_callback _Nonnull rewind;
@@ -96,6 +118,10 @@ static inline CURL *_Nullable inflight_multi_next_done(CURLM *_Nonnull multi, CU
         return message->easy_handle;
     }
     return NULL;
+}
+
+static inline const curl_version_info_data *_Nullable inflight_version(void) {
+    return curl_version_info(CURLVERSION_NOW);
 }
 
 /// TLS sessions are kept for all easy handles that use this object; null when memory is short.

@@ -36,6 +36,23 @@ public struct HTTPFields: Sendable, Hashable {
         positions.append(Position(name: start, value: middle, end: UInt32(text.count)))
     }
 
+    /// Makes room for the fields of one head, whose lines take `bytes` in all.
+    package mutating func reserve(bytes: Int, count: Int) {
+        text.reserveCapacity(bytes)
+        positions.reserveCapacity(count)
+    }
+
+    /// ``append(name:value:)`` for bytes that lie in memory as they are: what a transport does for every field.
+    package mutating func append(
+        rawName name: UnsafeBufferPointer<UInt8>, rawValue value: UnsafeBufferPointer<UInt8>
+    ) {
+        let start = UInt32(text.count)
+        unsafe text.append(contentsOf: name)
+        let middle = UInt32(text.count)
+        unsafe text.append(contentsOf: value)
+        positions.append(Position(name: start, value: middle, end: UInt32(text.count)))
+    }
+
     /// Replaces all fields of that name by one.
     public mutating func set(_ name: String, _ value: String) {
         remove(name)

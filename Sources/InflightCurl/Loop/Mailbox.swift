@@ -15,6 +15,8 @@ final class Mailbox: Sendable {
         case start(Exchange)
         case cancel(Exchange)
         case resume(Exchange)
+        /// The system's own look-up has an answer.
+        case named(String, Resolver.Outcome)
     }
 
     /// When the loop ends.

@@ -25,7 +25,8 @@ internal import InflightCore
     private var poller: Poller
     private var pool: [EasyHandle] = []
     private var active: [Exchange] = []
-    private var sites: [Origin: Site] = [:]
+    private var book: AddressBook
+    private var resolver: Resolver!
 
     /// When libcurl wants to be called.
     private var transferDeadline = Int64.max
@@ -39,9 +40,11 @@ internal import InflightCore
         self.mailbox = mailbox
         settings = mailbox.settings
         poller = Poller(wake: mailbox.wakeDescriptor)
+        book = AddressBook(rules: mailbox.settings.proxies)
         guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl has no memory") }
         unsafe self.multi = multi
         unsafe share = inflight_share_make()
+        resolver = Resolver(loop: self, mailbox: mailbox)
         setUp()
     }
 
@@ -84,6 +87,7 @@ internal import InflightCore
             for letter in letters { open(letter, ending) }
             letters.removeAll(keepingCapacity: letters.capacity <= 4096)
             if ending == .now { break }
+            takeAnswers()
             runTransfers()
             checkDeadlines()
             if ending == .whenIdle, active.isEmpty { break }
@@ -109,6 +113,8 @@ internal import InflightCore
             if exchange.phase != .ended { finish(exchange, .failure(exchange.cancelled)) }
         case .resume(let exchange):
             resume(exchange)
+        case .named(let host, let outcome):
+            resolver.didHear(host, outcome)
         }
     }
 
@@ -137,7 +143,7 @@ internal import InflightCore
     }
 
     private func wait(_ ending: Mailbox.Ending) {
-        let deadline = min(transferDeadline, nextScan)
+        let deadline = min(transferDeadline, nextScan, resolver.deadline(after: now))
         var milliseconds: Int32 = 0
         var sleeps = false
         if deadline > now, mailbox.fallAsleep(seen: ending) {
@@ -157,9 +163,13 @@ internal import InflightCore
                 if event.writable { events |= CURL_CSELECT_OUT }
                 if event.failed { events |= CURL_CSELECT_ERR }
                 act(event.descriptor, events)
-            case .wake, .resolver, .nobody: break
+            case .resolver:
+                resolver.process(
+                    event.descriptor, readable: event.readable || event.failed, writable: event.writable)
+            case .wake, .nobody: break
             }
         }
+        resolver.processTimeouts()
     }
 
     private func endAll() {
@@ -172,6 +182,7 @@ internal import InflightCore
 
     private func close() {
         endAll()
+        resolver.close()
         pool.removeAll()
         unsafe curl_multi_cleanup(multi)
         if let share = unsafe share { unsafe curl_share_cleanup(share) }
@@ -192,6 +203,14 @@ internal import InflightCore
         case 0: transferDeadline = now
         default: transferDeadline = clock.now().nanoseconds + Int64(milliseconds) * 1_000_000
         }
+    }
+
+    func resolverWants(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        if !readable, !writable { return poller.forget(descriptor) }
+        var interest: Poller.Interest = []
+        if readable { interest.insert(.read) }
+        if writable { interest.insert(.write) }
+        poller.want(interest, on: descriptor, owner: .resolver)
     }
 
     func willClose(_ descriptor: curl_socket_t) {
@@ -216,39 +235,64 @@ internal import InflightCore
 
     private func begin(_ exchange: Exchange) {
         exchange.startedAt = now
-        guard let origin = exchange.request.url.origin, schemes.contains(origin.scheme) else {
+        guard let origin = exchange.request.url.origin, origin.scheme == "http" || origin.scheme == "https" else {
             let error = LoadError(
                 .unsupportedScheme, stage: .fetch, url: exchange.request.url.string,
                 message: "libcurl serves http and https here. Give a URL of one of these.")
             return finish(exchange, .failure(error))
         }
-        let site = sites[origin] ?? makeSite(origin)
+        let site: Site
+        do {
+            site = try book.site(for: origin)
+        } catch {
+            return finish(exchange, .failure(error.about(url: exchange.request.url.string)))
+        }
         exchange.site = site
         site.active += 1
         nextScan = min(nextScan, exchange.firstDeadline)
-        hand(exchange)
+        for endpoint in site.endpoints where endpoint.freshUntil <= now {
+            exchange.missingNames += 1
+            endpoint.waiters.append(exchange)
+            endpoint.isBeingLookedUp = true
+            resolver.lookUp(endpoint.host)
+        }
+        if exchange.missingNames == 0 { hand(exchange, to: site) }
     }
 
-    private let schemes: Set<String> = ["http", "https"]
-
-    private func makeSite(_ origin: Origin) -> Site {
-        if sites.count >= 1024 { sites = sites.filter { $0.value.active > 0 } }
-        let site = Site(origin: origin)
-        sites[origin] = site
-        return site
+    /// Goes on with those whose names were found.
+    private func takeAnswers() {
+        while case let answers = resolver.takeAnswers(), !answers.isEmpty {
+            for (host, outcome) in answers {
+                for (exchange, problem) in book.didResolve(host, outcome, at: now) {
+                    guard exchange.phase == .naming, let site = exchange.site else { continue }
+                    if let problem {
+                        finish(exchange, .failure(exchange.failure(forName: host, problem)))
+                    } else {
+                        exchange.missingNames -= 1
+                        if exchange.missingNames == 0 { hand(exchange, to: site) }
+                    }
+                }
+            }
+        }
     }
 
     /// Hands the exchange to libcurl.
-    private func hand(_ exchange: Exchange) {
+    private func hand(_ exchange: Exchange, to site: Site) {
         guard let handle = unsafe pool.popLast() ?? EasyHandle(loop: self, share: share) else {
             return finish(exchange, .failure(exchange.failure(.cannotConnect, "libcurl has no memory left.")))
         }
         exchange.phase = .connecting
-        if let error = handle.prepare(for: exchange, url: exchange.request.url.string, proxy: "", resolving: []) {
+        if let problem = handle.prepare(
+            for: exchange, url: site.text(of: exchange.request.url), proxy: site.route.proxy)
+        {
             pool.append(handle)
-            return finish(exchange, .failure(error))
+            return finish(exchange, .failure(problem))
         }
+        let entries = book.takeEntries(for: site)
+        handle.install(entries)
         unsafe curl_multi_add_handle(multi, handle.easy)
+        // libcurl reads addresses when it begins with a transfer: before it begins with another to the same host.
+        if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
     }
 
     private func resume(_ exchange: Exchange) {
@@ -265,7 +309,8 @@ internal import InflightCore
 
     /// libcurl is through with it.
     private func didEnd(_ exchange: Exchange, _ handle: EasyHandle, _ code: CURLcode) {
-        if code == CURLE_OK, exchange.stop == nil, exchange.parser.isComplete {
+        exchange.noteLines(at: now)
+        if code == CURLE_OK, exchange.stop == nil, exchange.hasHead {
             let wire = exchange.isCoded ? handle.wireBytes : exchange.bodyBytes
             let summary = TransportSummary(
                 wireBytes: wire, bodyBytes: exchange.bodyBytes, reusedConnection: !exchange.hasOpenedSocket)
@@ -318,6 +363,7 @@ internal import InflightCore
         var next = Int64.max
         var late: [(Exchange, LoadError)] = []
         for exchange in active {
+            exchange.noteLines(at: now)
             guard let (deadline, limit) = exchange.nextDeadline else { continue }
             if deadline <= now {
                 late.append((exchange, exchange.failure(forLimit: limit)))

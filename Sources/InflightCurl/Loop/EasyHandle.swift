@@ -2,15 +2,23 @@ internal import CInflightCurl
 internal import InflightConcurrency
 internal import InflightCore
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// One of libcurl's easy handles, used for one exchange after another: what stays the same is set once, and what
 /// changes only where it differs from what was set before.
 // Confined to the event loop's thread. Safe: the pointers never leave.
 @safe final class EasyHandle {
     let easy: UnsafeMutableRawPointer
-    unowned let loop: EventLoop
+    // The loop lets go of its handles before it goes itself.
+    unowned(unsafe) let loop: EventLoop
     var exchange: Exchange?
 
     private let errorText: UnsafeMutablePointer<CChar>
+    let head: UnsafeMutablePointer<inflight_head>
     private var applied = Applied()
     private var fieldList = StringList()
     private var resolveList = StringList()
@@ -26,24 +34,34 @@ internal import InflightCore
         var weight = LoadPriority.normal
         var watchesProgress = false
         var hasResolveList = false
+        var awaitsMultiplexing = false
     }
 
     init?(loop: EventLoop, share: UnsafeMutableRawPointer?) {
         guard let easy = unsafe curl_easy_init() else { return nil }
         unsafe self.easy = easy
-        self.loop = loop
+        unsafe self.loop = loop
         unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         unsafe errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        unsafe head = .allocate(capacity: 1)
+        unsafe head.initialize(
+            to: inflight_head(
+                text: nil, length: 0, capacity: 0, limit: 0, lines: 0, is_complete: false, is_too_long: false,
+                ended: { unsafe EasyHandle.headEnded($0) }, context: nil))
         unsafe setConstants(share: share)
     }
 
     deinit {
         unsafe curl_easy_cleanup(easy)
         unsafe errorText.deallocate()
+        unsafe free(head.pointee.text)
+        unsafe head.deallocate()
     }
 
     /// What libcurl says of the failure, if it says anything.
     var errorMessage: String { Message.cleaned(unsafe String(cString: errorText)) }
+
+    var headLines: Int { unsafe head.pointee.lines }
 
     var wireBytes: Int64 { unsafe Int64(inflight_easy_downloaded(easy)) }
 
@@ -60,7 +78,7 @@ internal import InflightCore
     }
 
     private func setConstants(share: UnsafeMutableRawPointer?) {
-        let settings = loop.settings
+        let settings = unsafe loop.settings
         unsafe inflight_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         unsafe inflight_easy_set_pointer(easy, CURLOPT_SHARE, share)
         setCallbacks()
@@ -74,7 +92,6 @@ internal import InflightCore
         set(CURLOPT_HTTP09_ALLOWED, 0)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ACCEPT_ENCODING, "")
-        set(CURLOPT_USERAGENT, settings.userAgent)
         set(CURLOPT_PROXY, "")
         set(CURLOPT_NOPROXY, "")
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
@@ -89,11 +106,18 @@ internal import InflightCore
 
     /// Prepares the handle for `exchange`.
     /// - Returns: what cannot be asked for, or `nil`.
-    func prepare(for exchange: Exchange, url: String, proxy: String, resolving entries: [String]) -> LoadError? {
+    func prepare(for exchange: Exchange, url: String, proxy: String) -> LoadError? {
         unsafe errorText.pointee = 0
+        unsafe head.pointee.length = 0
+        unsafe head.pointee.lines = 0
+        unsafe head.pointee.is_complete = false
+        unsafe head.pointee.is_too_long = false
+        unsafe head.pointee.limit = max(0, exchange.request.limits.maximumHeadBytes)
         let request = exchange.request
-        if applied.fields != request.fields {
-            if let problem = applyFields(request.fields) { return exchange.failure(.invalidRequest, problem) }
+        if applied.fields != request.fields || (applied.bodyBytes == nil) != (request.body == nil) {
+            if let problem = applyFields(request.fields, hasBody: request.body != nil) {
+                return exchange.failure(.invalidRequest, problem)
+            }
         }
         if applied.method != request.method || applied.bodyBytes != request.body?.count {
             if let problem = applyMethod(request) { return exchange.failure(.invalidRequest, problem) }
@@ -112,20 +136,24 @@ internal import InflightCore
             set(CURLOPT_STREAM_WEIGHT, Self.weight(request.priority))
         }
         watchProgress(false)
-        if !entries.isEmpty {
-            unsafe resolveList.replace(by: entries) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
-            applied.hasResolveList = true
-        } else if applied.hasResolveList {
-            unsafe resolveList.replace(by: []) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
-            applied.hasResolveList = false
-        }
         // Without TLS there is no HTTP/2 to wait for: libcurl would wait for the first connection's first answer, so that
         // one slow answer stops everything else at its origin.
-        set(CURLOPT_PIPEWAIT, request.url.scheme == "https" ? 1 : 0)
+        let awaitsMultiplexing = request.url.scheme == "https"
+        if applied.awaitsMultiplexing != awaitsMultiplexing {
+            applied.awaitsMultiplexing = awaitsMultiplexing
+            set(CURLOPT_PIPEWAIT, awaitsMultiplexing ? 1 : 0)
+        }
         set(CURLOPT_URL, url)
         self.exchange = exchange
         exchange.easy = self
         return nil
+    }
+
+    /// Gives the handle addresses, in the form of `CURLOPT_RESOLVE`, which libcurl keeps for all handles.
+    func install(_ entries: [String]) {
+        guard !entries.isEmpty || applied.hasResolveList else { return }
+        applied.hasResolveList = !entries.isEmpty
+        unsafe resolveList.replace(by: entries) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
     }
 
     /// Whether libcurl reports how many bytes came off the wire: costs a call for every step of a transfer.
@@ -176,10 +204,22 @@ internal import InflightCore
         return nil
     }
 
-    private func applyFields(_ fields: HTTPFields) -> String? {
+    /// The codings that libcurl undoes, as it asks for them itself; `nil` where it undoes none.
+    private static let codings: String? = {
+        guard let info = unsafe inflight_version() else { return nil }
+        let features = unsafe info.pointee.features
+        var codings: [String] = []
+        if features & CURL_VERSION_LIBZ != 0 { codings += ["deflate", "gzip"] }
+        if features & CURL_VERSION_BROTLI != 0 { codings.append("br") }
+        if features & CURL_VERSION_ZSTD != 0 { codings.append("zstd") }
+        return codings.isEmpty ? nil : codings.joined(separator: ", ")
+    }()
+
+    private func applyFields(_ fields: HTTPFields, hasBody: Bool) -> String? {
         applied.fields = nil
         var lines: [String] = []
         var decodes = true
+        var hasUserAgent = false
         for index in 0..<fields.count {
             let name = fields.name(index)
             let value = fields.value(index)
@@ -189,12 +229,19 @@ internal import InflightCore
             let lowerCase = name.lowercased()
             if RequestRules.framing.contains(lowerCase) { continue }
             if lowerCase == "accept-encoding" { decodes = false }
+            if lowerCase == "user-agent" { hasUserAgent = true }
             // libcurl's way to send a field without a value.
             lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
         }
-        // What libcurl would add to a request with a body of its own accord.
-        if !fields.contains("Content-Type") { lines.append("Content-Type:") }
-        lines.append("Expect:")
+        // As fields among the others: libcurl formats those that it adds itself once more for every request.
+        if decodes, let codings = Self.codings { lines.append("Accept-Encoding: \(codings)") }
+        let userAgent = unsafe loop.settings.userAgent
+        if !hasUserAgent, !userAgent.isEmpty { lines.append("User-Agent: \(userAgent)") }
+        if hasBody {
+            // What libcurl would add of its own accord.
+            if !fields.contains("Content-Type") { lines.append("Content-Type:") }
+            lines.append("Expect:")
+        }
         unsafe fieldList.replace(by: lines) { unsafe inflight_easy_set_list(easy, CURLOPT_HTTPHEADER, $0) }
         if applied.decodes != decodes {
             applied.decodes = decodes

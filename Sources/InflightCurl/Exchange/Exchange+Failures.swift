@@ -14,7 +14,7 @@ extension Exchange {
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_NO_CONNECTION_AVAILABLE, CURLE_INTERFACE_FAILED:
             return failure(.cannotConnect, "No connection to \(host) could be made (\(why)). Try later.")
         case CURLE_OPERATION_TIMEDOUT:
-            return failure(forLimit: parser.hasBegun ? .stall : .connecting)
+            return failure(forLimit: hasAnswer ? .stall : .connecting)
         case CURLE_SSL_CACERT_BADFILE:
             return failure(.cannotRead, "The CA certificates cannot be read (\(why)). Name a readable file.")
         case CURLE_SSL_CONNECT_ERROR where Self.meansLostConnection(why):
@@ -34,14 +34,14 @@ extension Exchange {
             return failure(.badResponse, "The server broke HTTP's rules: its chunks are malformed (\(why)).")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_HTTP2,
             CURLE_SEND_FAIL_REWIND, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:
-            return parser.hasBegun
+            return hasAnswer
                 ? failure(.truncated, "The connection to \(host) was lost inside its answer (\(why)). Try again.")
                 : failure(.cannotConnect, "The connection to \(host) was lost before any answer (\(why)). Try again.")
         case CURLE_BAD_CONTENT_ENCODING:
             return failure(.badResponse, "The content coding of the body cannot be undone (\(why)).")
         case CURLE_UNSUPPORTED_PROTOCOL:
             return failure(.badResponse, "What \(host) answered is not HTTP (\(why)). Check the port.")
-        case CURLE_OUT_OF_MEMORY where !parser.isComplete:
+        case CURLE_OUT_OF_MEMORY where !hasHead:
             // What libcurl says of a line that is longer than it takes.
             return failure(.badResponse, "The head of the answer has a line that is too long (\(why)).")
         case CURLE_URL_MALFORMAT:
@@ -49,6 +49,13 @@ extension Exchange {
         default:
             return failure(.badResponse, "The exchange with \(host) failed (\(why)).")
         }
+    }
+
+    func failure(forName host: String, _ why: String) -> LoadError {
+        failure(
+            .cannotConnect,
+            "The name \(Message.cleaned(host)) did not resolve (\(why)). Check how it is written, and the name servers."
+        )
     }
 
     /// Whether TLS failed because the connection did, told by the words that libcurl has for that.

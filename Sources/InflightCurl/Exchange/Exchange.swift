@@ -33,7 +33,13 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// When the last byte came or went.
     var lastActivity: Int64 = 0
 
-    var parser: HeadParser
+    /// Whether the final head has been told.
+    var hasHead = false
+    /// Whether anything of an answer came.
+    var hasAnswer = false
+    /// How many lines of heads had come when activity was last looked for.
+    var seenLines = 0
+    var interimHeads = 0
     var isCoded = false
     var bodyBytes: Int64 = 0
     var uploadedBytes = 0
@@ -53,7 +59,6 @@ final class Exchange: Transfer, @unchecked Sendable {
         self.request = request
         self.receiver = receiver
         self.mailbox = mailbox
-        parser = HeadParser(maximumBytes: request.limits.maximumHeadBytes)
     }
 
     func cancel() {
@@ -68,26 +73,45 @@ final class Exchange: Transfer, @unchecked Sendable {
 // MARK: What libcurl tells
 
 extension Exchange {
-    /// A line of a head. `false`: stop, and ``stop`` says why.
-    func didReceive(line: UnsafeRawBufferPointer, at now: Int64) -> Bool {
+    /// More interim answers than this are an attack.
+    private static let maximumInterimHeads = 64
+
+    /// The lines of a head are there. `false`: stop, and ``stop`` says why.
+    func didReceive(_ outcome: HeadParser.Outcome, at now: Int64) -> Bool {
         lastActivity = now
-        switch unsafe parser.take(line) {
-        case .more: return true
+        hasAnswer = true
+        switch outcome {
         case .interim(let head):
+            interimHeads += 1
+            guard interimHeads <= Self.maximumInterimHeads else {
+                return didReceive(
+                    .malformed("it sent more than \(Self.maximumInterimHeads) interim answers"), at: now)
+            }
             receiver?.didReceive(interim: head)
             return true
-        case .tooLong:
-            stop = failure(
-                .badResponse,
-                "The head of its answer is longer than \(request.limits.maximumHeadBytes) bytes. "
-                    + "The server is broken or hostile; nothing of its answer was used.")
-            return false
         case .malformed(let problem):
             stop = failure(.badResponse, "The server broke HTTP's rules: \(problem).")
             return false
         case .final(let head, let framing):
+            hasHead = true
             return didReceive(head, framing)
         }
+    }
+
+    /// Lines of an unfinished head count as activity, though nobody is told of them one by one.
+    func noteLines(at now: Int64) {
+        guard let lines = easy?.headLines, lines != seenLines else { return }
+        seenLines = lines
+        hasAnswer = true
+        if !hasHead { lastActivity = now }
+    }
+
+    func didReceiveTooLongHead() {
+        hasAnswer = true
+        stop = failure(
+            .badResponse,
+            "The head of its answer is longer than \(request.limits.maximumHeadBytes) bytes. "
+                + "The server is broken or hostile; nothing of its answer was used.")
     }
 
     private func didReceive(_ head: ResponseHead, _ framing: HeadParser.Framing) -> Bool {
@@ -114,7 +138,7 @@ extension Exchange {
             return .refused
         }
         lastActivity = now
-        guard parser.isComplete else {
+        guard hasHead else {
             stop = failure(.badResponse, "The server sent a body without a head.")
             return .stop
         }

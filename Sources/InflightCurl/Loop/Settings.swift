@@ -1,5 +1,11 @@
 internal import InflightCore
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// A configuration that was checked: what the event loop works with.
 struct Settings: Sendable {
     let caFile: String?
@@ -8,6 +14,7 @@ struct Settings: Sendable {
     let maximumIdleConnections: Int
     let dnsServers: String?
     let userAgent: String
+    let proxies: ProxyRules
 
     init(_ configuration: CurlTransport.Configuration) throws(LoadError) {
         for (name, value) in [
@@ -24,6 +31,22 @@ struct Settings: Sendable {
         maximumStreamsPerConnection = configuration.maximumStreamsPerConnection
         maximumIdleConnections = configuration.maximumIdleConnections
         dnsServers = configuration.dnsServers.isEmpty ? nil : configuration.dnsServers.joined(separator: ",")
+        guard RequestRules.isValue(configuration.userAgent) else {
+            throw LoadError(
+                .invalidRequest, stage: .request,
+                message: "The userAgent holds what a header cannot hold. Use printable characters.")
+        }
         userAgent = configuration.userAgent
+        proxies = configuration.usesEnvironmentProxies ? ProxyRules(environment: Self.proxyVariables()) : .none
+    }
+
+    private static func proxyVariables() -> [String: String] {
+        var variables: [String: String] = [:]
+        for name in [
+            "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+        ] {
+            if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+        }
+        return variables
     }
 }

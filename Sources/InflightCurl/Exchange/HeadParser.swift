@@ -1,0 +1,180 @@
+internal import InflightCore
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Makes a head of the lines that libcurl hands over, whatever the version of HTTP (RFC 9112 sections 4 and 5).
+enum HeadParser {
+    enum Outcome: Equatable {
+        case interim(ResponseHead)
+        case final(ResponseHead, Framing)
+        case malformed(String)
+    }
+
+    /// What the fields say of the body.
+    struct Framing: Equatable {
+        var contentLength: Int64?
+        var isChunked = false
+        var isCoded = false
+    }
+
+    /// - Parameters:
+    ///   - text: all lines, the empty one at their end included, folded ones made one.
+    ///   - lines: about how many there are.
+    static func parse(_ text: UnsafeBufferPointer<UInt8>, lines: Int) -> Outcome {
+        guard text.count > 0 else { return .malformed("its answer has no head") }
+        var head = ResponseHead(status: 0)
+        var framing = Framing()
+        if let problem = unsafe parse(Scanner(text), lines, &head, &framing) { return .malformed(problem) }
+        // 101 ends the use of HTTP on the connection: nothing follows it.
+        return (100..<200).contains(head.status) && head.status != 101 ? .interim(head) : .final(head, framing)
+    }
+
+    /// - Returns: what is wrong, or `nil`.
+    private static func parse(
+        _ text: Scanner, _ lines: Int, _ head: inout ResponseHead, _ framing: inout Framing
+    ) -> String? {
+        var position = 0
+        guard let statusLine = text.line(from: &position), readStatus(text, statusLine, into: &head) else {
+            return "the first line of its answer is no status line"
+        }
+        head.fields.reserve(bytes: text.count - statusLine.upperBound, count: lines)
+        while let line = text.line(from: &position), !line.isEmpty {
+            // A line without a name is dropped.
+            guard let colon = text.position(of: Byte.colon, in: line), colon > line.lowerBound,
+                !text.hasSpace(in: line.lowerBound..<colon)
+            else { continue }
+            let name = line.lowerBound..<colon
+            let value = text.trimmed(colon + 1..<line.upperBound)
+            unsafe head.fields.append(rawName: text.bytes(name), rawValue: text.bytes(value))
+            if let problem = readFraming(text, name, value, into: &framing) { return problem }
+        }
+        return nil
+    }
+
+    /// `HTTP/1.1 200 OK`; libcurl writes the same kind of line for HTTP/2.
+    private static func readStatus(_ text: Scanner, _ line: Range<Int>, into head: inout ResponseHead) -> Bool {
+        guard line.count >= 10, text.isNamed(line.lowerBound..<line.lowerBound + 5, "http/"),
+            let space = text.position(of: Byte.space, in: line)
+        else { return false }
+        switch text[line.lowerBound + 5] {
+        case UInt8(ascii: "1"): head.version = text[space - 1] == UInt8(ascii: "0") ? .http1_0 : .http1_1
+        case UInt8(ascii: "2"): head.version = .http2
+        case UInt8(ascii: "3"): head.version = .http3
+        default: return false
+        }
+        let digits = text.trimmed(space..<line.upperBound).prefix(3)
+        guard digits.count == 3, let status = text.number(digits), status >= 100 else { return false }
+        head.status = Int(status)
+        return true
+    }
+
+    /// - Returns: why the framing cannot be trusted, or `nil`.
+    private static func readFraming(
+        _ text: Scanner, _ name: Range<Int>, _ value: Range<Int>, into framing: inout Framing
+    ) -> String? {
+        switch name.count {
+        case 14 where text.isNamed(name, "content-length"):
+            guard let length = text.sameNumbers(value) else { return "its Content-Length is no number" }
+            // RFC 9110 section 8.6: values that differ are an error.
+            if let earlier = framing.contentLength, earlier != length { return "it sent two different Content-Lengths" }
+            framing.contentLength = length
+        case 16 where text.isNamed(name, "content-encoding"):
+            if !value.isEmpty, !text.isNamed(value, "identity") { framing.isCoded = true }
+        case 17 where text.isNamed(name, "transfer-encoding"):
+            framing.isChunked = true
+        default: break
+        }
+        return nil
+    }
+}
+
+private enum Byte {
+    static let tab = UInt8(ascii: "\t")
+    static let lf = UInt8(ascii: "\n")
+    static let cr = UInt8(ascii: "\r")
+    static let space = UInt8(ascii: " ")
+    static let comma = UInt8(ascii: ",")
+    static let colon = UInt8(ascii: ":")
+}
+
+/// Reads bytes that lie in memory for as long as it is used.
+// Safe: every range is one that it gave out itself, or a part of one.
+@safe private struct Scanner {
+    private let base: UnsafePointer<UInt8>
+    let count: Int
+
+    /// - Parameter bytes: not empty.
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe base = bytes.baseAddress.unsafelyUnwrapped
+        count = bytes.count
+    }
+
+    subscript(position: Int) -> UInt8 { unsafe base[position] }
+
+    func bytes(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
+        unsafe UnsafeBufferPointer(start: base + range.lowerBound, count: range.count)
+    }
+
+    func position(of byte: UInt8, in range: Range<Int>) -> Int? {
+        guard let found = unsafe memchr(base + range.lowerBound, Int32(byte), range.count) else { return nil }
+        return unsafe UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+
+    /// The next line without its end, which is LF or CR LF.
+    func line(from position: inout Int) -> Range<Int>? {
+        guard position < count else { return nil }
+        let start = position
+        var end = self.position(of: Byte.lf, in: start..<count) ?? count
+        position = min(end + 1, count)
+        if end > start, self[end - 1] == Byte.cr { end -= 1 }
+        return start..<end
+    }
+
+    func hasSpace(in range: Range<Int>) -> Bool {
+        range.contains { self[$0] <= Byte.space || self[$0] == 0x7F }
+    }
+
+    func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, self[start] == Byte.space || self[start] == Byte.tab { start += 1 }
+        while end > start, self[end - 1] == Byte.space || self[end - 1] == Byte.tab { end -= 1 }
+        return start..<end
+    }
+
+    func isNamed(_ range: Range<Int>, _ lowerCase: StaticString) -> Bool {
+        guard range.count == lowerCase.utf8CodeUnitCount else { return false }
+        for offset in 0..<range.count {
+            let byte = self[range.lowerBound + offset].asciiLowercased
+            if unsafe byte != lowerCase.utf8Start[offset] { return false }
+        }
+        return true
+    }
+
+    func number(_ range: some Collection<Int>) -> Int64? {
+        guard (1...18).contains(range.count) else { return nil }
+        var sum: Int64 = 0
+        for position in range {
+            let byte = self[position]
+            guard byte >= 0x30, byte <= 0x39 else { return nil }
+            sum = sum * 10 + Int64(byte - 0x30)
+        }
+        return sum
+    }
+
+    /// One number, or the same one several times with commas between.
+    func sameNumbers(_ range: Range<Int>) -> Int64? {
+        var start = range.lowerBound
+        var value: Int64?
+        while true {
+            let end = position(of: Byte.comma, in: start..<range.upperBound) ?? range.upperBound
+            guard let next = number(trimmed(start..<end)), value == nil || value == next else { return nil }
+            value = next
+            if end == range.upperBound { return value }
+            start = end + 1
+        }
+    }
+}

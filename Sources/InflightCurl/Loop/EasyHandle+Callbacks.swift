@@ -1,0 +1,131 @@
+internal import CInflightCurl
+internal import InflightCore
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// What libcurl calls while it works for a handle: always on the event loop's thread, from inside one of the loop's
+/// calls into libcurl.
+extension EasyHandle {
+    func setCallbacks() {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe head.pointee.context = context
+        let callbacks = unsafe inflight_callbacks(
+            head: head,
+            body: { unsafe EasyHandle.body($0, $1, $2, $3) },
+            upload: { unsafe EasyHandle.upload($0, $1, $2, $3) },
+            rewind: { unsafe EasyHandle.rewind($0, $1, $2) },
+            progress: { context, _, downloaded, _, _ in unsafe EasyHandle.progress(context, downloaded) },
+            connected: { context, _, _, _, _ in unsafe EasyHandle.connected(context) },
+            open: { context, _, address in unsafe EasyHandle.open(context, address) },
+            close: { unsafe EasyHandle.close($0, $1) })
+        unsafe inflight_easy_set_callbacks(easy, callbacks, context, Unmanaged.passUnretained(loop).toOpaque())
+    }
+
+    /// libcurl hands back what ``setCallbacks()`` gave it, and the handle outlives its transfer.
+    private static func with<Result>(
+        _ context: UnsafeMutableRawPointer?, _ body: (EasyHandle, Exchange, _ now: Int64) -> Result
+    ) -> Result? {
+        unsafe Unmanaged<EasyHandle>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef { handle in
+            guard let exchange = handle.exchange else { return nil }
+            return unsafe body(handle, exchange, handle.loop.now)
+        }
+    }
+
+    static func headEnded(_ context: UnsafeMutableRawPointer?) -> Bool {
+        let goesOn = unsafe with(context) { handle, exchange, now in
+            if unsafe handle.head.pointee.is_too_long {
+                exchange.didReceiveTooLongHead()
+                return false
+            }
+            let text = unsafe UnsafeRawBufferPointer(start: handle.head.pointee.text, count: handle.head.pointee.length)
+            let outcome = unsafe HeadParser.parse(
+                text.assumingMemoryBound(to: UInt8.self), lines: handle.head.pointee.lines)
+            unsafe handle.head.pointee.length = 0
+            if case .final = outcome { unsafe handle.head.pointee.is_complete = true }
+            return exchange.didReceive(outcome, at: now)
+        }
+        return goesOn ?? false
+    }
+
+    private static func body(
+        _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+    ) -> Int {
+        let chunk = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
+        if chunk.count == 0 { return 0 }
+        let intake = unsafe with(context) { _, exchange, now in
+            unsafe exchange.didReceive(body: chunk, at: now)
+        }
+        switch intake {
+        case .taken: return chunk.count
+        case .refused: return Int(CURL_WRITEFUNC_PAUSE)
+        case .stop, nil: return 0
+        }
+    }
+
+    private static func upload(
+        _ room: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+    ) -> Int {
+        let room = unsafe UnsafeMutableRawBufferPointer(start: room, count: size * count)
+        let amount: Int? = unsafe with(context) { _, exchange, now in
+            guard let body = exchange.request.body else { return 0 }
+            exchange.lastActivity = now
+            let start = exchange.uploadedBytes
+            let amount = min(room.count, body.count - start)
+            guard amount > 0 else { return 0 }
+            unsafe body.withUnsafeBytes { bytes in
+                unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + amount]))
+            }
+            exchange.uploadedBytes += amount
+            return amount
+        }
+        return amount ?? 0
+    }
+
+    private static func rewind(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
+        let isDone: Bool? = unsafe with(context) { _, exchange, _ in
+            guard let body = exchange.request.body, origin == SEEK_SET, offset >= 0, offset <= body.count else {
+                return false
+            }
+            exchange.uploadedBytes = Int(offset)
+            return true
+        }
+        return Int32(isDone == true ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL)
+    }
+
+    private static func progress(_ context: UnsafeMutableRawPointer?, _ downloaded: curl_off_t) -> Int32 {
+        let goesOn = unsafe with(context) { _, exchange, now in
+            exchange.didProgress(wireBytes: Int64(downloaded), at: now)
+        }
+        return goesOn == false ? 1 : 0
+    }
+
+    private static func connected(_ context: UnsafeMutableRawPointer?) -> Int32 {
+        unsafe with(context) { handle, exchange, _ in unsafe handle.loop.didConnect(exchange) }
+        return Int32(CURL_PREREQFUNC_OK)
+    }
+
+    private static func open(
+        _ context: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<curl_sockaddr>?
+    ) -> curl_socket_t {
+        guard let address = unsafe address?.pointee else { return CURL_SOCKET_BAD }
+        unsafe with(context) { handle, exchange, _ in unsafe handle.loop.willConnect(exchange) }
+        // Closed in programs that this one starts.
+        return socket(
+            address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), address.protocol)
+    }
+
+    /// Called with the loop, since a connection outlives the handle that opened it.
+    private static func close(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
+        let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+        loop.willClose(descriptor)
+        #if canImport(Glibc)
+            return Glibc.close(descriptor)
+        #else
+            return Musl.close(descriptor)
+        #endif
+    }
+}

@@ -1,0 +1,190 @@
+internal import CInflightCurl
+internal import InflightCore
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Looks names up by c-ares, on the event loop: no thread, and nothing blocks but reading the hosts file.
+///
+/// A name that is being looked up is not asked for again. Confined to the event loop's thread, and answers are taken
+/// from it, so that c-ares never calls into the loop's work.
+// Safe: the channel lives as long as the resolver, and never leaves.
+@safe final class Resolver {
+    enum Outcome: Sendable, Equatable {
+        case found([String], secondsToLive: Int)
+        /// The name is known not to be, or to have no address.
+        case notFound(String)
+        /// Nobody knows: the name servers do not answer, or answer with an error.
+        case failed(String)
+    }
+
+    /// One look-up under way, which c-ares hands back.
+    private final class LookUp {
+        let host: String
+        unowned let resolver: Resolver
+
+        init(host: String, resolver: Resolver) {
+            self.host = host
+            self.resolver = resolver
+        }
+    }
+
+    private static let maximumAddresses = 16
+    private static let isLibraryReady = ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS
+
+    private unowned let loop: EventLoop
+    private let servers: String?
+    private let mailbox: Mailbox
+    /// `nil` until it is needed first.
+    private var channel: ares_channel?
+    private var pending: Set<String> = []
+    /// How many of those c-ares works at.
+    private var asked = 0
+    private var answers: [(host: String, outcome: Outcome)] = []
+    private var configuration = FileStamp()
+    /// Only where names can come from elsewhere, and only when that is needed first.
+    private lazy var system: SystemResolver? =
+        servers == nil && NameServiceSwitch.systemHasOtherSources() ? SystemResolver() : nil
+
+    init(loop: EventLoop, mailbox: Mailbox) {
+        precondition(Self.isLibraryReady, "c-ares cannot be initialised: memory is short")
+        self.loop = loop
+        self.mailbox = mailbox
+        servers = mailbox.settings.dnsServers
+    }
+
+    /// What is under way is forgotten. Call it while the loop's poller is still there.
+    func close() {
+        if let channel = unsafe channel { unsafe ares_destroy(channel) }
+        unsafe channel = nil
+        answers = []
+        pending = []
+    }
+
+    /// Asks for the addresses of `host`. The answer is among ``takeAnswers()`` sooner or later, at once perhaps.
+    func lookUp(_ host: String) {
+        guard pending.insert(host).inserted else { return }
+        refreshChannel()
+        guard let channel = unsafe channel else {
+            pending.remove(host)
+            answers.append((host, .failed("the configuration of the name servers cannot be used")))
+            return
+        }
+        asked += 1
+        let lookUp = LookUp(host: host, resolver: self)
+        unsafe inflight_ares_look_up(
+            channel, host,
+            { context, status, _, result in
+                guard let context = unsafe context else { return }
+                let lookUp = unsafe Unmanaged<LookUp>.fromOpaque(context).takeRetainedValue()
+                unsafe lookUp.resolver.didAnswer(lookUp.host, status, result)
+                if let result = unsafe result { unsafe ares_freeaddrinfo(result) }
+            }, Unmanaged.passRetained(lookUp).toOpaque())
+    }
+
+    func takeAnswers() -> [(host: String, outcome: Outcome)] {
+        if answers.isEmpty { return [] }
+        defer { answers = [] }
+        return answers
+    }
+
+    /// The system's own look-up has answered.
+    func didHear(_ host: String, _ outcome: Outcome) {
+        system?.didAnswer()
+        guard pending.remove(host) != nil else { return }
+        answers.append((host, outcome))
+    }
+
+    /// A descriptor of c-ares is ready.
+    func process(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        guard let channel = unsafe channel else { return }
+        unsafe ares_process_fd(
+            channel, readable ? descriptor : ARES_SOCKET_BAD, writable ? descriptor : ARES_SOCKET_BAD)
+    }
+
+    /// Repeats or gives up what has waited long enough.
+    func processTimeouts() {
+        guard asked > 0 else { return }
+        process(0, readable: false, writable: false)
+    }
+
+    /// When ``processTimeouts()`` should be called next.
+    func deadline(after now: Int64) -> Int64 {
+        guard asked > 0, let channel = unsafe channel else { return .max }
+        let milliseconds = unsafe inflight_ares_timeout(channel)
+        return milliseconds < 0 ? .max : now + Int64(milliseconds) * 1_000_000
+    }
+
+    private func didAnswer(_ host: String, _ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
+        asked -= 1
+        if status == ARES_EDESTRUCTION { return }
+        let outcome = unsafe Self.outcome(status, result)
+        if case .notFound = outcome, let system, system.lookUp(host, answering: mailbox) { return }
+        pending.remove(host)
+        answers.append((host, outcome))
+    }
+
+    private static func outcome(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) -> Outcome {
+        guard status == ARES_SUCCESS, let result = unsafe result else {
+            let why = unsafe String(cString: ares_strerror(status))
+            switch status {
+            case ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME: return .notFound(why)
+            default: return .failed(why)
+            }
+        }
+        var addresses: [String] = []
+        var seconds = Int.max
+        var next = unsafe result.pointee.nodes
+        while let node = unsafe next, addresses.count < maximumAddresses {
+            if let address = unsafe node.pointee.ai_addr, let text = unsafe SocketAddress.text(address),
+                !addresses.contains(text)
+            {
+                addresses.append(text)
+                seconds = unsafe min(seconds, Int(node.pointee.ai_ttl))
+            }
+            unsafe next = node.pointee.ai_next
+        }
+        return addresses.isEmpty ? .notFound("it has no address") : .found(addresses, secondsToLive: seconds)
+    }
+
+    /// Makes the channel, and makes it anew where the system's configuration has changed and nothing is under way.
+    private func refreshChannel() {
+        guard asked == 0 else { return }
+        let current = FileStamp("/etc/resolv.conf")
+        if unsafe channel != nil, current == configuration { return }
+        configuration = current
+        if let old = unsafe channel { unsafe ares_destroy(old) }
+        unsafe channel = nil
+        var made: ares_channel?
+        let status = unsafe inflight_ares_make(
+            &made, servers,
+            { context, descriptor, readable, writable in
+                guard let context = unsafe context else { return }
+                let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue()
+                loop.resolverWants(descriptor, readable: readable != 0, writable: writable != 0)
+            }, Unmanaged.passUnretained(loop).toOpaque())
+        if status == ARES_SUCCESS { unsafe channel = made }
+    }
+}
+
+/// Enough of a file's state to see that it is another.
+private struct FileStamp: Equatable {
+    private var inode: UInt64 = 0
+    private var size: Int64 = 0
+    private var seconds: Int64 = 0
+    private var nanoseconds: Int64 = 0
+
+    init() {}
+
+    init(_ path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return }
+        inode = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        seconds = Int64(status.st_mtim.tv_sec)
+        nanoseconds = Int64(status.st_mtim.tv_nsec)
+    }
+}

@@ -1,0 +1,28 @@
+internal import InflightCore
+
+/// What the event loop knows of one origin that exchanges are under way with.
+final class Site {
+    let origin: Origin
+    let route: Route
+    /// Whose addresses have to be known before libcurl can connect.
+    let endpoints: [Endpoint]
+    /// Exchanges that have not ended.
+    var active = 0
+    /// Those of them whose request goes, or went, over a connection.
+    var connected = 0
+    /// When one of them was connected last: until then, others may have waited for their turn.
+    var busyUntil: Int64 = 0
+
+    init(origin: Origin, route: Route, endpoints: [Endpoint]) {
+        self.origin = origin
+        self.route = route
+        self.endpoints = endpoints
+    }
+
+    /// The URL as libcurl takes it.
+    func text(of url: ResourceURL) -> String {
+        guard let start = route.replacedStart else { return url.string }
+        let replaced = Route.start(origin.scheme, origin.host, origin.port)
+        return start + String(Substring(url.string.utf8.dropFirst(replaced.utf8.count)))
+    }
+}
