@@ -5,7 +5,9 @@ let package = Package(
     name: "inflight-examples",
     dependencies: [.package(name: "inflight", path: "..")],
     targets: [
+        // The README's eight lines.
+        .executableTarget(name: "first-picture", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // The engine's values alone: links no C library.
-        .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")])
+        .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
     ]
 )

@@ -14,8 +14,8 @@ import sys
 # The system's C library and what comes with the language. Foundation is not among them: it is large, and slow to load.
 PLATFORM = {"Darwin", "Dispatch", "FoundationEssentials", "Glibc", "Musl", "Synchronization"}
 ENGINE = {"InflightConcurrency", "InflightCore"}
-# The command's own needs stop at the assembly, so that it shows what a user of the package can do.
-ASSEMBLY = {"Inflight", *ENGINE}
+# What `import Inflight` gives. The command needs no more, so that it shows what a user of the package can do.
+ASSEMBLY = {"Inflight", "InflightCurl", *ENGINE}
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},

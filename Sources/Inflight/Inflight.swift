@@ -2,4 +2,5 @@
 // behind it.
 @_exported public import InflightConcurrency
 @_exported public import InflightCore
+@_exported public import InflightCurl
 @_exported public import InflightFoundation

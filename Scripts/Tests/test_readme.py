@@ -1,0 +1,57 @@
+"""What the documents say is so."""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def source(*parts):
+    return ROOT.joinpath("Sources", *parts).read_text(encoding="utf-8")
+
+
+class Readme(unittest.TestCase):
+    def test_its_first_swift_is_the_example_that_is_compiled(self):
+        block = re.search(r"^```swift\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+        example = ROOT / "Examples" / "Sources" / "first-picture" / "main.swift"
+        self.assertEqual(block, example.read_text(encoding="utf-8"))
+
+    def test_it_lists_every_error_code_and_no_other(self):
+        declared = re.findall(r'static let \w+ = Self\(rawValue: "(\w+)"\)', source("InflightCore", "Errors", "LoadError.swift"))
+        listed = re.findall(r"^\| `(\w+)` \|", README.split("\n## Errors\n")[1], re.MULTILINE)
+        self.assertEqual(listed, declared)
+
+    def test_it_lists_every_option_of_get_and_no_other(self):
+        text = source("InflightCLI", "Arguments", "HelpText.swift")
+        help_of_get = text[text.index("static let get") : text.index("static let info")]
+        offered = set(re.findall(r"^ +(--?[a-z-]+)", help_of_get, re.MULTILINE)) | {"--version"}
+        section = README.split("\n## The command\n")[1].split("\n## ")[0]
+        rows = "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `-"))
+        self.assertEqual(set(re.findall(r"`(--?[a-z-]+)", rows)), offered)
+
+    def test_its_make_targets_exist(self):
+        targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+        documents = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"\bmake ([a-z]+)\b(?= *(?:`|#|PREFIX|$))", documents, re.MULTILINE))
+        self.assertTrue(named)
+        self.assertEqual(named - targets, set())
+
+
+class Links(unittest.TestCase):
+    def test_every_relative_link_leads_somewhere(self):
+        for document in [*ROOT.glob("*.md"), *ROOT.glob("Documentation/**/*.md")]:
+            text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+            for target in re.findall(r"\]\(([^)#]+)", text):
+                if "://" not in target:
+                    self.assertTrue((document.parent / target).exists(), f"{document.name}: {target}")
+
+    def test_every_decision_is_in_the_index(self):
+        index = (ROOT / "Documentation" / "README.md").read_text(encoding="utf-8")
+        for decision in (ROOT / "Documentation" / "Decisions").glob("*.md"):
+            self.assertIn(f"(Decisions/{decision.name})", index)
+
+
+if __name__ == "__main__":
+    unittest.main()
