@@ -1,5 +1,6 @@
 import InflightCore
 import InflightCurl
+import InflightTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -31,7 +32,7 @@ struct ExchangeTests {
         }
         let transport = try CurlTransport()
         let recorder = Recorder()
-        let transfer = transport.start(try request(server.url + "/"), receiver: recorder)
+        let transfer = transport.start(try .of(server.url + "/"), receiver: recorder)
         _ = recorder.wait { $0.body.count == 4 }
         transfer.cancel()
         transfer.cancel()

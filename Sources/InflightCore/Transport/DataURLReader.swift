@@ -1,0 +1,84 @@
+/// The bytes of a `data:` URL, decoded.
+final class DataURLReader: LocalReader {
+    let head: ResponseHead
+    let length: Int64?
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ request: TransportRequest) throws(LoadError) {
+        let text = request.url.path
+        guard let comma = text.utf8.firstIndex(of: UInt8(ascii: ",")) else {
+            throw .local(
+                .invalidURL, request, "This data: URL has no comma, so it holds no data. Write data:TYPE;base64,DATA.")
+        }
+        var type = PercentEncoding.decoded(text[..<comma])
+        let data = text[text.utf8.index(after: comma)...]
+        let isBase64 = Self.takeMarker(from: &type)
+        let limit = request.limits.maximumBodyBytes
+        let count = isBase64 ? Base64.leastDecodedCount(data) : PercentEncoding.decodedCount(data)
+        if Int64(count) > limit {
+            throw .local(
+                .tooLarge, request,
+                "The data is longer than the limit, \(limit) bytes. Raise the limit if you trust it.")
+        }
+        if isBase64 {
+            guard let decoded = Base64.decoded(PercentEncoding.decodedBytes(data)) else {
+                throw .local(.invalidURL, request, "The data of this data: URL is no base64. Encode it anew.")
+            }
+            bytes = decoded
+        } else {
+            bytes = PercentEncoding.decodedBytes(data)
+        }
+        length = Int64(bytes.count)
+        var fields = HTTPFields()
+        fields.append("Content-Type", Self.isPrintable(type) && !type.isEmpty ? type : "text/plain;charset=US-ASCII")
+        fields.append("Content-Length", String(bytes.count))
+        head = ResponseHead(status: 200, version: .none, fields: fields)
+    }
+
+    func read(into room: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
+        let count = min(room.count, bytes.count - position)
+        guard count > 0 else { return 0 }
+        unsafe bytes.withUnsafeBytes { bytes in
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[position..<position + count]))
+        }
+        position += count
+        return count
+    }
+
+    /// Takes `;base64` off the end of a media type.
+    private static func takeMarker(from type: inout String) -> Bool {
+        guard let semicolon = type.lastIndex(of: ";") else { return false }
+        let last = type[type.index(after: semicolon)...]
+        guard last.drop(while: { $0 == " " }).lowercased() == "base64" else { return false }
+        type = String(type[..<semicolon])
+        return true
+    }
+
+    private static func isPrintable(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
+    }
+}
+
+extension PercentEncoding {
+    /// How many bytes ``decodedBytes(_:)`` gives, without making them.
+    static func decodedCount(_ text: Substring) -> Int {
+        var count = 0
+        var skipped = 0
+        var digits = 0
+        for byte in text.utf8 {
+            count += 1
+            if byte == UInt8(ascii: "%") {
+                digits = 2
+            } else if digits > 0 {
+                digits = isHexDigit(byte) ? digits - 1 : 0
+                if digits == 0, isHexDigit(byte) { skipped += 2 }
+            }
+        }
+        return count - skipped
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
+    }
+}

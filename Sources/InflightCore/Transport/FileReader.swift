@@ -1,0 +1,78 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A regular file, read from its beginning to the length that it had when it was opened.
+final class FileReader: LocalReader {
+    let head: ResponseHead
+    let length: Int64?
+    private let request: TransportRequest
+    private let descriptor: Int32
+    private var position: Int64 = 0
+
+    /// Blocks for as long as the file system does.
+    init(_ request: TransportRequest) throws(LoadError) {
+        let path = PercentEncoding.decodedBytes(request.url.path)
+        guard !path.contains(0) else {
+            throw .local(.invalidURL, request, "The path holds a zero byte, which no file's name can hold.")
+        }
+        // Not blocking, so that a pipe without a writer does not hold up the thread.
+        let opened = unsafe (path + [0]).withUnsafeBytes { bytes in
+            unsafe open(
+                bytes.assumingMemoryBound(to: CChar.self).baseAddress.unsafelyUnwrapped,
+                O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        }
+        guard opened >= 0 else { throw Self.unreadable(request, errno) }
+        var status = stat()
+        guard unsafe fstat(opened, &status) == 0 else {
+            let error = errno
+            close(opened)
+            throw Self.unreadable(request, error)
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            close(opened)
+            let what = status.st_mode & S_IFMT == S_IFDIR ? "This is a directory" : "This is no regular file"
+            throw .local(.cannotRead, request, "\(what). Name a file.")
+        }
+        self.request = request
+        descriptor = opened
+        // Files of /proc and the like say 0, whatever they hold.
+        length = status.st_size > 0 ? Int64(status.st_size) : nil
+        var fields = HTTPFields()
+        if let length { fields.append("Content-Length", String(length)) }
+        head = ResponseHead(status: 200, version: .none, fields: fields)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func read(into room: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
+        let wanted = length.map { Int(min(Int64(room.count), $0 - position)) } ?? room.count
+        if wanted == 0 { return 0 }
+        while true {
+            let count = unsafe pread(descriptor, room.baseAddress, wanted, off_t(position))
+            if count > 0 {
+                position += Int64(count)
+                return count
+            }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw Self.unreadable(request, errno)
+            }
+            if length != nil {
+                throw .local(.truncated, request, "The file became shorter while it was read. Try again.")
+            }
+            return 0
+        }
+    }
+
+    private static func unreadable(_ request: TransportRequest, _ error: Int32) -> LoadError {
+        let reason = unsafe String(cString: strerror(error))
+        return .local(.cannotRead, request, "The file cannot be read: \(reason). Check its name and its permissions.")
+    }
+}

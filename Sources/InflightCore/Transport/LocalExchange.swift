@@ -1,0 +1,175 @@
+internal import InflightConcurrency
+
+/// One exchange that needs no network: it runs in turns on the threads of its ``LocalExchanges``, and never on two of
+/// them at once.
+// Unchecked: `reader`, `receiver` and the counters are touched only by the turn that runs, and `state` makes sure that
+// there is one at most; turns follow each other through the lock of the threads' queue.
+final class LocalExchange: Transfer, @unchecked Sendable {
+    typealias Opening = @Sendable (TransportRequest) throws(LoadError) -> any LocalReader
+
+    private struct State {
+        /// Why it has to stop.
+        var stop: LoadError?
+        var isPaused = false
+        /// A resume that came before the pause was noted.
+        var isResumed = false
+    }
+
+    /// How much one turn reads, so that a long file does not keep the others waiting.
+    private static let bytesPerTurn = 1 << 20
+    private static let bytesPerRead = 1 << 16
+
+    private let request: TransportRequest
+    private unowned let owner: LocalExchanges
+    private let deadline: MonotonicTime
+    private let state = Guarded(State())
+
+    private enum Source {
+        case closed(Opening)
+        case open(any LocalReader)
+        case done
+    }
+
+    private var source: Source
+    private var receiver: (any TransportReceiver)?
+    private var bodyBytes: Int64 = 0
+
+    init(
+        _ request: TransportRequest, _ receiver: any TransportReceiver, owner: LocalExchanges,
+        opening: @escaping Opening
+    ) {
+        self.request = request
+        self.receiver = receiver
+        self.owner = owner
+        source = .closed(opening)
+        deadline = request.limits.totalTimeout.map { SystemClock().now() + $0 } ?? .distantFuture
+    }
+
+    func cancel() {
+        stop(LoadError.local(.cancelled, request, "It was cancelled."))
+    }
+
+    func resume() {
+        let isDue = state.withLock { state in
+            guard state.isPaused else {
+                state.isResumed = true
+                return false
+            }
+            state.isPaused = false
+            return true
+        }
+        if isDue { owner.schedule(self) }
+    }
+
+    /// Makes the next turn the last one.
+    func stop(_ error: LoadError) {
+        let isDue = state.withLock { state in
+            if state.stop == nil { state.stop = error }
+            defer { state.isPaused = false }
+            return state.isPaused
+        }
+        if isDue { owner.schedule(self) }
+    }
+
+    func shutDown() {
+        stop(LoadError.local(.shutDown, request, "The transport was shut down. Make a new one to go on."))
+    }
+
+    // MARK: Turns
+
+    private enum Step {
+        case goOn
+        case wait
+        case end
+    }
+
+    /// On one of the threads.
+    func takeTurn() {
+        do throws(LoadError) {
+            switch try work() {
+            case .goOn: owner.schedule(self)
+            case .wait: break
+            case .end: end(.success(TransportSummary(wireBytes: bodyBytes, bodyBytes: bodyBytes)))
+            }
+        } catch {
+            end(.failure(error))
+        }
+    }
+
+    private func work() throws(LoadError) -> Step {
+        try checkStop()
+        let reader: any LocalReader
+        switch source {
+        case .done: return .wait
+        case .open(let known): reader = known
+        case .closed(let opening):
+            reader = try open(opening)
+            source = .open(reader)
+            if try !goesOn({ $0.didReceive(reader.head, expectedBytes: reader.length) }) { return .wait }
+        }
+        if request.method == "HEAD" { return .end }
+        let size = min(Self.bytesPerRead, Int(clamping: max(1, reader.length ?? .max)))
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+        defer { unsafe room.deallocate() }
+        var read = 0
+        while read < Self.bytesPerTurn {
+            try checkStop()
+            let count = unsafe try reader.read(into: room)
+            if count == 0 { return .end }
+            read += count
+            guard Int64(count) <= request.limits.maximumBodyBytes - bodyBytes else { throw tooLarge() }
+            let offset = bodyBytes
+            bodyBytes += Int64(count)
+            let chunk = unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
+            if try !goesOn({ unsafe $0.didReceive(chunk, at: offset) }) { return .wait }
+        }
+        return .goOn
+    }
+
+    private func open(_ opening: Opening) throws(LoadError) -> any LocalReader {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            throw .local(.invalidRequest, request, "Only GET and HEAD can be asked of a \(request.url.scheme): URL.")
+        }
+        let reader = try opening(request)
+        if let length = reader.length, length > request.limits.maximumBodyBytes { throw tooLarge() }
+        return reader
+    }
+
+    private func tooLarge() -> LoadError {
+        .local(
+            .tooLarge, request,
+            "The data is longer than the limit, \(request.limits.maximumBodyBytes) bytes. Raise the limit if you trust it."
+        )
+    }
+
+    private func checkStop() throws(LoadError) {
+        if let error = state.withLock({ $0.stop }) { throw error }
+        if deadline != .distantFuture, SystemClock().now() >= deadline {
+            throw .local(.timedOut, request, "It took longer in all than allowed. Allow more time.")
+        }
+    }
+
+    /// Tells the receiver, and does what it wants. `false`: it has paused, and another turn will go on.
+    private func goesOn(_ tell: (any TransportReceiver) -> TransportDisposition) throws(LoadError) -> Bool {
+        guard let receiver else { return false }
+        state.withLock { $0.isResumed = false }
+        switch tell(receiver) {
+        case .proceed: return true
+        case .cancel: throw .local(.cancelled, request, "It was cancelled.")
+        case .pause:
+            return state.withLock { state in
+                if state.stop != nil || state.isResumed { return true }
+                state.isPaused = true
+                return false
+            }
+        }
+    }
+
+    private func end(_ result: Result<TransportSummary, LoadError>) {
+        let receiver = receiver
+        self.receiver = nil
+        source = .done
+        receiver?.didEnd(result)
+        owner.didEnd(self)
+    }
+}

@@ -1,0 +1,78 @@
+internal import InflightConcurrency
+
+/// The exchanges of a transport that needs no network, and the few threads that they take turns on.
+///
+/// Exchanges keep it alive until they have ended.
+final class LocalExchanges: Sendable {
+    private struct State {
+        var active: [ObjectIdentifier: LocalExchange] = [:]
+        var threads: WorkerThreads?
+        /// Itself, while exchanges are under way.
+        var keeper: LocalExchanges?
+        var isShutDown = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let count: Int
+    private let name: String
+    private let state = Guarded(State())
+
+    init(threads count: Int, name: String) {
+        self.count = count
+        self.name = name
+    }
+
+    func start(
+        _ request: TransportRequest, _ receiver: any TransportReceiver, opening: @escaping LocalExchange.Opening
+    ) -> any Transfer {
+        let exchange = LocalExchange(request, receiver, owner: self, opening: opening)
+        let isShutDown = state.withLock { state in
+            state.active[ObjectIdentifier(exchange)] = exchange
+            state.keeper = self
+            if state.threads == nil { state.threads = WorkerThreads(count: count, name: name) }
+            return state.isShutDown
+        }
+        if isShutDown { exchange.shutDown() }
+        schedule(exchange)
+        return exchange
+    }
+
+    /// Gives the exchange its next turn.
+    func schedule(_ exchange: LocalExchange) {
+        let threads = state.withLock { $0.threads }
+        threads?.run { exchange.takeTurn() }
+    }
+
+    func didEnd(_ exchange: LocalExchange) {
+        let parting: (keeper: LocalExchanges?, threads: WorkerThreads?, waiters: [CheckedContinuation<Void, Never>]) =
+            state.withLock { state in
+                state.active[ObjectIdentifier(exchange)] = nil
+                guard state.active.isEmpty else { return (nil, nil, []) }
+                defer {
+                    state.keeper = nil
+                    if state.isShutDown { state.threads = nil }
+                    state.waiters = []
+                }
+                return (state.keeper, state.isShutDown ? state.threads : nil, state.waiters)
+            }
+        for waiter in parting.waiters { waiter.resume() }
+    }
+
+    func shutdown() async {
+        await withCheckedContinuation { continuation in
+            let (active, idle): ([LocalExchange], WorkerThreads?) = state.withLock { state in
+                state.isShutDown = true
+                guard state.active.isEmpty else {
+                    state.waiters.append(continuation)
+                    return (Array(state.active.values), nil)
+                }
+                defer { state.threads = nil }
+                return ([], state.threads)
+            }
+            for exchange in active { exchange.shutDown() }
+            if active.isEmpty {
+                withExtendedLifetime(idle) { continuation.resume() }
+            }
+        }
+    }
+}

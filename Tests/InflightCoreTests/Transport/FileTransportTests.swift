@@ -1,0 +1,154 @@
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct FileTransportTests {
+    @Test func `A file comes whole, with its length, in order`() throws {
+        let folder = try Folder()
+        let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+        let heard = try FileTransport().load(folder.write(bytes, to: "a b%20ä.bin"))
+        #expect(
+            heard.head
+                == ResponseHead(
+                    status: 200, version: .none, fields: HTTPFields([("Content-Length", "3000000")])))
+        #expect(heard.expectedBytes == 3_000_000)
+        #expect(heard.body == bytes)
+        #expect(heard.summary == TransportSummary(wireBytes: 3_000_000, bodyBytes: 3_000_000))
+    }
+
+    @Test func `HEAD brings the head alone, and POST is refused`() throws {
+        let folder = try Folder()
+        let url = try folder.write([1, 2, 3], to: "a")
+        let head = try FileTransport().load(url) { $0.method = "HEAD" }
+        #expect(head.expectedBytes == 3)
+        #expect(head.body.isEmpty)
+        #expect(head.summary?.bodyBytes == 0)
+        #expect(try FileTransport().load(url) { $0.method = "POST" }.error?.code == .invalidRequest)
+    }
+
+    @Test func `An empty file and one of unknown length are read to their end`() throws {
+        let folder = try Folder()
+        let empty = try FileTransport().load(folder.write([], to: "empty"))
+        #expect(empty.summary?.bodyBytes == 0)
+        let status = try FileTransport().load("file:///proc/self/status")
+        #expect(status.expectedBytes == nil)
+        #expect(status.text.hasPrefix("Name:"))
+    }
+
+    @Test func `What is not there, no file, or not permitted cannot be read`() throws {
+        let folder = try Folder()
+        unsafe mkfifo(folder.path + "/pipe", 0o600)
+        for name in ["missing", "", "pipe"] {
+            let heard = try FileTransport().load("file://\(folder.path)/\(name)")
+            #expect(heard.error?.code == .cannotRead, "\(name)")
+            #expect(heard.head == nil)
+        }
+        #expect(try FileTransport().load("file:///a%00b").error?.code == .invalidURL)
+    }
+
+    @Test func `The limit on bytes holds from the head on, and equal is within it`() throws {
+        let folder = try Folder()
+        let url = try folder.write([UInt8](repeating: 1, count: 100), to: "a")
+        #expect(try FileTransport().load(url) { $0.limits.maximumBodyBytes = 100 }.summary?.bodyBytes == 100)
+        let refused = try FileTransport().load(url) { $0.limits.maximumBodyBytes = 99 }
+        #expect(refused.error?.code == .tooLarge)
+        #expect(refused.head == nil)
+        let unknown = try FileTransport().load("file:///proc/self/status") { $0.limits.maximumBodyBytes = 10 }
+        #expect(unknown.error?.code == .tooLarge)
+    }
+
+    @Test func `A pause holds the bytes back until somebody resumes`() throws {
+        let folder = try Folder()
+        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
+        let transport = FileTransport()
+        let transfer = transport.start(try .of(url), receiver: recorder)
+        _ = recorder.wait { $0.chunks == 1 }
+        // Another exchange goes through meanwhile: a pause holds no thread.
+        for _ in 0..<4 { #expect(try transport.load(url).summary?.bodyBytes == 300_000) }
+        #expect(recorder.heard.chunks == 1)
+        transfer.resume()
+        #expect(recorder.waitForEnd().summary?.bodyBytes == 300_000)
+        transfer.resume()
+        transfer.cancel()
+    }
+
+    @Test func `Cancelling ends it, paused or not, from inside and outside`() throws {
+        let folder = try Folder()
+        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let transport = FileTransport()
+        let paused = Recorder(onHead: { _ in .pause })
+        let transfer = transport.start(try .of(url), receiver: paused)
+        _ = paused.wait { $0.head != nil }
+        transfer.cancel()
+        #expect(paused.waitForEnd().error?.code == .cancelled)
+        #expect(paused.heard.body.isEmpty)
+        let inside = Recorder(onBytes: { _ in .cancel })
+        _ = transport.start(try .of(url), receiver: inside)
+        #expect(inside.waitForEnd().error?.code == .cancelled)
+        #expect(inside.heard.chunks == 1)
+        let early = Recorder()
+        transport.start(try .of(url), receiver: early).cancel()
+        #expect(early.waitForEnd().end != nil)
+    }
+
+    @Test func `Shutting down ends what is under way, and what is started later`() async throws {
+        let folder = try Folder()
+        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let transport = FileTransport()
+        let paused = Recorder(onHead: { _ in .pause })
+        _ = transport.start(try .of(url), receiver: paused)
+        _ = paused.wait { $0.head != nil }
+        await transport.shutdown()
+        #expect(paused.heard.error?.code == .shutDown)
+        #expect(try transport.load(url).error?.code == .shutDown)
+        await transport.shutdown()
+    }
+
+    @Test func `Exchanges outlive the transport that they were started on`() throws {
+        let folder = try Folder()
+        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let recorder = Recorder(onHead: { _ in .pause })
+        let transfer = FileTransport().start(try .of(url), receiver: recorder)
+        _ = recorder.wait { $0.head != nil }
+        transfer.resume()
+        #expect(recorder.waitForEnd().summary?.bodyBytes == 300_000)
+    }
+
+    @Test func `A total time that is over ends it`() throws {
+        let folder = try Folder()
+        let url = try folder.write([1], to: "a")
+        #expect(try FileTransport().load(url) { $0.limits.totalTimeout = .zero }.error?.code == .timedOut)
+    }
+}
+
+/// A folder that is gone when the test is.
+private final class Folder {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/inflight-XXXXXX\0".utf8CString)
+        let made = unsafe mkdtemp(&template)
+        path = try unsafe String(cString: #require(made))
+    }
+
+    deinit {
+        for name in names { unsafe unlink(path + "/" + name) }
+        unsafe unlink(path + "/pipe")
+        unsafe rmdir(path)
+    }
+
+    private var names: [String] = []
+
+    /// - Returns: the file's URL.
+    func write(_ bytes: [UInt8], to name: String) throws -> String {
+        names.append(name)
+        let file = unsafe try #require(unsafe fopen(path + "/" + name, "w"))
+        unsafe fwrite(bytes, 1, bytes.count, file)
+        unsafe fclose(file)
+        return "file://\(path)/" + name.replacing("%", with: "%25").replacing(" ", with: "%20")
+    }
+}
