@@ -15,7 +15,14 @@ let package = Package(
     targets: [
         // Hit ratios of eviction policies over synthetic traces: see Documentation/Decisions/0001-eviction-policy.md.
         .executableTarget(
-            name: "EvictionTraces", dependencies: [.product(name: "InflightCore", package: "inflight")])
+            name: "EvictionTraces", dependencies: [.product(name: "InflightCore", package: "inflight")]),
+        // The engine on a transport without a network: tasks a second, cost of sharing, memory of what waits.
+        .executableTarget(
+            name: "EngineSpeed",
+            dependencies: [
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
     ]
 )
 

@@ -8,7 +8,7 @@ public struct CallbackQueue: Sendable {
     @usableFromInline
     enum Destination: Sendable {
         case dispatch(DispatchQueue)
-        case executor(any CallbackExecutor)
+        case executor(ExecutorBox)
     }
 
     @usableFromInline let destination: Destination
@@ -21,7 +21,7 @@ public struct CallbackQueue: Sendable {
 
     /// Callbacks run wherever `executor` runs them: another library's loop, a queue that a test moves by hand.
     public static func executor(_ executor: any CallbackExecutor) -> CallbackQueue {
-        CallbackQueue(destination: .executor(executor))
+        CallbackQueue(destination: .executor(ExecutorBox(executor)))
     }
 
     /// Whether every callback that is submitted will run. A queue that can be emptied by somebody else, such as an
@@ -37,8 +37,18 @@ public struct CallbackQueue: Sendable {
     package func submit(_ work: @escaping @Sendable () -> Void) {
         switch destination {
         case .dispatch(let queue): queue.async(execute: work)
-        case .executor(let executor): executor.submit(work)
+        case .executor(let executor): executor.base.submit(work)
         }
+    }
+}
+
+/// Keeps a queue one word long, whatever it is.
+@usableFromInline
+final class ExecutorBox: Sendable {
+    @usableFromInline let base: any CallbackExecutor
+
+    init(_ base: any CallbackExecutor) {
+        self.base = base
     }
 }
 

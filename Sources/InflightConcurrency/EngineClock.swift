@@ -2,12 +2,13 @@
 public struct MonotonicTime: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 
+    @inlinable
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
-    public static let zero = MonotonicTime(nanoseconds: 0)
-    public static let distantFuture = MonotonicTime(nanoseconds: .max)
+    @inlinable public static var zero: MonotonicTime { MonotonicTime(nanoseconds: 0) }
+    @inlinable public static var distantFuture: MonotonicTime { MonotonicTime(nanoseconds: .max) }
 
     @inlinable
     public static func < (left: Self, right: Self) -> Bool {
@@ -15,12 +16,14 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
     }
 
     /// Saturates instead of overflowing.
+    @inlinable
     public static func + (left: Self, right: Duration) -> Self {
         let sum = left.nanoseconds.addingReportingOverflow(right.saturatedNanoseconds)
         return MonotonicTime(nanoseconds: sum.overflow ? .max : sum.partialValue)
     }
 
     /// The time from `right` to `left`.
+    @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         let difference = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
         return .nanoseconds(difference.overflow ? .max : difference.partialValue)
@@ -29,6 +32,7 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
 
 extension Duration {
     /// This duration in nanoseconds, or the nearest end of `Int64` where it does not fit.
+    @inlinable
     public var saturatedNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let scaled = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -11,8 +11,8 @@
 ///
 /// Inserting, removing and moving take constant time; finding the next takes constant time for each element that leaves,
 /// and logarithmic time in the number of groups that have just got a place back.
-public struct Lane<Element, Group: Hashable> {
-    public static var levelCount: Int { 5 }
+public struct Lane<Element, Group: Hashable>: ~Copyable {
+    @inlinable public static var levelCount: Int { 5 }
 
     public struct Configuration: Sendable {
         public enum Order: Sendable {
@@ -39,57 +39,93 @@ public struct Lane<Element, Group: Hashable> {
 
     /// A waiting element. Good until it leaves the lane.
     public struct Ticket: Hashable, Sendable {
-        fileprivate var index: Int32
+        @usableFromInline var index: Int32
+
+        @inlinable
+        init(index: Int32) {
+            self.index = index
+        }
     }
 
-    private struct Node {
-        var element: Element?
-        var group: Int32
-        var previous: Int32 = -1
-        var next: Int32 = -1
-        var level: UInt8 = 0
-        var isParked = false
-        var sequence: Int64 = 0
-        var since = MonotonicTime.zero
+    @usableFromInline
+    struct Node {
+        @usableFromInline var element: Element?
+        @usableFromInline var group: Int32
+        @usableFromInline var previous: Int32 = -1
+        @usableFromInline var next: Int32 = -1
+        @usableFromInline var level: UInt8 = 0
+        @usableFromInline var isParked = false
+        @usableFromInline var sequence: Int64 = 0
+        @usableFromInline var since = MonotonicTime.zero
+
+        @inlinable
+        init(element: Element, group: Int32) {
+            self.element = element
+            self.group = group
+        }
     }
 
-    private struct List {
-        var head: Int32 = -1
-        var tail: Int32 = -1
+    @usableFromInline
+    struct List {
+        @usableFromInline var head: Int32 = -1
+        @usableFromInline var tail: Int32 = -1
+
+        @inlinable
+        init(head: Int32 = -1, tail: Int32 = -1) {
+            self.head = head
+            self.tail = tail
+        }
     }
 
-    private struct GroupState {
-        var name: Group?
-        var running = 0
-        var limit: Int
-        var waiting = 0
+    @usableFromInline
+    struct GroupState {
+        @usableFromInline var name: Group?
+        @usableFromInline var running = 0
+        @usableFromInline var limit: Int
+        @usableFromInline var waiting = 0
         /// Entries that came to the front while the group was full, by level.
-        var parked: [List] = []
+        @usableFromInline var parked: [List] = []
         /// Levels in which this group stands in `ready`.
-        var readyLevels: UInt8 = 0
+        @usableFromInline var readyLevels: UInt8 = 0
+
+        @inlinable
+        init(name: Group, limit: Int) {
+            self.name = name
+            self.limit = limit
+        }
     }
 
     /// A group that got a place back while entries of it were parked.
-    private struct Ready {
-        var sequence: Int64
-        var group: Int32
+    @usableFromInline
+    struct Ready {
+        @usableFromInline var sequence: Int64
+        @usableFromInline var group: Int32
+
+        @inlinable
+        init(sequence: Int64, group: Int32) {
+            self.sequence = sequence
+            self.group = group
+        }
     }
 
     public let configuration: Configuration
     /// How many places are taken.
-    public private(set) var running = 0
+    public var running: Int { takenPlaces }
     /// How many elements wait.
-    public private(set) var waiting = 0
+    public var waiting: Int { waitingCount }
 
-    private var nodes: [Node] = []
-    private var freeNode: Int32 = -1
-    private var fresh = [List](repeating: List(), count: Self.levelCount)
-    private var groups: [GroupState] = []
-    private var freeGroups: [Int32] = []
-    private var groupIndices: [Group: Int32] = [:]
-    private var ready = [[Ready]](repeating: [], count: Self.levelCount)
-    private var lastSequence: Int64 = 0
+    @usableFromInline var takenPlaces = 0
+    @usableFromInline var waitingCount = 0
+    @usableFromInline var nodes: [Node] = []
+    @usableFromInline var freeNode: Int32 = -1
+    @usableFromInline var fresh = [List](repeating: List(), count: Self.levelCount)
+    @usableFromInline var groups: [GroupState] = []
+    @usableFromInline var freeGroups: [Int32] = []
+    @usableFromInline var groupIndices: [Group: Int32] = [:]
+    @usableFromInline var ready = [[Ready]](repeating: [], count: Self.levelCount)
+    @usableFromInline var lastSequence: Int64 = 0
 
+    @inlinable
     public init(_ configuration: Configuration) {
         self.configuration = configuration
     }
@@ -99,13 +135,14 @@ public struct Lane<Element, Group: Hashable> {
     /// Puts `element` behind the others of its level.
     ///
     /// - Parameter ahead: whether it goes before all others of its level instead: it had a place and gave it back.
+    @inlinable
     public mutating func enqueue(
         _ element: Element, level: Int, group name: Group, now: MonotonicTime, ahead: Bool = false
     ) -> Ticket {
         let group = groupIndex(name)
         let index = makeNode(Node(element: element, group: group))
         groups[Int(group)].waiting += 1
-        waiting += 1
+        waitingCount += 1
         lastSequence += 1
         let precedes = ahead && configuration.order == .firstInFirstOut
         nodes[Int(index)].sequence = precedes ? -lastSequence : lastSequence
@@ -116,12 +153,14 @@ public struct Lane<Element, Group: Hashable> {
 
     /// Takes out an element that waits.
     @discardableResult
+    @inlinable
     public mutating func remove(_ ticket: Ticket) -> Element {
         unlink(ticket.index)
         return forget(ticket.index)
     }
 
     /// Moves an element that waits behind the others of another level.
+    @inlinable
     public mutating func move(_ ticket: Ticket, toLevel level: Int, now: MonotonicTime) {
         let index = ticket.index
         guard Int(nodes[Int(index)].level) != level else { return }
@@ -134,6 +173,7 @@ public struct Lane<Element, Group: Hashable> {
 
     /// The element that goes next, or `nil` where nothing waits that may run now. It holds a place until
     /// ``release(group:)``.
+    @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }
         raiseFresh(now: now)
@@ -145,7 +185,7 @@ public struct Lane<Element, Group: Hashable> {
             guard let index = best(level: level) else { continue }
             let group = Int(nodes[Int(index)].group)
             unlink(index)
-            running += 1
+            takenPlaces += 1
             groups[group].running += 1
             return forget(index)
         }
@@ -153,9 +193,10 @@ public struct Lane<Element, Group: Hashable> {
     }
 
     /// A place is given back.
+    @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
         guard let group = groupIndices[name] else { preconditionFailure("the group \(name) holds no place") }
-        running -= 1
+        takenPlaces -= 1
         groups[Int(group)].running -= 1
         precondition(running >= 0 && groups[Int(group)].running >= 0, "more places were given back than taken")
         raiseParked(group, now: now)
@@ -164,6 +205,7 @@ public struct Lane<Element, Group: Hashable> {
     }
 
     /// Sets how many places one group may hold, from now until nothing of it waits or runs.
+    @inlinable
     public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {
         guard let group = groupIndices[name] else { return }
         groups[Int(group)].limit = limit
@@ -171,18 +213,21 @@ public struct Lane<Element, Group: Hashable> {
     }
 
     /// How many places the group holds.
+    @inlinable
     public func running(of name: Group) -> Int {
         groupIndices[name].map { groups[Int($0)].running } ?? 0
     }
 
     /// The level in which an element waits now.
+    @inlinable
     public func level(of ticket: Ticket) -> Int {
         Int(nodes[Int(ticket.index)].level)
     }
 
     // MARK: Choosing
 
-    private mutating func best(level: Int) -> Int32? {
+    @inlinable
+    mutating func best(level: Int) -> Int32? {
         let parked = bestParked(level: level)
         var candidate: Int32?
         while fresh[level].head >= 0 {
@@ -201,7 +246,8 @@ public struct Lane<Element, Group: Hashable> {
     }
 
     /// The first parked entry of the groups that have a place for it.
-    private mutating func bestParked(level: Int) -> Int32? {
+    @inlinable
+    mutating func bestParked(level: Int) -> Int32? {
         while let top = ready[level].first {
             let group = Int(top.group)
             let head = groups[group].parked.isEmpty ? -1 : groups[group].parked[level].head
@@ -220,11 +266,13 @@ public struct Lane<Element, Group: Hashable> {
         return nil
     }
 
-    private func isBefore(_ left: Int64, _ right: Int64) -> Bool {
+    @inlinable
+    func isBefore(_ left: Int64, _ right: Int64) -> Bool {
         configuration.order == .firstInFirstOut ? left < right : left > right
     }
 
-    private mutating func markReady(_ group: Int32) {
+    @inlinable
+    mutating func markReady(_ group: Int32) {
         let state = groups[Int(group)]
         guard state.running < state.limit, !state.parked.isEmpty else { return }
         for level in 0..<Self.levelCount where state.parked[level].head >= 0 {
@@ -237,7 +285,8 @@ public struct Lane<Element, Group: Hashable> {
 
     // MARK: Raising
 
-    private mutating func raiseFresh(now: MonotonicTime) {
+    @inlinable
+    mutating func raiseFresh(now: MonotonicTime) {
         for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
             while true {
                 let oldest =
@@ -248,7 +297,8 @@ public struct Lane<Element, Group: Hashable> {
         }
     }
 
-    private mutating func raiseParked(_ group: Int32, now: MonotonicTime) {
+    @inlinable
+    mutating func raiseParked(_ group: Int32, now: MonotonicTime) {
         guard !groups[Int(group)].parked.isEmpty else { return }
         for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
             let list = groups[Int(group)].parked[level]
@@ -258,19 +308,22 @@ public struct Lane<Element, Group: Hashable> {
         }
     }
 
-    private mutating func raise(_ index: Int32, now: MonotonicTime) {
+    @inlinable
+    mutating func raise(_ index: Int32, now: MonotonicTime) {
         move(Ticket(index: index), toLevel: Int(nodes[Int(index)].level) + 1, now: now)
     }
 
     // MARK: Lists
 
-    private mutating func insertFresh(_ index: Int32, level: Int, atFront: Bool) {
+    @inlinable
+    mutating func insertFresh(_ index: Int32, level: Int, atFront: Bool) {
         nodes[Int(index)].level = UInt8(level)
         nodes[Int(index)].isParked = false
         Self.insert(index, into: &fresh[level], nodes: &nodes, atFront: atFront)
     }
 
-    private mutating func park(_ index: Int32) {
+    @inlinable
+    mutating func park(_ index: Int32) {
         let group = Int(nodes[Int(index)].group)
         let level = Int(nodes[Int(index)].level)
         if groups[group].parked.isEmpty {
@@ -282,7 +335,8 @@ public struct Lane<Element, Group: Hashable> {
         Self.insert(index, into: &groups[group].parked[level], nodes: &nodes, atFront: atFront)
     }
 
-    private mutating func unlink(_ index: Int32) {
+    @inlinable
+    mutating func unlink(_ index: Int32) {
         let node = nodes[Int(index)]
         let level = Int(node.level)
         if node.isParked {
@@ -292,7 +346,8 @@ public struct Lane<Element, Group: Hashable> {
         }
     }
 
-    private static func insert(_ index: Int32, into list: inout List, nodes: inout [Node], atFront: Bool) {
+    @inlinable
+    static func insert(_ index: Int32, into list: inout List, nodes: inout [Node], atFront: Bool) {
         if list.head < 0 {
             list = List(head: index, tail: index)
             nodes[Int(index)].previous = -1
@@ -310,7 +365,8 @@ public struct Lane<Element, Group: Hashable> {
         }
     }
 
-    private static func remove(_ index: Int32, from list: inout List, nodes: inout [Node]) {
+    @inlinable
+    static func remove(_ index: Int32, from list: inout List, nodes: inout [Node]) {
         let previous = nodes[Int(index)].previous
         let next = nodes[Int(index)].next
         if previous >= 0 { nodes[Int(previous)].next = next } else { list.head = next }
@@ -319,7 +375,8 @@ public struct Lane<Element, Group: Hashable> {
 
     // MARK: Storage
 
-    private mutating func makeNode(_ node: Node) -> Int32 {
+    @inlinable
+    mutating func makeNode(_ node: Node) -> Int32 {
         if freeNode >= 0 {
             let index = freeNode
             freeNode = nodes[Int(index)].next
@@ -331,19 +388,21 @@ public struct Lane<Element, Group: Hashable> {
     }
 
     /// Frees the node of an element that is in no list any more.
-    private mutating func forget(_ index: Int32) -> Element {
+    @inlinable
+    mutating func forget(_ index: Int32) -> Element {
         guard let element = nodes[Int(index)].element else { preconditionFailure("this ticket was used before") }
         let group = nodes[Int(index)].group
         nodes[Int(index)].element = nil
         nodes[Int(index)].next = freeNode
         freeNode = index
-        waiting -= 1
+        waitingCount -= 1
         groups[Int(group)].waiting -= 1
         freeIfUnused(group)
         return element
     }
 
-    private mutating func groupIndex(_ name: Group) -> Int32 {
+    @inlinable
+    mutating func groupIndex(_ name: Group) -> Int32 {
         if let index = groupIndices[name] { return index }
         let state = GroupState(name: name, limit: configuration.groupLimit)
         let index: Int32
@@ -358,7 +417,8 @@ public struct Lane<Element, Group: Hashable> {
         return index
     }
 
-    private mutating func freeIfUnused(_ index: Int32) {
+    @inlinable
+    mutating func freeIfUnused(_ index: Int32) {
         let state = groups[Int(index)]
         guard state.running == 0, state.waiting == 0, state.readyLevels == 0, let name = state.name else { return }
         groupIndices[name] = nil
@@ -368,7 +428,8 @@ public struct Lane<Element, Group: Hashable> {
 
     // MARK: A binary heap of the groups that are ready, the best first
 
-    private mutating func pushReady(_ item: Ready, level: Int) {
+    @inlinable
+    mutating func pushReady(_ item: Ready, level: Int) {
         ready[level].append(item)
         var child = ready[level].count - 1
         while child > 0 {
@@ -379,7 +440,8 @@ public struct Lane<Element, Group: Hashable> {
         }
     }
 
-    private mutating func popReady(level: Int) {
+    @inlinable
+    mutating func popReady(level: Int) {
         let last = ready[level].removeLast()
         guard !ready[level].isEmpty else { return }
         ready[level][0] = last

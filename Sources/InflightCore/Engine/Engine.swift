@@ -108,7 +108,7 @@ final class Engine: @unchecked Sendable {
     private func submit(_ task: ImageTask, plan: RequestPlan) {
         if let hit = cached(plan) { return task.didEnd(JobResult(.image(hit))) }
         let now = clock.now()
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         lock.lock()
         guard case .running = phase else {
             lock.unlock()
@@ -225,7 +225,7 @@ final class Engine: @unchecked Sendable {
         var listeners: [ImageTask] = []
         lock.withLock {
             machine.forEachTask(of: id) { _, task in
-                if task.wantsProgress { listeners.append(task) }
+                if task.hearsProgress { listeners.append(task) }
             }
         }
         for task in listeners { task.didProgress(progress) }
@@ -264,7 +264,7 @@ final class Engine: @unchecked Sendable {
 
     /// Tells the machine something, and does what it says.
     private func change(_ body: (inout Machine, inout Machine.Actions) -> Void) {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         lock.lock()
         body(&machine, &actions)
         let idle = machine.isIdle && !idleWaiters.isEmpty ? idleWaiters : []
@@ -276,7 +276,7 @@ final class Engine: @unchecked Sendable {
 
     /// Does what the machine said, in its order, with no lock held.
     private func perform(_ actions: Machine.Actions) {
-        for action in actions {
+        actions.forEach { action in
             switch action {
             case .start(let job, let priority): job.start(priority: priority)
             case .cancel(let job): job.cancel()

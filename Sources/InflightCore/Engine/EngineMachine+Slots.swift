@@ -91,8 +91,7 @@ extension EngineMachine {
     }
 
     mutating func freeTaskSlot(_ index: Int32) -> Task? {
-        let task = tasks[Int(index)].task
-        tasks[Int(index)].task = nil
+        let task = tasks[Int(index)].task.take()
         tasks[Int(index)].generation &+= 1
         tasks[Int(index)].next = freeTask
         freeTask = index

@@ -73,12 +73,11 @@ extension EngineMachine {
     // MARK: Lanes
 
     mutating func enqueue(_ index: Int32, now: MonotonicTime, ahead: Bool = false) {
-        let slot = jobs[Int(index)]
-        guard let group = slot.group else { preconditionFailure("a job without a group was enqueued") }
-        let id = JobID(index: index, generation: slot.generation)
-        let level = max(0, Int(slot.level))
+        guard let group = jobs[Int(index)].group else { preconditionFailure("a job without a group was enqueued") }
+        let id = JobID(index: index, generation: jobs[Int(index)].generation)
+        let level = max(0, Int(jobs[Int(index)].level))
         let ticket =
-            switch slot.lane {
+            switch jobs[Int(index)].lane {
             case .fetch: fetchLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
             case .decode: decodeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
             }

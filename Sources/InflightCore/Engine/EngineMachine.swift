@@ -11,7 +11,7 @@ import InflightConcurrency
 ///   ``jobStopped(_:now:actions:)`` says that its work has in fact stopped.
 ///
 /// Every event takes constant time, but for those that fan out: one step for each waiter that is told something.
-struct EngineMachine<Task, Job> {
+struct EngineMachine<Task, Job>: ~Copyable {
     struct TaskID: Hashable, Sendable {
         var index: Int32
         var generation: UInt32
@@ -48,7 +48,7 @@ struct EngineMachine<Task, Job> {
         case deliver(Task, from: Job)
     }
 
-    typealias Actions = [Action]
+    typealias Actions = SmallList<Action>
 
     var tasks: [TaskSlot] = []
     var freeTask: Int32 = -1
@@ -116,10 +116,11 @@ struct EngineMachine<Task, Job> {
     @discardableResult
     mutating func taskCancelled(_ id: TaskID, now: MonotonicTime, actions: inout Actions) -> Task? {
         guard isAlive(id) else { return nil }
-        let slot = tasks[Int(id.index)]
+        let job = tasks[Int(id.index)].job
+        let priority = tasks[Int(id.index)].priority
         unlinkTask(id.index)
         let task = freeTaskSlot(id.index)
-        changeCount(of: slot.job, from: Int8(slot.priority.rawValue), to: -1, now: now, actions: &actions)
+        changeCount(of: job, from: Int8(priority.rawValue), to: -1, now: now, actions: &actions)
         startReady(.fetch, now: now, actions: &actions)
         startReady(.decode, now: now, actions: &actions)
         return task
@@ -177,13 +178,12 @@ struct EngineMachine<Task, Job> {
     /// The job's work went well. Its result stands in the job itself.
     mutating func jobSucceeded(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id) else { return }
-        let slot = jobs[Int(id.index)]
-        guard case .running = slot.state, let job = slot.job else {
+        guard case .running = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job else {
             return jobStopped(id, now: now, actions: &actions)
         }
         leaveTable(id.index)
         deliverToTasks(of: id.index, from: job, actions: &actions)
-        var dependent = slot.firstDependent
+        var dependent = jobs[Int(id.index)].firstDependent
         while dependent >= 0 {
             let next = jobs[Int(dependent)].nextSibling
             jobs[Int(dependent)].upstream = -1

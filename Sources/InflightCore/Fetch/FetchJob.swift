@@ -1,27 +1,11 @@
 import InflightConcurrency
 
 /// Obtains the bytes of one URL, redirects included: one exchange after the other on the transport.
-// Unchecked: `latch` is touched only under its lock; everything else by the transport's calls, which come one after the
-// other, or before the exchange is started.
+// Unchecked: `isCancelled`, `work` and the transfer in it are touched only while the job's stripe of locks is held; the
+// rest of `work` by the transport's calls, which come one after the other, or before the exchange is started.
 final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What a body that nobody wants may cost, so that its connection can be used again.
     private static let drainedBytes: Int64 = 64 * 1024
-
-    private struct Latch {
-        var isCancelled = false
-        var transfer: (any Transfer)?
-    }
-
-    /// What exists only from the first start on: a queued fetch is small.
-    private struct Exchange: ~Copyable {
-        var next: RedirectPolicy.Exchange
-        var startedAt: MonotonicTime
-        var head: ResponseHead?
-        var body = BodyBuffer()
-        var expectedBytes: Int64?
-        /// The exchange is over as far as this job is concerned; the rest is let pass.
-        var verdict: Verdict?
-    }
 
     private enum Verdict {
         case redirect(RedirectPolicy.Exchange)
@@ -29,65 +13,87 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case info(ImageInfo)
     }
 
+    /// What exists only from the first start to the end: a queued fetch is small.
+    private final class Work {
+        let startedAt: MonotonicTime
+        /// What was asked for after the last redirect; `nil` before the first.
+        var redirected: RedirectPolicy.Exchange?
+        var transfer: (any Transfer)?
+        var head: ResponseHead?
+        var body = BodyBuffer()
+        var expectedBytes: Int64?
+        /// So many are needed before the header can be told.
+        var neededBytes = 0
+        /// The exchange is over as far as this job is concerned; the rest is let pass.
+        var verdict: Verdict?
+        var deadlineTimer: (any ScheduledWork)?
+
+        init(startedAt: MonotonicTime) {
+            self.startedAt = startedAt
+        }
+    }
+
     private let plan: RequestPlan
-    private let latch = Guarded(Latch())
-    private var exchange: Exchange?
-    private var deadlineTimer: (any ScheduledWork)?
+    private var isCancelled = false
+    private var work: Work?
 
     init(engine: Engine, id: ID, plan: RequestPlan) {
         self.plan = plan
         super.init(engine: engine, id: id)
     }
 
-    private var isOver: Bool { exchange?.verdict != nil }
+    private var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
+
+    /// The URL that is asked now.
+    private func currentURL(_ work: Work) -> ResourceURL {
+        work.redirected?.url ?? plan.url
+    }
 
     // MARK: Told by the engine
 
     override func start(priority: LoadPriority) {
-        deadlineTimer?.cancel()
-        deadlineTimer = nil
-        let now = engine.clock.now()
-        if exchange == nil {
-            exchange = Exchange(next: firstExchange(), startedAt: now)
-        }
-        guard let next = exchange?.next, let startedAt = exchange?.startedAt else { return }
+        let work = work ?? Work(startedAt: engine.clock.now())
+        stripe.lock.withLock { self.work = work }
+        work.deadlineTimer?.cancel()
+        work.deadlineTimer = nil
+
         var limits = TransportRequest.Limits()
-        limits.connectTimeout = plan.request.limits.connectTimeout
-        limits.stallTimeout = plan.request.limits.stallTimeout
-        limits.maximumBodyBytes = plan.request.limits.maximumBodyBytes
-        if let total = plan.request.limits.totalTimeout {
-            let left = total - (now - startedAt)
+        let wanted = plan.request.limits
+        limits.connectTimeout = wanted.connectTimeout
+        limits.stallTimeout = wanted.stallTimeout
+        limits.maximumBodyBytes = wanted.maximumBodyBytes
+        if let total = wanted.totalTimeout {
+            let left = total - (engine.clock.now() - work.startedAt)
             guard left > .zero else { return finish(.failure(timedOut())) }
             limits.totalTimeout = left
         }
-        guard let transport = engine.transport(for: next.url.scheme) else {
-            return finish(.failure(engine.unsupported(next.url)))
+        let url = currentURL(work)
+        guard let transport = engine.transport(for: url.scheme) else {
+            return finish(.failure(engine.unsupported(url)))
         }
-        guard !latch.withLock({ $0.isCancelled }) else { return finish(.failure(cancelled())) }
-        let request = TransportRequest(
-            url: next.url, method: next.method, fields: fields(of: next), body: next.body, limits: limits,
-            priority: priority)
+        guard !stripe.lock.withLock({ isCancelled }) else {
+            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        }
         engine.countExchange()
-        let transfer = transport.start(request, receiver: self)
-        let isCancelled = latch.withLock { latch in
-            latch.transfer = transfer
-            return latch.isCancelled
+        let transfer = transport.start(request(work, limits: limits, priority: priority), receiver: self)
+        let isTooLate = stripe.lock.withLock {
+            work.transfer = transfer
+            return isCancelled
         }
-        if isCancelled { transfer.cancel() }
+        if isTooLate { transfer.cancel() }
     }
 
     override func cancel() {
-        let transfer = latch.withLock { latch in
-            latch.isCancelled = true
-            return latch.transfer
+        let transfer = stripe.lock.withLock {
+            isCancelled = true
+            return work?.transfer
         }
         transfer?.cancel()
     }
 
     override func discard() {
-        deadlineTimer?.cancel()
-        deadlineTimer = nil
-        exchange = nil
+        let work = stripe.lock.withLock { self.work.take() }
+        work?.deadlineTimer?.cancel()
     }
 
     // MARK: Told by the transport
@@ -95,56 +101,54 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func didReceive(interim head: ResponseHead) {}
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
-        guard let next = exchange?.next else { return .cancel }
-        if head.version.isMultiplexed { engine.originMultiplexes(next.url) }
-        if let verdict = verdict(on: head, exchange: next) {
-            exchange?.verdict = verdict
+        guard let work else { return .cancel }
+        if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
+        if let verdict = verdict(on: head, work: work) {
+            work.verdict = verdict
             // A short body that nobody wants costs less than a new connection.
             return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
         }
         if !engine.harmlessFields.isEmpty { respectVary(head) }
-        exchange?.head = head
-        exchange?.expectedBytes = expectedBytes
-        if let expectedBytes { exchange?.body.expect(expectedBytes) }
+        work.head = head
+        work.expectedBytes = expectedBytes
+        if let expectedBytes { work.body.expect(expectedBytes) }
         return .proceed
     }
 
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
-        if isOver { return offset + Int64(bytes.count) <= Self.drainedBytes ? .proceed : .cancel }
-        unsafe exchange?.body.append(bytes)
-        if plan.goal == .info { return probe(isComplete: false) ? .cancel : .proceed }
-        engine.didProgress(
-            id, LoadProgress(receivedBytes: offset + Int64(bytes.count), expectedBytes: exchange?.expectedBytes))
+        guard let work else { return .cancel }
+        let received = offset + Int64(bytes.count)
+        if work.verdict != nil { return received <= Self.drainedBytes ? .proceed : .cancel }
+        unsafe work.body.append(bytes)
+        if plan.goal == .info { return probe(work, isComplete: false) ? .cancel : .proceed }
+        engine.didProgress(id, LoadProgress(receivedBytes: received, expectedBytes: work.expectedBytes))
         return .proceed
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        latch.withLock { $0.transfer = nil }
-        if let verdict = exchange?.verdict {
-            switch verdict {
-            case .redirect(let next):
-                if case .failure(let error) = result, latch.withLock({ $0.isCancelled }) {
-                    return finish(.failure(error))
-                }
-                return redirect(to: next)
-            case .failure(let error): return finish(.failure(error))
-            case .info(let info): return finish(.info(remoteInfo(info)))
-            }
-        }
-        switch result {
-        case .failure(let error): finish(.failure(error))
-        case .success(let summary): succeed(summary)
+        guard let work else { return }
+        stripe.lock.withLock { work.transfer = nil }
+        switch (work.verdict, result) {
+        case (.redirect, .failure(let error)) where stripe.lock.withLock({ isCancelled }): finish(.failure(error))
+        case (.redirect(let next), _): redirect(work, to: next)
+        case (.failure(let error), _): finish(.failure(error))
+        case (.info(let info), _): finish(.info(remoteInfo(info, work)))
+        case (nil, .failure(let error)): finish(.failure(error))
+        case (nil, .success(let summary)): succeed(work, summary)
         }
     }
 
     // MARK: Deciding
 
-    private func verdict(on head: ResponseHead, exchange: RedirectPolicy.Exchange) -> Verdict? {
-        guard head.version != .none else { return nil }
-        switch RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects).decide(exchange, head: head) {
-        case .follow(let next): return .redirect(next)
-        case .refuse(let error): return .failure(error)
-        case .none: break
+    private func verdict(on head: ResponseHead, work: Work) -> Verdict? {
+        guard head.version != .none, head.status != 200 else { return nil }
+        if (300..<400).contains(head.status) {
+            let policy = RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects)
+            switch policy.decide(work.redirected ?? firstExchange(), head: head) {
+            case .follow(let next): return .redirect(next)
+            case .refuse(let error): return .failure(error)
+            case .none: break
+            }
         }
         guard plan.goal != .response else { return nil }
         return StatusPolicy.error(for: head, request: plan.request).map { .failure($0) }
@@ -161,56 +165,59 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// Looks whether enough has come to tell what picture it is.
-    private func probe(isComplete: Bool) -> Bool {
-        guard let bytes = exchange?.body.copy() else { return false }
-        do {
-            switch try engine.codecs.probe(bytes, isComplete: isComplete) {
-            case .needsMoreBytes: return false
-            case .info(let info): exchange?.verdict = .info(info)
+    private func probe(_ work: Work, isComplete: Bool) -> Bool {
+        guard isComplete || work.body.count >= work.neededBytes else { return false }
+        do throws(LoadError) {
+            switch try engine.codecs.probe(work.body.copy(), isComplete: isComplete) {
+            case .needsMoreBytes(let count):
+                work.neededBytes = count
+                return false
+            case .info(let info): work.verdict = .info(info)
             }
         } catch {
-            exchange?.verdict = .failure(explained(error))
+            work.verdict = .failure(error.naming(contentType: work.head?.fields["content-type"]))
         }
         return true
     }
 
-    private func redirect(to next: RedirectPolicy.Exchange) {
-        exchange?.next = next
-        exchange?.verdict = nil
-        exchange?.head = nil
-        exchange?.body.reset()
-        exchange?.expectedBytes = nil
-        if let total = plan.request.limits.totalTimeout, let startedAt = exchange?.startedAt {
+    private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) {
+        work.redirected = next
+        work.verdict = nil
+        work.head = nil
+        work.body.reset()
+        work.expectedBytes = nil
+        if let total = plan.request.limits.totalTimeout {
             // In the lane no transport counts the time.
-            deadlineTimer = engine.clock.schedule(at: startedAt + total) { [self] in
+            work.deadlineTimer = engine.clock.schedule(at: work.startedAt + total) { [self] in
                 engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
             }
         }
         engine.jobRedirected(id, to: next.url)
     }
 
-    private func succeed(_ summary: TransportSummary) {
-        guard let head = exchange?.head, let next = exchange?.next else {
+    private func succeed(_ work: Work, _ summary: TransportSummary) {
+        guard let head = work.head else {
             let message = "The server ended the exchange without an answer. Try again."
             return finish(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
         if plan.goal == .info {
-            if !probe(isComplete: true), exchange?.verdict == nil {
+            if !probe(work, isComplete: true) {
                 let message = "The picture ends within its header."
-                exchange?.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
+                work.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
             }
             return didEnd(.success(summary))
         }
-        let body = exchange?.body.take() ?? .empty
+        let url = currentURL(work)
         finish(
             .response(
                 LoadedResponse(
-                    head: head, body: body, url: next.url.string, wireBytes: summary.wireBytes,
-                    source: source(next.url), redirectCount: next.redirectCount)))
+                    head: head, body: work.body.take(), url: url.string, wireBytes: summary.wireBytes,
+                    source: source(url), redirectCount: work.redirected?.redirectCount ?? 0)))
     }
 
     private func finish(_ value: JobResult.Value) {
-        exchange = nil
+        let work = stripe.lock.withLock { self.work.take() }
+        work?.deadlineTimer?.cancel()
         if case .failure(let error) = value {
             engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
         } else {
@@ -220,20 +227,22 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     // MARK: Making
 
-    private func firstExchange() -> RedirectPolicy.Exchange {
-        var exchange = RedirectPolicy.Exchange(
-            url: plan.url, method: plan.request.method, fields: plan.request.fields,
-            originFields: plan.request.originFields, body: plan.request.body)
-        guard plan.url.origin != nil else { return exchange }
-        if let userInfo = plan.url.userInfo, !exchange.fields.contains("authorization"),
-            !exchange.originFields.contains("authorization")
-        {
-            exchange.originFields.append("Authorization", "Basic " + Base64.encoded(Array(userInfo.utf8)))
-        }
-        return exchange
-    }
+    private static let acceptsPictures = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
 
-    private func fields(of exchange: RedirectPolicy.Exchange) -> HTTPFields {
+    private func request(
+        _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority
+    ) -> TransportRequest {
+        let request = plan.request
+        // The usual case without building anything.
+        if work.redirected == nil, plan.goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
+            plan.url.userInfo == nil
+        {
+            return TransportRequest(
+                url: plan.url, method: request.method,
+                fields: plan.url.origin == nil ? HTTPFields() : Self.acceptsPictures, body: request.body,
+                limits: limits, priority: priority)
+        }
+        let exchange = work.redirected ?? firstExchange()
         var fields = exchange.fields
         for index in 0..<exchange.originFields.count {
             fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
@@ -241,14 +250,28 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if exchange.url.origin != nil, plan.goal != .response, !fields.contains("accept") {
             fields.append("Accept", "image/*,*/*;q=0.8")
         }
-        return fields
+        return TransportRequest(
+            url: exchange.url, method: exchange.method, fields: fields, body: exchange.body, limits: limits,
+            priority: priority)
     }
 
-    private func remoteInfo(_ info: ImageInfo) -> RemoteImageInfo {
+    private func firstExchange() -> RedirectPolicy.Exchange {
+        var exchange = RedirectPolicy.Exchange(
+            url: plan.url, method: plan.request.method, fields: plan.request.fields,
+            originFields: plan.request.originFields, body: plan.request.body)
+        if plan.url.origin != nil, let userInfo = plan.url.userInfo, !exchange.fields.contains("authorization"),
+            !exchange.originFields.contains("authorization")
+        {
+            exchange.originFields.append("Authorization", "Basic " + Base64.encoded(Array(userInfo.utf8)))
+        }
+        return exchange
+    }
+
+    private func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
         RemoteImageInfo(
-            info: info, url: exchange?.next.url.string ?? plan.url.string,
-            contentLength: exchange?.head?.fields["content-encoding"] == nil ? exchange?.expectedBytes : nil,
-            readBytes: Int64(exchange?.body.count ?? 0), source: source(plan.url))
+            info: info, url: currentURL(work).string,
+            contentLength: work.head?.fields["content-encoding"] == nil ? work.expectedBytes : nil,
+            readBytes: Int64(work.body.count), source: source(plan.url))
     }
 
     private func source(_ url: ResourceURL) -> LoadSource {
@@ -259,19 +282,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
     }
 
-    /// An error about bytes that are no picture says what the server called them.
-    private func explained(_ error: LoadError) -> LoadError {
-        error.naming(contentType: exchange?.head?.fields["content-type"])
-    }
-
     private func timedOut() -> LoadError {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
             message: "The load took longer than it may in all. Allow more time, or try again later.")
-    }
-
-    private func cancelled() -> LoadError {
-        LoadError(.cancelled, stage: .fetch, url: plan.url.string, message: "The load was cancelled.")
     }
 }
 

@@ -2,7 +2,7 @@
 /// nothing in it that has to be encoded, resolved or dropped. Everything else takes the long way.
 struct PlainURL {
     let isSecure: Bool
-    let host: String
+    let origin: OriginKey
     let pathStart: Int
     let pathEnd: Int
 
@@ -13,9 +13,9 @@ struct PlainURL {
         self = found
     }
 
-    private init(isSecure: Bool, host: String, pathStart: Int, pathEnd: Int) {
+    private init(isSecure: Bool, origin: OriginKey, pathStart: Int, pathEnd: Int) {
         self.isSecure = isSecure
-        self.host = host
+        self.origin = origin
         self.pathStart = pathStart
         self.pathEnd = pathEnd
     }
@@ -54,9 +54,10 @@ struct PlainURL {
             previous = byte
             position += 1
         }
-        let host = unsafe String(decoding: bytes[hostStart..<hostEnd], as: UTF8.self)
+        let host = unsafe UnsafeBufferPointer(rebasing: bytes[hostStart..<hostEnd])
+        let origin = unsafe OriginKey.shared(isSecure: isSecure, host: host)
         return PlainURL(
-            isSecure: isSecure, host: host, pathStart: hostEnd, pathEnd: pathEnd < 0 ? bytes.count : pathEnd)
+            isSecure: isSecure, origin: origin, pathStart: hostEnd, pathEnd: pathEnd < 0 ? bytes.count : pathEnd)
     }
 
     private static let hostByte: UInt8 = 1

@@ -7,12 +7,12 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     public let string: String
     /// Lower case.
     public let scheme: String
-    /// `nil` where the URL has no authority, as in `data:` and `file:///`.
-    public let origin: Origin?
+    let originKey: OriginKey
     /// `user:password`, percent-decoded, where the URL had one.
     public let userInfo: String?
     /// Where the path begins and ends in the UTF-8 of `string`.
-    private let pathRange: Range<Int>
+    private let pathStart: UInt32
+    private let pathEnd: UInt32
 
     public init(_ text: String) throws(LoadError) {
         try self.init(parsing: text)
@@ -20,11 +20,14 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { string }
 
+    /// `nil` where the URL has no authority, as in `data:` and `file:///`.
+    public var origin: Origin? { originKey.origin }
+
     /// The path, still percent-encoded. For `data:`, everything behind the colon.
     public var path: Substring {
         let utf8 = string.utf8
-        let start = utf8.index(utf8.startIndex, offsetBy: pathRange.lowerBound)
-        let end = utf8.index(utf8.startIndex, offsetBy: pathRange.upperBound)
+        let start = utf8.index(utf8.startIndex, offsetBy: Int(pathStart))
+        let end = utf8.index(utf8.startIndex, offsetBy: Int(pathEnd))
         return string[start..<end]
     }
 
@@ -40,8 +43,8 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
             return try ResourceURL(scheme + ":" + reference)
         }
         let prefix = String(decoding: utf8[..<authorityEnd], as: UTF8.self)
-        let own = String(decoding: utf8[pathRange], as: UTF8.self)
-        let query = String(decoding: utf8[pathRange.upperBound...], as: UTF8.self)
+        let own = String(decoding: utf8[Int(pathStart)..<Int(pathEnd)], as: UTF8.self)
+        let query = String(decoding: utf8[Int(pathEnd)...], as: UTF8.self)
         let path = String(parts.path)
         let suffix = parts.query.map { "?" + $0 } ?? ""
         if path.isEmpty {
@@ -54,7 +57,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Where the authority ends in the UTF-8 of `string`, for URLs that have one, `file:///` included.
     private var authorityEnd: Int? {
-        scheme == "data" ? nil : pathRange.lowerBound
+        scheme == "data" ? nil : Int(pathStart)
     }
 
     private static func invalid(_ text: String, _ why: String) -> LoadError {
@@ -64,6 +67,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     private init(parsing text: String) throws(LoadError) {
+        guard text.utf8.count <= Int(UInt32.max) else { throw Self.invalid("", "it is longer than 4 GB") }
         if let plain = PlainURL(text) {
             self.init(plain, text: text)
             return
@@ -117,18 +121,20 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         let scheme = plain.isSecure ? "https" : "http"
         string = text
         self.scheme = scheme
-        origin = Origin(scheme: scheme, host: plain.host, port: plain.isSecure ? 443 : 80)
+        originKey = plain.origin
         userInfo = nil
-        pathRange = plain.pathStart..<plain.pathEnd
+        pathStart = UInt32(plain.pathStart)
+        pathEnd = UInt32(plain.pathEnd)
     }
 
     /// A `data:` URL: nothing behind the colon is touched, so that its bytes stay what they were.
     private init(opaqueData: Substring) {
         string = "data:" + opaqueData
         scheme = "data"
-        origin = nil
+        originKey = .none
         userInfo = nil
-        pathRange = 5..<string.utf8.count
+        pathStart = 5
+        pathEnd = UInt32(string.utf8.count)
     }
 
     private init(scheme: String, authority: String, origin: Origin?, userInfo: String?, parts: URLParts) {
@@ -140,8 +146,9 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         if let query = parts.query { text += "?" + PercentEncoding.encoded(query, keeping: PercentEncoding.queryBytes) }
         self.string = text
         self.scheme = scheme
-        self.origin = origin
+        originKey = origin.map { OriginKey($0) } ?? .none
         self.userInfo = userInfo
-        self.pathRange = start..<end
+        pathStart = UInt32(start)
+        pathEnd = UInt32(end)
     }
 }

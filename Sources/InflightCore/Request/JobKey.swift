@@ -1,45 +1,88 @@
-/// What makes two jobs the same job: one kind of key for each stage, each holding the one before it.
+/// What makes two jobs the same job: one type of key for each stage, each holding the one before it.
 ///
-///     fetch ──► decode ──► process (one for each prefix of the processors)
+///     FetchKey ──► DecodeKey ──► ProcessKey (one for each prefix of the processors)
 ///
 /// Two requests with one URL and two sizes share the fetch; two with one size and the processors `[a]` and `[a, b]` share
 /// all but `b`. A key is made before any lock is taken, with its hash; comparing and hashing it under a lock runs no code
-/// of a user. One reference, because a million of them may wait.
-final class JobKey: Hashable, Sendable {
-    enum Content: Hashable, Sendable {
-        /// The URL, and everything else that may change what a fetch gives; secrets in it are a keyed hash.
-        case fetch(url: String, rest: [UInt8])
-        case decode(JobKey, DecodeOptions)
-        /// A decode, and the identities of the processors that its picture went through.
-        case process(JobKey, [String])
-    }
-
-    let content: Content
+/// of a user. Keys are references, because a million of them may wait.
+class JobKey: Hashable, @unchecked Sendable {
+    // Unchecked: the subclasses are final and hold nothing that changes.
     private let hash: Int
 
-    init(_ content: Content) {
-        self.content = content
-        var hasher = Hasher()
-        switch content {
-        case .fetch(let url, let rest):
-            hasher.combine(url)
-            unsafe rest.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
-        case .decode(let fetch, let options):
-            hasher.combine(fetch.hash)
-            hasher.combine(options)
-        case .process(let decode, let identities):
-            hasher.combine(decode.hash)
-            hasher.combine(identities)
-        }
-        hash = hasher.finalize()
+    fileprivate init(hash: Int) {
+        self.hash = hash
     }
 
     static func == (left: JobKey, right: JobKey) -> Bool {
-        if left === right { return true }
-        return left.hash == right.hash && left.content == right.content
+        left === right || (left.hash == right.hash && left.isSame(as: right))
     }
 
-    func hash(into hasher: inout Hasher) {
+    final func hash(into hasher: inout Hasher) {
         hasher.combine(hash)
+    }
+
+    fileprivate func isSame(as other: JobKey) -> Bool { false }
+}
+
+/// The URL, and everything else that may change what a fetch gives; secrets in it are a keyed hash.
+final class FetchKey: JobKey, @unchecked Sendable {
+    // Unchecked: nothing in it changes.
+    private let url: String
+    private let rest: [UInt8]
+
+    init(url: String, rest: [UInt8]) {
+        self.url = url
+        self.rest = rest
+        var hasher = Hasher()
+        hasher.combine(url)
+        if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }
+        super.init(hash: hasher.finalize())
+    }
+
+    override fileprivate func isSame(as other: JobKey) -> Bool {
+        guard let other = other as? FetchKey else { return false }
+        return url == other.url && rest == other.rest
+    }
+}
+
+/// A fetch, and how its bytes are made into pixels.
+final class DecodeKey: JobKey, @unchecked Sendable {
+    // Unchecked: nothing in it changes.
+    private let fetch: FetchKey
+    private let options: DecodeOptions
+
+    init(fetch: FetchKey, options: DecodeOptions) {
+        self.fetch = fetch
+        self.options = options
+        var hasher = Hasher()
+        fetch.hash(into: &hasher)
+        hasher.combine(options)
+        super.init(hash: hasher.finalize())
+    }
+
+    override fileprivate func isSame(as other: JobKey) -> Bool {
+        guard let other = other as? DecodeKey else { return false }
+        return options == other.options && fetch == other.fetch
+    }
+}
+
+/// A decode, and the identities of the processors that its picture went through.
+final class ProcessKey: JobKey, @unchecked Sendable {
+    // Unchecked: nothing in it changes.
+    private let decode: DecodeKey
+    private let identities: [String]
+
+    init(decode: DecodeKey, identities: [String]) {
+        self.decode = decode
+        self.identities = identities
+        var hasher = Hasher()
+        decode.hash(into: &hasher)
+        hasher.combine(identities)
+        super.init(hash: hasher.finalize())
+    }
+
+    override fileprivate func isSame(as other: JobKey) -> Bool {
+        guard let other = other as? ProcessKey else { return false }
+        return identities == other.identities && decode == other.decode
     }
 }

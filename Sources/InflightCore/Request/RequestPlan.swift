@@ -16,12 +16,12 @@ final class RequestPlan: Sendable {
     let request: ImageRequest
     let url: ResourceURL
     let goal: Goal
-    let origin: OriginKey
-    let fetchKey: JobKey
+    var origin: OriginKey { url.originKey }
+    let fetchKey: FetchKey
     /// `nil` where bytes are wanted and no picture.
-    let decodeKey: JobKey?
+    let decodeKey: DecodeKey?
     /// One for each prefix of the processors.
-    let processKeys: [JobKey]
+    let processKeys: [ProcessKey]
 
     init(
         _ request: ImageRequest, goal: Goal, harmlessFields: Set<String>, varying: Set<String> = []
@@ -31,24 +31,23 @@ final class RequestPlan: Sendable {
         self.request = request
         self.url = url
         self.goal = goal
-        origin = url.origin.map { OriginKey($0) } ?? .none
         let rest = Self.fetchBytes(
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying))
-        let fetchKey = JobKey(.fetch(url: url.string, rest: rest))
+        let fetchKey = FetchKey(url: url.string, rest: rest)
         self.fetchKey = fetchKey
         guard goal == .image else {
             decodeKey = nil
             processKeys = []
             return
         }
-        let decodeKey = JobKey(.decode(fetchKey, Self.decodeOptions(request)))
+        let decodeKey = DecodeKey(fetch: fetchKey, options: Self.decodeOptions(request))
         self.decodeKey = decodeKey
         if request.processors.isEmpty {
             processKeys = []
         } else {
             let identities = request.processors.map(\.identity)
             processKeys = (1...identities.count).map {
-                JobKey(.process(decodeKey, Array(identities[..<$0])))
+                ProcessKey(decode: decodeKey, identities: Array(identities[..<$0]))
             }
         }
     }

@@ -6,11 +6,10 @@ import InflightConcurrency
 /// alone; work that others wait for goes on. May be used from every thread.
 // Unchecked: `state` is touched only while the task's stripe of locks is held.
 public final class ImageTask: @unchecked Sendable {
-    public let request: ImageRequest
-
     let engine: Engine
-    /// `nil` where the request cannot be loaded: the task exists all the same, to tell why.
-    let plan: RequestPlan?
+    private let subject: Subject
+    /// Whether anybody hears of progress.
+    let hearsProgress: Bool
     private let stripe: LockStripes.Stripe
     private var state: State
 
@@ -35,13 +34,39 @@ public final class ImageTask: @unchecked Sendable {
         var waiter: Bridge?
     }
 
+    private enum Subject {
+        case plan(RequestPlan)
+        /// The request cannot be loaded: the task exists all the same, to tell why.
+        case unplanned(Unplanned)
+    }
+
+    private final class Unplanned: Sendable {
+        let request: ImageRequest
+
+        init(_ request: ImageRequest) {
+            self.request = request
+        }
+    }
+
     init(request: ImageRequest, plan: RequestPlan?, engine: Engine, sink: CallbackSink?) {
-        self.request = request
-        self.plan = plan
+        subject = plan.map { .plan($0) } ?? .unplanned(Unplanned(request))
+        hearsProgress = sink == nil || sink?.progress != nil
         self.engine = engine
         // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
         state = State(priority: request.priority, sink: sink)
         stripe = LockStripes.stripe(for: (plan as AnyObject?) ?? engine)
+    }
+
+    public var request: ImageRequest {
+        switch subject {
+        case .plan(let plan): plan.request
+        case .unplanned(let unplanned): unplanned.request
+        }
+    }
+
+    var plan: RequestPlan? {
+        if case .plan(let plan) = subject { return plan }
+        return nil
     }
 
     /// Ends the task as cancelled, unless it has ended before; then nothing changes.
@@ -106,11 +131,6 @@ public final class ImageTask: @unchecked Sendable {
     /// The task's own request went out after all, or it was found to share another's.
     func setShared(_ isShared: Bool) {
         stripe.lock.withLock { state.isShared = isShared }
-    }
-
-    /// Whether anybody wants to hear of progress.
-    var wantsProgress: Bool {
-        stripe.lock.withLock { state.phase == .waiting && (state.sink == nil || state.sink?.progress != nil) }
     }
 
     /// The fetch has come further. What the caller has not heard yet is replaced, so nothing piles up.

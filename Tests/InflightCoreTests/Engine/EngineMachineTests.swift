@@ -4,7 +4,7 @@ import Testing
 @testable import InflightCore
 
 /// The machine with tasks and jobs that are names, and what it says as lines.
-struct MachineWorld {
+struct MachineWorld: ~Copyable {
     typealias Machine = EngineMachine<String, String>
 
     var machine: Machine
@@ -24,15 +24,16 @@ struct MachineWorld {
     /// `"u"`: the bytes of `u`; `"u@s"`: its picture at size `s`; `"u@s+p"`: that processed with `p`.
     static func steps(_ want: String, origin: OriginKey = origin) -> [Machine.Step] {
         let parts = want.split(separator: "@", maxSplits: 1)
-        let fetch = JobKey(.fetch(url: String(parts[0]), rest: []))
+        let fetch = FetchKey(url: String(parts[0]), rest: [])
         var steps = [Machine.Step(key: fetch, lane: .fetch, group: origin)]
         guard parts.count > 1 else { return steps }
         let stages = parts[1].split(separator: "+").map(String.init)
-        let decode = JobKey(.decode(fetch, DecodeOptions(resize: Resize(width: Int(stages[0])))))
+        let decode = DecodeKey(fetch: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
         steps.append(Machine.Step(key: decode, lane: .decode, group: .none))
         for end in stages.indices.dropFirst() {
             steps.append(
-                Machine.Step(key: JobKey(.process(decode, Array(stages[1...end]))), lane: .decode, group: .none))
+                Machine.Step(
+                    key: ProcessKey(decode: decode, identities: Array(stages[1...end])), lane: .decode, group: .none))
         }
         return steps
     }
@@ -41,7 +42,7 @@ struct MachineWorld {
     mutating func add(
         _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin
     ) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         var made = jobs
         let stages = want.split(separator: "+").map(String.init)
         let (id, _) = machine.taskAdded(
@@ -60,43 +61,43 @@ struct MachineWorld {
     }
 
     mutating func cancel(_ task: String) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         if let id = tasks[task] { machine.taskCancelled(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     mutating func prioritize(_ task: String, _ priority: LoadPriority) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         if let id = tasks[task] { machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions) }
         return lines(actions)
     }
 
     mutating func succeed(_ job: String) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobSucceeded(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     mutating func fail(_ job: String) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobFailed(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     mutating func redirect(_ job: String, to origin: OriginKey) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobRedirected(id, to: origin, now: now, actions: &actions) }
         return lines(actions)
     }
 
     mutating func expire(_ job: String) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         if let id = jobs[job] { machine.queuedJobFailed(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     mutating func setLimit(_ limit: Int) -> [String] {
-        var actions: Machine.Actions = []
+        var actions = Machine.Actions()
         machine.originLimitChanged(Self.origin, to: limit, now: now, actions: &actions)
         return lines(actions)
     }
