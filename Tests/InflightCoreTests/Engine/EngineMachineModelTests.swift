@@ -43,7 +43,7 @@ struct EngineMachineModelTests {
     func random() {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = CoreSeededGenerator(seed: seed)
-            var world = MachineWorld(fetches: 3, perOrigin: 2, decodes: 2)
+            let world = MachineWorld(fetches: 3, perOrigin: 2, decodes: 2)
             var observer = Observer()
             for step in 0..<150 {
                 switch Int.random(in: 0..<10, using: &random) {
@@ -64,15 +64,15 @@ struct EngineMachineModelTests {
                     observer.hear(world.prioritize(task, priority(&random)))
                 default:
                     guard let job = observer.running.sorted().randomElement(using: &random) else { continue }
-                    step == 149 ? () : end(job, &world, &observer, &random)
+                    step == 149 ? () : end(job, world, &observer, &random)
                 }
                 let fetches = observer.running.filter { !$0.contains("@") }.count
                 #expect(fetches <= 3)
                 #expect(observer.running.count - fetches <= 2)
             }
-            while let job = observer.running.min() { end(job, &world, &observer, &random) }
+            while let job = observer.running.min() { end(job, world, &observer, &random) }
             #expect(observer.tasks.isEmpty, "never told an ending: \(observer.tasks) (seed \(seed))")
-            #expect(world.machine.isIdle, "not idle in the end (seed \(seed))")
+            #expect(world.isIdle, "not idle in the end (seed \(seed))")
         }
     }
 
@@ -81,7 +81,7 @@ struct EngineMachineModelTests {
     }
 
     private func end(
-        _ job: String, _ world: inout MachineWorld, _ observer: inout Observer, _ random: inout CoreSeededGenerator
+        _ job: String, _ world: MachineWorld, _ observer: inout Observer, _ random: inout CoreSeededGenerator
     ) {
         let wasStopping = observer.stopping.remove(job) != nil
         observer.running.remove(job)

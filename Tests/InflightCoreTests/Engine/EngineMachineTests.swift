@@ -4,7 +4,7 @@ import Testing
 @testable import InflightCore
 
 /// The machine with tasks and jobs that are names, and what it says as lines.
-struct MachineWorld: ~Copyable {
+final class MachineWorld {
     typealias Machine = EngineMachine<String, String>
 
     var machine: Machine
@@ -39,7 +39,7 @@ struct MachineWorld: ~Copyable {
     }
 
     /// Jobs are named after what they make: `u`, `u@s`, `u@s+p`; a second one for the same key gets an apostrophe.
-    mutating func add(
+    func add(
         _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin
     ) -> [String] {
         var actions = Machine.Actions()
@@ -60,43 +60,45 @@ struct MachineWorld: ~Copyable {
         return lines(actions)
     }
 
-    mutating func cancel(_ task: String) -> [String] {
+    var isIdle: Bool { machine.isIdle }
+
+    func cancel(_ task: String) -> [String] {
         var actions = Machine.Actions()
         if let id = tasks[task] { machine.taskCancelled(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
-    mutating func prioritize(_ task: String, _ priority: LoadPriority) -> [String] {
+    func prioritize(_ task: String, _ priority: LoadPriority) -> [String] {
         var actions = Machine.Actions()
         if let id = tasks[task] { machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions) }
         return lines(actions)
     }
 
-    mutating func succeed(_ job: String) -> [String] {
+    func succeed(_ job: String) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobSucceeded(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
-    mutating func fail(_ job: String) -> [String] {
+    func fail(_ job: String) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobFailed(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
-    mutating func redirect(_ job: String, to origin: OriginKey) -> [String] {
+    func redirect(_ job: String, to origin: OriginKey) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobRedirected(id, to: origin, now: now, actions: &actions) }
         return lines(actions)
     }
 
-    mutating func expire(_ job: String) -> [String] {
+    func expire(_ job: String) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.queuedJobFailed(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
-    mutating func setLimit(_ limit: Int) -> [String] {
+    func setLimit(_ limit: Int) -> [String] {
         var actions = Machine.Actions()
         machine.originLimitChanged(Self.origin, to: limit, now: now, actions: &actions)
         return lines(actions)
@@ -120,17 +122,17 @@ struct MachineWorld: ~Copyable {
 struct EngineMachineTests {
     @Test("takes a task through its stages to its ending")
     func stages() {
-        var world = MachineWorld()
+        let world = MachineWorld()
         #expect(world.add("t", "u@100+blur") == ["start u normal"])
         #expect(world.succeed("u") == ["feed u@100 from u", "start u@100 normal"])
         #expect(world.succeed("u@100") == ["feed u@100+blur from u@100", "start u@100+blur normal"])
         #expect(world.succeed("u@100+blur") == ["deliver t from u@100+blur"])
-        #expect(world.machine.isIdle)
+        #expect(world.isIdle)
     }
 
     @Test("has one job for a key, however many wait for it")
     func sharing() {
-        var world = MachineWorld()
+        let world = MachineWorld()
         #expect(world.add("a", "u@100") == ["start u normal"])
         #expect(world.add("b", "u@100") == [])
         #expect(world.add("c", "u@200") == [])
@@ -150,21 +152,21 @@ struct EngineMachineTests {
 
     @Test("stops the work when the last who waits for it leaves, and not before")
     func lastOneOut() {
-        var world = MachineWorld()
+        let world = MachineWorld()
         _ = world.add("a", "u@100")
         _ = world.add("b", "u@100")
         _ = world.add("c", "u@200")
         #expect(world.cancel("a") == [])
         #expect(world.cancel("b") == ["discard u@100"])
         #expect(world.cancel("c") == ["discard u@200", "cancel u"])
-        #expect(!world.machine.isIdle)
+        #expect(!world.isIdle)
         #expect(world.fail("u") == [])
-        #expect(world.machine.isIdle)
+        #expect(world.isIdle)
     }
 
     @Test("never lets a newcomer inherit a job that is being cancelled, nor wait for it")
     func newcomer() {
-        var world = MachineWorld(fetches: 2)
+        let world = MachineWorld(fetches: 2)
         _ = world.add("a", "u")
         #expect(world.cancel("a") == ["cancel u"])
         #expect(world.add("b", "u") == ["start u' normal"])
@@ -176,7 +178,7 @@ struct EngineMachineTests {
 
     @Test("gives a cancelled job's place back only when its work has stopped")
     func place() {
-        var world = MachineWorld(fetches: 1)
+        let world = MachineWorld(fetches: 1)
         _ = world.add("a", "u")
         #expect(world.add("b", "v") == [])
         #expect(world.cancel("a") == ["cancel u"])
@@ -185,7 +187,7 @@ struct EngineMachineTests {
 
     @Test("gives a job the highest priority of those who wait, through every stage, up and down")
     func priorities() {
-        var world = MachineWorld(fetches: 1)
+        let world = MachineWorld(fetches: 1)
         _ = world.add("running", "r")
         _ = world.add("a", "u@100", .low)
         _ = world.add("v", "v", .normal)
@@ -199,7 +201,7 @@ struct EngineMachineTests {
 
     @Test("starts a waiting job sooner when its priority is raised")
     func raising() {
-        var world = MachineWorld(fetches: 1)
+        let world = MachineWorld(fetches: 1)
         _ = world.add("running", "r")
         _ = world.add("a", "u")
         _ = world.add("b", "v")
@@ -209,7 +211,7 @@ struct EngineMachineTests {
 
     @Test("ends everybody who waits, over all stages, when a job fails")
     func failure() {
-        var world = MachineWorld()
+        let world = MachineWorld()
         _ = world.add("a", "u@100+blur")
         _ = world.add("b", "u@100")
         _ = world.add("c", "u")
@@ -217,12 +219,12 @@ struct EngineMachineTests {
             world.fail("u") == [
                 "deliver c from u", "deliver b from u", "deliver a from u", "discard u@100+blur", "discard u@100",
             ])
-        #expect(world.machine.isIdle)
+        #expect(world.isIdle)
     }
 
     @Test("lets a task be cancelled once, and not after its ending")
     func idempotent() {
-        var world = MachineWorld()
+        let world = MachineWorld()
         _ = world.add("a", "u")
         #expect(world.succeed("u") == ["deliver a from u"])
         #expect(world.cancel("a") == [])
@@ -235,7 +237,7 @@ struct EngineMachineTests {
 
     @Test("moves a redirected job to the other origin's places, before those who wait there")
     func redirects() {
-        var world = MachineWorld(fetches: 10, perOrigin: 1)
+        let world = MachineWorld(fetches: 10, perOrigin: 1)
         _ = world.add("a", "u")
         _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
         #expect(world.add("c", "w", origin: MachineWorld.otherOrigin) == [])
@@ -247,19 +249,19 @@ struct EngineMachineTests {
 
     @Test("ends a job that waits after a redirect when its time is up, and not one that runs")
     func expiry() {
-        var world = MachineWorld(fetches: 10, perOrigin: 1)
+        let world = MachineWorld(fetches: 10, perOrigin: 1)
         _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
         _ = world.add("a", "u@100")
         #expect(world.expire("u") == [])
         #expect(world.redirect("u", to: MachineWorld.otherOrigin) == [])
         #expect(world.expire("u") == ["deliver a from u", "discard u@100"])
         #expect(world.succeed("v") == ["deliver b from v"])
-        #expect(world.machine.isIdle)
+        #expect(world.isIdle)
     }
 
     @Test("starts more at an origin that turns out to carry many at once")
     func multiplexing() {
-        var world = MachineWorld(fetches: 10, perOrigin: 1)
+        let world = MachineWorld(fetches: 10, perOrigin: 1)
         _ = world.add("a", "u")
         #expect(world.add("b", "v") == [])
         #expect(world.add("c", "w") == [])
@@ -268,7 +270,7 @@ struct EngineMachineTests {
 
     @Test("names everybody who waits for a job or for what comes of it")
     func listeners() {
-        var world = MachineWorld()
+        let world = MachineWorld()
         for (task, want) in [("a", "u"), ("b", "u@100"), ("c", "u@100+blur"), ("d", "v")] { _ = world.add(task, want) }
         var names: [String] = []
         if let id = world.jobs["u"] { world.machine.forEachTask(of: id) { names.append($1) } }
