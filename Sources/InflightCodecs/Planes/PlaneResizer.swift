@@ -40,9 +40,12 @@ import InflightCore
 
     private static func siting(of count: Int, in pixelCount: Int) -> ResampleAxis.Siting {
         if count == pixelCount { return .direct }
-        if count == (pixelCount + 1) / 2 { return .halved(pixelCount: pixelCount) }
         let ratio = (pixelCount + count - 1) / count
-        return .partial(length: Double(pixelCount) / Double(ratio))
+        if ratio > 1, count == (pixelCount + ratio - 1) / ratio {
+            return .subsampled(ratio: ratio, pixelCount: pixelCount)
+        }
+        // Factors such as three to two, which only odd files have.
+        return .partial(length: Double(count))
     }
 
     /// The rows of a plane that are still to be pushed.

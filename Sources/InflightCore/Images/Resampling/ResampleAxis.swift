@@ -7,10 +7,10 @@ package final class ResampleAxis: Sendable {
     package enum Siting: Sendable {
         /// One sample for each pixel.
         case direct
-        /// One sample for two pixels, which a decoder would first bring to `pixelCount` pixels with weights of three
-        /// quarters and one quarter, as JPEG and WebP decoders do with chroma. That step is folded into the weights, so
-        /// that it costs nothing.
-        case halved(pixelCount: Int)
+        /// One sample for `ratio` pixels, which a decoder would first bring to `pixelCount` pixels, as JPEG and WebP
+        /// decoders do with chroma: with weights of three quarters and one quarter where the ratio is two, else by
+        /// repeating them. That step is folded into the weights, so that it costs nothing.
+        case subsampled(ratio: Int, pixelCount: Int)
         /// The picture is so many samples long, which is less than there are: the last stands for a part of one.
         case partial(length: Double)
     }
@@ -44,19 +44,19 @@ package final class ResampleAxis: Sendable {
         let (pixelCount, length) =
             switch siting {
             case .direct: (sourceCount, Double(sourceCount))
-            case .halved(let count): (count, Double(count))
+            case .subsampled(_, let count): (count, Double(count))
             case .partial(let length): (sourceCount, length)
             }
         let ratio = length / Double(scaledCount)
         let stretch = max(1, ratio)
-        let isHalved = if case .halved = siting { true } else { false }
+        let fold = if case .subsampled(let ratio, _) = siting { ratio } else { 1 }
         // As many as one target sample can have, with what aligning its start may add.
         let mostPixels = Int(2 * LanczosKernel.lobes * stretch) + 2
-        let most = ((isHalved ? mostPixels / 2 + 4 : mostPixels) + alignment + multiple) / multiple * multiple
+        let most = ((fold > 1 ? mostPixels / fold + 4 : mostPixels) + alignment + multiple) / multiple * multiple
         var starts = [Int](repeating: 0, count: kept.count)
         var wide = [Int16](repeating: 0, count: kept.count * most)
         var exact = [Double](repeating: 0, count: mostPixels)
-        var folded = [Double](repeating: 0, count: mostPixels)
+        var folded = [Double](repeating: 0, count: mostPixels + 4)
         var taps = 0
         let kernel = LanczosKernel()
         for (index, target) in kept.enumerated() {
@@ -65,12 +65,12 @@ package final class ResampleAxis: Sendable {
             var first = min(pixelCount - 1, max(0, Int((center - reach + 0.5).rounded(.down))))
             var count = max(1, min(pixelCount, Int((center + reach + 0.5).rounded(.down))) - first)
             Self.fill(&exact, count, kernel, start: (Double(first) + 0.5 - center) / stretch, step: 1 / stretch)
-            if isHalved {
-                (first, count) = Self.fold(exact, first, count, into: &folded, sourceCount: sourceCount)
+            if fold > 1 {
+                (first, count) = Self.fold(exact, first, count, ratio: fold, into: &folded, sourceCount: sourceCount)
             }
             starts[index] = first / alignment * alignment
             let shift = first - starts[index]
-            let used = Self.quantize(isHalved ? folded : exact, count, into: &wide, at: index * most + shift)
+            let used = Self.quantize(fold > 1 ? folded : exact, count, into: &wide, at: index * most + shift)
             taps = max(taps, shift + used)
         }
         taps = (taps + multiple - 1) / multiple * multiple
@@ -108,18 +108,18 @@ package final class ResampleAxis: Sendable {
         for index in 0..<count { weights[index] *= factor }
     }
 
-    /// The weights for samples of which each stands for two pixels, from the weights for the pixels.
+    /// The weights for samples of which each stands for several pixels, from the weights for the pixels.
     private static func fold(
-        _ pixels: [Double], _ start: Int, _ count: Int, into samples: inout [Double], sourceCount: Int
+        _ pixels: [Double], _ start: Int, _ count: Int, ratio: Int, into samples: inout [Double], sourceCount: Int
     ) -> (first: Int, count: Int) {
         let last = sourceCount - 1
-        let first = max(0, (start + 1) / 2 - 1)
-        let end = min(last, (start + count) / 2) + 1
+        let first = max(0, min(last, start / ratio) - 1)
+        let end = min(last, (start + count - 1) / ratio + 1) + 1
         for index in 0..<end - first { samples[index] = 0 }
         for offset in 0..<count {
             let pixel = start + offset
-            let near = min(last, pixel / 2)
-            let far = min(last, max(0, pixel % 2 == 0 ? near - 1 : near + 1))
+            let near = min(last, pixel / ratio)
+            let far = ratio != 2 ? near : min(last, max(0, pixel % 2 == 0 ? near - 1 : near + 1))
             samples[near - first] += pixels[offset] * 0.75
             samples[far - first] += pixels[offset] * 0.25
         }
