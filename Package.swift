@@ -65,6 +65,8 @@ let package = Package(
             name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightTests", dependencies: ["Inflight", "InflightCodecs", "InflightTestSupport"]),
+        .testTarget(
+            name: "InflightCodecsTests", dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency"]),
         .testTarget(name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency"]),
     ]
 )

@@ -1,0 +1,181 @@
+import InflightCodecs
+import InflightConcurrency
+import InflightCore
+import Testing
+
+@testable import InflightCodecs
+
+@Suite(.timeLimit(.minutes(2)))
+struct BadInputTests {
+    private func code(_ body: () throws -> Void) -> LoadError.Code? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? LoadError)?.code
+        }
+    }
+
+    @Test("each fixture is a whole picture, and stays so with bytes behind its end")
+    func whole() throws {
+        for (_, bytes) in Fixtures.all {
+            _ = try registry.validate(Bytes(bytes))
+            _ = try registry.validate(Bytes(bytes + [1, 2, 3]))
+        }
+    }
+
+    @Test("a picture that is cut short is refused at every length", arguments: Fixtures.all.map(\.name))
+    func truncated(_ name: String) throws {
+        let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
+        for length in 0..<bytes.count {
+            let part = Bytes(Array(bytes[..<length]))
+            let found = code { _ = try registry.validate(part) }
+            #expect(found == (ImageFormat.detect(part) == nil ? .notAnImage : .damaged), "\(length) bytes")
+            // Decoding may be content with the first frame, and never crashes.
+            let decoded = code {
+                _ = try registry.decode(part, options: DecodeOptions(), cancellation: CancellationFlag())
+            }
+            if !name.contains("GIF"), !name.contains("animated") { #expect(decoded == found, "\(length) bytes") }
+        }
+    }
+
+    @Test(
+        "a part of a picture is probed: it tells the same, or how many bytes more it needs",
+        arguments: Fixtures.all.map(\.name))
+    func partial(_ name: String) throws {
+        let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
+        let whole = try info(bytes)
+        var isTold = false
+        for length in 0...bytes.count {
+            switch try registry.probe(Bytes(Array(bytes[..<length])), isComplete: false) {
+            case .needsMoreBytes(let count):
+                #expect(count > length && !isTold)
+            case .info(var told):
+                isTold = true
+                told.frameCount = whole.frameCount
+                #expect(told == whole)
+            }
+        }
+        #expect(isTold)
+    }
+
+    @Test("bytes that were changed at random never crash a decoder", arguments: Fixtures.all.map(\.name))
+    func changed(_ name: String) throws {
+        let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
+        var generator = SeededGenerator(state: 0x1F17)
+        var options = DecodeOptions()
+        // A changed header may ask for much: what is to be found here does not need it.
+        options.maximumPixels = 300_000
+        for turn in 0..<400 {
+            var changed = bytes
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                let position = Int.random(in: 0..<bytes.count, using: &generator)
+                changed[position] = UInt8.random(in: 0...255, using: &generator)
+            }
+            options.resize = turn % 2 == 0 ? nil : Resize(width: 7, height: 5, fit: .fill)
+            let data = Bytes(changed)
+            _ = try? registry.validate(data)
+            _ = try? registry.probe(data, isComplete: false)
+            _ = try? registry.decode(data, options: options, cancellation: CancellationFlag())
+        }
+    }
+
+    @Test("a wrong checksum in any chunk of a PNG is damage")
+    func checksums() throws {
+        let file = Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("tEXt", Array("a\0b".utf8)))
+        var position = 8
+        while position < file.count {
+            let length = file[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+            var broken = file
+            broken[position + 8 + length] ^= 1
+            #expect(code { _ = try registry.validate(Bytes(broken)) } == .damaged)
+            #expect(code { _ = try decode(broken) } == .damaged)
+            position += length + 12
+        }
+    }
+
+    @Test("a JPEG whose data is corrupt is damaged, one with bytes between its segments is not")
+    func corruptJPEG() throws {
+        let restarts = Fixtures.restartsJPEG
+        let marker = try #require(
+            restarts.indices.dropLast().first { restarts[$0] == 0xFF && restarts[$0 + 1] == 0xD0 })
+        var broken = restarts
+        broken[marker + 1] = 0xD5
+        #expect(code { _ = try decode(broken) } == .damaged)
+        // Behind the first segment.
+        let end = 4 + Int(restarts[4]) << 8 + Int(restarts[5])
+        let loose = Array(restarts[..<end]) + [0x11, 0x22] + restarts[end...]
+        _ = try decode(loose)
+        _ = try registry.validate(Bytes(loose))
+    }
+
+    @Test("too many pixels are refused on the header's word")
+    func tooManyPixels() throws {
+        let gif = Array("GIF89a".utf8) + [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x2C, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]
+        let tiny = gif + [2, 1, 0x4C, 0, 0x3B, 0, 0, 0, 0]
+        #expect(tiny.count <= 35)
+        #expect(code { _ = try decode(tiny) } == .tooManyPixels)
+        var frame = tiny
+        frame.replaceSubrange(6..<10, with: [1, 0, 1, 0])
+        #expect(code { _ = try decode(frame) } == .tooManyPixels)
+
+        var header = Pieces.big32(100_000) + Pieces.big32(100_000)
+        header += [8, 2, 0, 0, 0]
+        let signature = Array(Fixtures.rgbPNG[..<8])
+        let png = signature + Pieces.chunk("IHDR", header) + Pieces.chunk("IDAT", []) + Pieces.chunk("IEND", [])
+        #expect(code { _ = try decode(png) } == .tooManyPixels)
+
+        var jpeg = Fixtures.progressiveJPEG
+        let frameHeader = try #require(jpeg.indices.first { jpeg[$0] == 0xFF && jpeg[$0 + 1] == 0xC2 })
+        jpeg.replaceSubrange(frameHeader + 5..<frameHeader + 9, with: [0xFF, 0xDC, 0xFF, 0xDC])
+        #expect(code { _ = try decode(jpeg) } == .tooManyPixels)
+
+        var options = DecodeOptions()
+        options.maximumPixels = 16 * 12
+        _ = try decode(Fixtures.baselineJPEG, options)
+        options.maximumPixels = 16 * 12 - 1
+        #expect(code { _ = try decode(Fixtures.baselineJPEG, options) } == .tooManyPixels)
+        options = DecodeOptions(resize: Resize(width: 100_000, height: 100_000, fit: .fill, enlarges: true))
+        #expect(code { _ = try decode(Fixtures.baselineJPEG, options) } == .tooManyPixels)
+    }
+
+    @Test("what was cancelled before it began is not decoded", arguments: Fixtures.all.map(\.name))
+    func cancelled(_ name: String) throws {
+        let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
+        let flag = CancellationFlag()
+        flag.cancel()
+        #expect(
+            code { _ = try registry.decode(Bytes(bytes), options: DecodeOptions(), cancellation: flag) } == .cancelled)
+    }
+
+    @Test("the decoders look at the flag while they work")
+    func cancelledInside() throws {
+        let flag = CancellationFlag()
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 * 12 * 4, alignment: 16)
+        defer { unsafe memory.deallocate() }
+        let plan = Resize.Plan(scaledWidth: 16, scaledHeight: 12, width: 16, height: 12)
+        let small = Resize.Plan(scaledWidth: 4, scaledHeight: 3, width: 4, height: 3)
+        for (bytes, plan) in [(Fixtures.progressiveJPEG, plan), (Fixtures.baselineJPEG, small)] {
+            let inside = CancellationFlag()
+            let found = code {
+                try JPEGReader.with(Bytes(bytes), inside) { (reader) throws(LoadError) in
+                    inside.cancel()
+                    try unsafe JPEGDecoding(reader: reader, plan: plan, target: memory, transform: nil).run()
+                }
+            }
+            #expect(found == .cancelled)
+        }
+        for bytes in [Fixtures.rgbPNG, Fixtures.interlacedPNG] {
+            let header = try info(bytes)
+            let found = code {
+                try PNGReader.with(Bytes(bytes)) { (reader) throws(LoadError) in
+                    flag.cancel()
+                    try unsafe PNGDecoding(
+                        reader: reader, info: header, plan: plan, target: memory, cancellation: flag
+                    ).run()
+                }
+            }
+            #expect(found == .cancelled)
+        }
+    }
+}

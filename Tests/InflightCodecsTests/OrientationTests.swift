@@ -1,0 +1,84 @@
+import InflightCore
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct OrientationTests {
+    /// The stored pixel that is seen at `x`, `y`, by the table of CIPA DC-008: which side of what is seen the first row
+    /// and the first column of what is stored are.
+    static func stored(_ orientation: ImageOrientation, _ x: Int, _ y: Int) -> (Int, Int) {
+        let (right, bottom) = (Scene.width - 1, Scene.height - 1)
+        return switch orientation {
+        case .up: (x, y)
+        case .upMirrored: (right - x, y)
+        case .down: (right - x, bottom - y)
+        case .downMirrored: (x, bottom - y)
+        case .leftMirrored: (y, x)
+        case .right: (y, bottom - x)
+        case .rightMirrored: (right - y, bottom - x)
+        case .left: (right - y, x)
+        }
+    }
+
+    @Test("each orientation is applied once, in both byte orders of EXIF", arguments: ImageOrientation.allCases)
+    func applied(_ orientation: ImageOrientation) throws {
+        for little in [false, true] {
+            let exif = Pieces.exif(orientation: orientation.rawValue, little: little)
+            let files = [
+                Pieces.jpeg(Fixtures.baselineJPEG, adding: 0xE1, Array("Exif\0\0".utf8) + exif),
+                Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", exif)),
+                Self.webp(exif: exif),
+            ]
+            for file in files {
+                let information = try info(file)
+                #expect(information.orientation == orientation)
+                #expect(information.width == (orientation.swapsAxes ? 12 : 16))
+                let pixels = try decode(file)
+                #expect(pixels.width == information.width && pixels.height == information.height)
+                #expect(
+                    pixels.likeness {
+                        let (x, y) = Self.stored(orientation, $0, $1)
+                        return Scene.color(x, y)
+                    } > 32)
+            }
+        }
+    }
+
+    @Test("a crop is taken from what is seen", arguments: ImageOrientation.allCases)
+    func cropped(_ orientation: ImageOrientation) throws {
+        let exif = Pieces.exif(orientation: orientation.rawValue)
+        let file = Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", exif))
+        let resize = Resize(width: 7, height: 3, fit: .cover)
+        let pixels = try decode(file, DecodeOptions(resize: resize))
+        let expected = try decode(file).resized(
+            to: resize.plan(sourceWidth: try info(file).width, sourceHeight: try info(file).height))
+        #expect(pixels.width == 7 && pixels.height == 3)
+        #expect(pixels.likeness { expected[$0, $1] } > 45)
+    }
+
+    @Test("metadata that is broken or absurd leaves the picture upright")
+    func broken() throws {
+        let good = Pieces.exif(orientation: 6)
+        for length in 0..<20 {
+            let file = Pieces.jpeg(
+                Fixtures.baselineJPEG, adding: 0xE1, Array("Exif\0\0".utf8) + good[..<length])
+            #expect(try info(file).orientation == .up)
+        }
+        for value in [0, 9, 65535] {
+            let file = Pieces.png(
+                Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", Pieces.exif(orientation: value)))
+            #expect(try info(file).orientation == .up)
+        }
+        var far = good
+        far.replaceSubrange(4..<8, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        #expect(try info(Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", far))).orientation == .up)
+    }
+
+    /// The lossless fixture with a header that announces metadata, and the metadata.
+    static func webp(exif: [UInt8]) -> [UInt8] {
+        let image = Array(Fixtures.losslessWebP[12...])
+        let header = Array("VP8X".utf8) + Pieces.little32(10) + [0x08, 0, 0, 0, 15, 0, 0, 11, 0, 0]
+        let metadata = Array("EXIF".utf8) + Pieces.little32(exif.count) + exif
+        let body = Array("WEBP".utf8) + header + image + metadata + [UInt8](repeating: 0, count: exif.count % 2)
+        return Array("RIFF".utf8) + Pieces.little32(body.count) + body
+    }
+}

@@ -1,0 +1,64 @@
+import InflightConcurrency
+import InflightCore
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ProbeTests {
+    @Test("the header tells what kind of picture it is")
+    func kinds() throws {
+        let progressive = try info(Fixtures.progressiveJPEG)
+        #expect(progressive.isProgressive && progressive.colorModel == .rgb && progressive.format == .jpeg)
+        #expect(try !info(Fixtures.baselineJPEG).isProgressive)
+        #expect(try info(Fixtures.grayJPEG).colorModel == .gray)
+        #expect(try info(Fixtures.cmykJPEG).colorModel == .cmyk)
+        let sixteen = try info(Fixtures.sixteenBitPNG)
+        #expect(sixteen.bitsPerComponent == 16 && !sixteen.hasAlpha)
+        #expect(try info(Fixtures.oneBitPNG).bitsPerComponent == 1)
+        let palette = try info(Fixtures.transparentPalettePNG)
+        #expect(palette.colorModel == .indexed && palette.hasAlpha)
+        #expect(try info(Fixtures.interlacedPNG).isProgressive)
+        #expect(try info(Fixtures.rgbaPNG).hasAlpha)
+        #expect(try info(Fixtures.animatedWebP).frameCount == 2)
+        #expect(try info(Fixtures.alphaWebP).hasAlpha)
+        #expect(try !info(Fixtures.lossyWebP).hasAlpha)
+        #expect(try info(Fixtures.animatedGIF).frameCount == 2)
+        let gif = try info(Fixtures.interlacedGIF)
+        #expect(gif.isProgressive && gif.frameCount == 1 && gif.colorModel == .indexed && !gif.hasAlpha)
+        for (_, bytes) in Fixtures.all {
+            let information = try info(bytes)
+            #expect(information.width == Scene.width && information.height == Scene.height)
+        }
+    }
+
+    @Test("an animated PNG tells its frames, and shows the picture that viewers of stills show")
+    func animatedPNG() throws {
+        let control = Pieces.chunk("acTL", Pieces.big32(7) + Pieces.big32(0))
+        let file = Pieces.png(Fixtures.rgbPNG, adding: control)
+        #expect(try info(file).frameCount == 7)
+        #expect(try decode(file).likeness(Scene.color) == 100)
+    }
+
+    @Test("a profile's name is told without control characters")
+    func profileName() throws {
+        let profile = Pieces.profile(order: [0, 1, 2], gamma: 1.8, name: "Odd \u{1B}[31mname")
+        let file = Pieces.jpeg(
+            Fixtures.baselineJPEG, adding: 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
+        #expect(try info(file).profileName == "Odd [31mname")
+    }
+
+    @Test("kinds of JPEG that are not read are told from damage")
+    func unsupportedJPEG() throws {
+        let start = try #require(
+            Fixtures.baselineJPEG.indices.first {
+                Fixtures.baselineJPEG[$0] == 0xFF && Fixtures.baselineJPEG[$0 + 1] == 0xC0
+            })
+        var lossless = Fixtures.baselineJPEG
+        lossless[start + 1] = 0xC3
+        let error = #expect(throws: LoadError.self) { try decode(lossless) }
+        #expect(error?.code == .unsupportedFormat)
+        var twelve = Fixtures.baselineJPEG
+        twelve[start + 4] = 12
+        let other = #expect(throws: LoadError.self) { try decode(twelve) }
+        #expect(other?.code == .unsupportedFormat)
+    }
+}
