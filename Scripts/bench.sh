@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 swift=${SWIFT:-swift}
 flags=(--package-path Benchmarks -c release)
-all=(EvictionTraces)
+all=(EvictionTraces EngineSpeed)
 
 "$swift" build "${flags[@]}"
 binaries=$("$swift" build "${flags[@]}" --show-bin-path)

@@ -4,7 +4,7 @@
     Scripts/check-files.py [ROOT]
 
 Text only, nobody's home folder, no package registry, tidy ends of lines; and in Swift each `@unchecked Sendable` and
-`nonisolated(unsafe)` has its reason in a comment, in its line or the one above.
+`nonisolated(unsafe)` has its reason in a comment: in its line, the one above, or the first one inside.
 """
 
 import pathlib
@@ -88,9 +88,11 @@ def unexplained(lines):
         code, _, remark = line.partition("//")
         if not UNSAFE.search(code):
             continue
-        above = lines[number - 2].strip() if number > 1 else ""
-        if not remark.strip("/ ") and not re.match(r"//(?!/)\s*\S", above):
-            yield number, "no reason given: say in a // comment, here or in the line above, why this is safe"
+        near = [lines[number - 2]] if number > 1 else []
+        if code.rstrip().endswith("{"):
+            near.append(lines[number])
+        if not remark.strip("/ ") and not any(re.match(r"\s*//(?!/)\s*\S", line) for line in near):
+            yield number, "no reason given: say in a // comment, here, in the line above or below, why this is safe"
 
 
 def main(root):

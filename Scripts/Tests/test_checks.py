@@ -83,7 +83,11 @@ class Files(unittest.TestCase):
         self.assertEqual(self.lines(f"//\n{line}\n"), [2])
         self.assertEqual(self.lines(f"{line}  // guarded by its lock\n"), [])
         self.assertEqual(self.lines(f"// Guarded by its lock.\n{line}\n"), [])
-        self.assertEqual(self.lines("nonisolated(unsafe) var a = 1\n"), [1])
+        opened = "final class A: @unchecked Sendable {"
+        self.assertEqual(self.lines(f"{opened}\n    // Guarded by its lock.\n}}\n"), [])
+        self.assertEqual(self.lines(f"{opened}\n    /// A value.\n}}\n"), [1])
+        self.assertEqual(self.lines(opened + "\n"), [1])
+        self.assertEqual(self.lines("nonisolated(unsafe) var a = 1\n// Another thing.\n"), [1])
         self.assertEqual(self.lines("/// Not `nonisolated(unsafe)`.\n"), [])
 
 
