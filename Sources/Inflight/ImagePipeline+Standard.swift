@@ -15,7 +15,9 @@ extension ImagePipeline.Configuration {
                     curl.maximumConnectionsPerOrigin = configuration.maximumConcurrentFetchesPerOrigin
                     curl.maximumStreamsPerConnection = configuration.maximumStreamsPerOrigin
                     return try CurlTransport(configuration: curl)
-                }
+                },
+                .owned { _ in FileTransport() },
+                .owned { _ in DataURLTransport() },
             ],
             codecs: CodecRegistry(Codecs.standard))
     }

@@ -13,7 +13,10 @@ final class ListSource {
     private let queue: DispatchQueue
     private let onReadable: () -> Void
     private var splitter = LineSplitter(limit: longestLine)
+    // One for the whole list: a second one on the same descriptor, made while the first is being cancelled, may never
+    // fire.
     private var source: (any DispatchSourceRead)?
+    private var isWaiting = false
     private var chunk = [UInt8](repeating: 0, count: chunkSize)
     private(set) var isAtEnd = false
     /// Why reading stopped before the end.
@@ -23,6 +26,12 @@ final class ListSource {
         self.descriptor = descriptor
         self.queue = queue
         self.onReadable = onReadable
+    }
+
+    deinit {
+        // A source that is suspended must not be released.
+        if let source, !isWaiting { source.resume() }
+        source?.cancel()
     }
 
     /// Opens a list, `-` being standard input, and makes sure that it can be read.
@@ -43,7 +52,7 @@ final class ListSource {
     func next() -> LineSplitter.Line? {
         while true {
             if let line = splitter.next(isAtEnd: isAtEnd) { return line }
-            guard !isAtEnd, source == nil else { return nil }
+            guard !isAtEnd, !isWaiting else { return nil }
             guard isReadable else {
                 wait()
                 return nil
@@ -54,9 +63,8 @@ final class ListSource {
 
     /// Reads no more.
     func stop() {
-        source?.cancel()
-        source = nil
         isAtEnd = true
+        if isWaiting { suspend() }
     }
 
     private var isReadable: Bool {
@@ -77,14 +85,20 @@ final class ListSource {
     }
 
     private func wait() {
+        isWaiting = true
+        if let source { return source.resume() }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler { [weak self] in
-            guard let self, let source = self.source else { return }
-            source.cancel()
-            self.source = nil
+            guard let self, self.isWaiting else { return }
+            self.suspend()
             self.onReadable()
         }
         self.source = source
         source.activate()
+    }
+
+    private func suspend() {
+        isWaiting = false
+        source?.suspend()
     }
 }

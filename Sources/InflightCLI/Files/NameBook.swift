@@ -11,6 +11,8 @@ struct NameBook {
         /// There are bytes to be named.
         case stored(NameParts)
         case failed(expected: NameParts)
+        /// A file from an earlier run has that name, and stays.
+        case existing(String)
     }
 
     struct Decision: Equatable {
@@ -59,15 +61,16 @@ struct NameBook {
         return decisions
     }
 
-    /// Marks a name that a file from an earlier run has, which stays.
-    func keep(_ name: String) {
-        memory["n" + name] = []
+    /// The number that a name would get if everything came as expected, for finding what an earlier run has stored.
+    ///
+    /// To be asked in the order of asking, each time after ``expect(_:number:)`` has told of the one before.
+    func expectedNumber(_ parts: NameParts) -> Int {
+        firstFree(parts, in: "e")
     }
 
-    /// The name that would be given if everything came as expected, in the order of asking: for finding what an earlier
-    /// run has stored.
-    func expect(_ parts: NameParts) -> Int {
-        firstFree(parts, in: "e")
+    /// Says which name was found, or will be given if everything comes as expected.
+    func expect(_ parts: NameParts, number: Int) {
+        take(parts, number, in: "e")
     }
 
     /// Names the first loads of a stem, as far as they have ended.
@@ -95,22 +98,32 @@ struct NameBook {
     private func decide(_ id: Int, _ ending: Ending) -> String? {
         switch ending {
         case .stored(let parts):
-            return parts.name(number: firstFree(parts, in: "n", before: id))
+            let number = firstFree(parts, in: "n", before: id)
+            take(parts, number, in: "n")
+            return parts.name(number: number)
         case .failed(let parts):
-            _ = firstFree(parts, in: "n", before: id)
-            return nil
+            take(parts, firstFree(parts, in: "n", before: id), in: "n")
+        case .existing(let name):
+            memory["n" + name] = []
         }
+        return nil
     }
 
-    /// Takes the first number under which the name is free. A name without extension stands for one with any, because
-    /// nobody knows which its picture would have had.
+    /// The first number under which the name is free. A name without extension stands for one with any, because nobody
+    /// knows which its picture would have had.
     private func firstFree(_ parts: NameParts, in space: String, before id: Int? = nil) -> Int {
-        let counter = "\(space)#" + parts.name(number: 1)
-        var number = memory[counter].map { Self.number($0) + 1 } ?? 1
+        var number = memory[Self.counter(parts, space)].map { Self.number($0) + 1 } ?? 1
         while isTaken(parts, number, in: space, before: id) { number += 1 }
-        memory[space + parts.name(number: number)] = []
-        memory[counter] = Self.bytes(number)
         return number
+    }
+
+    private func take(_ parts: NameParts, _ number: Int, in space: String) {
+        memory[space + parts.name(number: number)] = []
+        memory[Self.counter(parts, space)] = Self.bytes(number)
+    }
+
+    private static func counter(_ parts: NameParts, _ space: String) -> String {
+        "\(space)#" + parts.name(number: 1)
     }
 
     private func isTaken(_ parts: NameParts, _ number: Int, in space: String, before id: Int?) -> Bool {

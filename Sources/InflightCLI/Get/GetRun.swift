@@ -43,6 +43,8 @@ final class GetRun: @unchecked Sendable {
     private var pendingWork = 0
     private var memory = LongMemory()
     private var names: NameBook
+    /// Those for which an earlier run's file is looked for, the first of them right now.
+    private var unchecked: [Ask] = []
     private var pumpIsScheduled = false
     private var timer: (any DispatchSourceTimer)?
     private(set) var isEnding = false
@@ -199,20 +201,46 @@ final class GetRun: @unchecked Sendable {
         ask.owesName = true
         names.asked(ask.id, stem: ask.wanted.stem(looksAtBytes: looksAtBytes))
         guard options.skipsExisting else { return load(ask) }
-        let number = names.expect(work.expectedParts(ask.wanted))
-        let (work, wanted) = (work, ask.wanted)
-        onWorker(ask) {
-            work.existing(wanted, number: number)
+        unchecked.append(ask)
+        if unchecked.count == 1 { checkNext() }
+    }
+
+    /// Looks for an earlier run's file: one URL after the other, because names are given in the order of asking.
+    private func checkNext() {
+        guard let ask = unchecked.first else { return }
+        let candidates = work.existingParts(ask.wanted).map { ($0, names.expectedNumber($0)) }
+        let paths = candidates.map { $0.name(number: $1) }
+        onWorker(ask) { [work] in
+            work.existing(paths)
         } then: { [self] ask, found in
-            guard let found else { return isEnding ? abandon(ask) : load(ask) }
-            loading -= 1
-            names.keep(found.name)
-            var report = Report(outcome: .skipped, file: try? store?.get().path(of: found.name))
-            report.picture = found.picture
-            narrator.tell(ask.text, "skipped: \(report.file ?? "") is there")
-            finish(ask, report)
+            unchecked.removeFirst()
+            if isEnding {
+                abandon(ask)
+            } else if let found {
+                names.expect(candidates[found.index].0, number: candidates[found.index].1)
+                skip(ask, paths[found.index], found.picture)
+            } else {
+                let expected = work.expectedParts(ask.wanted)
+                names.expect(expected, number: names.expectedNumber(expected))
+                load(ask)
+            }
+            if isEnding {
+                for ask in unchecked { abandon(ask) }
+                unchecked = []
+            }
+            checkNext()
             pump()
         }
+    }
+
+    private func skip(_ ask: Ask, _ name: String, _ picture: Report.Picture?) {
+        loading -= 1
+        ask.owesName = false
+        decide(names.ended(ask.id, .existing(name)))
+        var report = Report(outcome: .skipped, file: try? store?.get().path(of: name))
+        report.picture = picture
+        narrator.tell(ask.text, "skipped: \(report.file ?? name) is there")
+        finish(ask, report)
     }
 
     private func load(_ ask: Ask) {

@@ -62,16 +62,19 @@ struct PictureWork: Sendable {
         return try store(file, report, parts)
     }
 
-    /// Looks for what an earlier run has stored: whole, under one of the names that this URL would give it.
-    func existing(_ wanted: WantedName, number: Int) -> (name: String, picture: Report.Picture?)? {
+    /// Looks which of these names an earlier run has given to something that is whole.
+    func existing(_ names: [String]) -> (index: Int, picture: Report.Picture?)? {
         guard let store else { return nil }
-        for parts in existingParts(wanted) {
-            let name = parts.name(number: number)
-            guard options.treatment != .anything else { return store.exists(name) ? (name, nil) : nil }
+        for (index, name) in names.enumerated() {
+            if cancellation.isCancelled { return nil }
+            if options.treatment == .anything {
+                guard store.exists(name) else { continue }
+                return (index, nil)
+            }
             guard let bytes = store.existing(name, limit: options.network.maximumBytes),
                 let info = try? check(bytes, verified: options.treatment == .asItCame(verified: true))
             else { continue }
-            return (name, Report.Picture(format: info.format, width: info.width, height: info.height))
+            return (index, Report.Picture(format: info.format, width: info.width, height: info.height))
         }
         return nil
     }
@@ -81,7 +84,8 @@ struct PictureWork: Sendable {
         wanted.expectedParts(format: options.format, looksAtBytes: options.treatment != .anything)
     }
 
-    private func existingParts(_ wanted: WantedName) -> [NameParts] {
+    /// What the names of an earlier run's file may be made of; the likeliest first.
+    func existingParts(_ wanted: WantedName) -> [NameParts] {
         let expected = expectedParts(wanted)
         if options.format != nil || options.treatment == .anything { return [expected] }
         let others = [ImageFormat.jpeg, .png, .webp, .gif].map { wanted.parts(for: $0) }

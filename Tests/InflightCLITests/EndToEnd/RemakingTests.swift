@@ -1,0 +1,97 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// Pictures that are resized and written anew.
+@Suite(.timeLimit(.minutes(2)))
+struct RemakingTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+
+    init() throws {
+        server = try LoopbackServer()
+        server.serve("/a.jpg", .ok(try Pictures.make(.jpeg, 60, 40)))
+        server.serve("/clear.png", .ok(try Pictures.make(.png, 60, 40, isTransparent: true)))
+        server.serve("/dot.gif", .ok(Pictures.gif))
+    }
+
+    @Test(
+        "A size is fitted as asked for",
+        arguments: [
+            (["--size", "30x30"], 30, 20), (["--size", "30x"], 30, 20), (["--size", "x10"], 15, 10),
+            (["--size", "30x30", "--fit", "cover"], 30, 30), (["--size", "30x30", "--fit", "fill"], 30, 30),
+            (["--size", "120x120"], 60, 40), (["--size", "120x120", "--enlarge"], 120, 80),
+            (["--size", "120x120", "--fit", "cover"], 40, 40),
+        ] as [([String], Int, Int)])
+    func sizes(_ options: [String], _ width: Int, _ height: Int) throws {
+        let result = place.run(["get", server.url("/a.jpg"), "-o", "out", "--json"] + options)
+        let line = try #require(try result.lines.first)
+        #expect(line.width == width && line.height == height && line.format == "jpeg")
+        #expect(line.sourceWidth == 60 && line.sourceHeight == 40)
+        let (pixels, info) = try Pictures.decode(place.read("out/a.jpg"))
+        #expect(pixels.width == width && pixels.height == height && info.format == .jpeg)
+    }
+
+    @Test("A format gives its extension", arguments: [("jpeg", "a.jpg"), ("png", "a.png"), ("webp", "a.webp")])
+    func formats(_ format: String, _ file: String) throws {
+        let result = place.run("get", server.url("/a.jpg"), "-o", "out", "--json", "--format", format)
+        #expect(try result.lines.first?.file == "out/" + file)
+        #expect(try Pictures.decode(place.read("out/" + file)).1.format.rawValue == format)
+    }
+
+    @Test("keep keeps the format; what cannot be written becomes a PNG")
+    func keeping() throws {
+        let result = place.run(
+            "get", server.url("/a.jpg"), server.url("/clear.png"), server.url("/dot.gif"), "-o", "out", "--json",
+            "--size", "20x")
+        #expect(try result.lines.map(\.file) == ["out/a.jpg", "out/clear.png", "out/dot.png"])
+        #expect(try result.lines.map(\.sourceFormat) == ["jpeg", "png", "gif"])
+    }
+
+    @Test("Quality is a trade for bytes")
+    func quality() {
+        for quality in ["5", "95"] {
+            #expect(place.run("get", server.url("/a.jpg"), "-o", quality, "--quality", quality).status == 0)
+        }
+        #expect(place.read("5/a.jpg")!.count < place.read("95/a.jpg")!.count)
+    }
+
+    @Test("Transparent pictures become JPEG on white, or on the background that is asked for")
+    func background() throws {
+        for (options, corner) in [([], 255), (["--background", "black"], 0)] as [([String], Int)] {
+            _ = place.run(["get", server.url("/clear.png"), "-o", "out", "--format", "jpeg"] + options)
+            let pixels = try Pictures.decode(place.read("out/clear.jpg")).0
+            let red = Int(pixels.bytes[0])
+            #expect(abs(red - corner) < 12, "\(red)")
+        }
+    }
+
+    @Test("The same input gives the same output bytes")
+    func sameBytes() {
+        for format in ["jpeg", "png", "webp"] {
+            for run in ["1", "2"] {
+                #expect(
+                    place.run("get", server.url("/a.jpg"), "-o", run, "--size", "33x", "--format", format).status == 0)
+            }
+        }
+        for name in TemporaryDirectory.names(place.appending("1")) {
+            #expect(place.read("1/" + name) != nil && place.read("1/" + name) == place.read("2/" + name))
+        }
+    }
+
+    @Test("Two URLs that become one name by their format are numbered")
+    func numbering() throws {
+        server.serve("/a.png", .ok(try Pictures.make(.png, 9, 9)))
+        let result = place.run(
+            "get", server.url("/a.jpg"), server.url("/a.png"), "-o", "out", "--json", "--format", "webp")
+        #expect(try result.lines.map(\.file) == ["out/a.webp", "out/a-2.webp"])
+    }
+
+    @Test("A resized picture goes to standard output as well")
+    func standardOutput() throws {
+        let result = place.run("get", server.url("/a.jpg"), "--size", "6x", "--format", "png")
+        #expect(try Pictures.decode(result.output).0.width == 6)
+    }
+}

@@ -1,0 +1,247 @@
+import FoundationEssentials
+import Glibc
+
+/// The built command as a process of its own.
+final class RunningCommand {
+    /// Where its standard error goes.
+    enum Errors {
+        case captured
+        /// A terminal of that width, which is its controlling one; written bytes are what is typed.
+        case terminal(columns: UInt16)
+    }
+
+    let pid: pid_t
+    private let directory: TemporaryDirectory
+    private var input: Int32?
+    private var outputEnd: Int32?
+    private(set) var terminal: Int32?
+
+    /// - Parameters:
+    ///   - arguments: without the name of the command.
+    ///   - workingDirectory: where it runs.
+    ///   - input: what stands on its standard input; `nil`: it stays open, for ``type(_:)``.
+    ///   - pipesOutput: its standard output is a pipe that ``closeOutput()`` closes.
+    ///   - prefix: a shell command line that is run first, in the same process.
+    init(
+        _ arguments: [String], in workingDirectory: TemporaryDirectory, input: String? = "",
+        environment: [String: String] = [:], pipesOutput: Bool = false, errors: Errors = .captured, prefix: String = ""
+    ) {
+        directory = TemporaryDirectory()
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        var all = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        var flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+
+        var closedByParent: [Int32] = []
+        if let input {
+            directory.write("in", input)
+            unsafe posix_spawn_file_actions_addopen(&actions, 0, directory.appending("in"), O_RDONLY, 0)
+        } else {
+            let (read, write) = Self.pipe()
+            unsafe posix_spawn_file_actions_adddup2(&actions, read, 0)
+            closedByParent.append(read)
+            self.input = write
+        }
+        if pipesOutput {
+            let (read, write) = Self.pipe()
+            unsafe posix_spawn_file_actions_adddup2(&actions, write, 1)
+            closedByParent.append(write)
+            outputEnd = read
+        } else {
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, 1, directory.appending("out"), O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        }
+        switch errors {
+        case .captured:
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, 2, directory.appending("err"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
+        case .terminal(let columns):
+            let (master, name) = Self.terminal(columns: columns)
+            // The first terminal that a session's leader opens is the one that it is controlled from.
+            unsafe posix_spawn_file_actions_addopen(&actions, 2, name, O_RDWR, 0)
+            flags |= Self.newSession
+            terminal = master
+        }
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+
+        let words =
+            ["/bin/sh", "-c", "cd \"$0\" || exit 99\n\(prefix)\nexec \"$@\"", workingDirectory.path, Self.binary]
+            + arguments
+        var variables = ["PATH": "/usr/bin:/bin", "TERM": "xterm", "TMPDIR": directory.path]
+        variables.merge(environment) { $1 }
+        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+        var list = unsafe variables.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
+        var pid: pid_t = 0
+        let status = unsafe posix_spawn(&pid, words[0], &actions, &attributes, &arguments, &list)
+        precondition(status == 0, "cannot run \(words[0]): \(status)")
+        self.pid = pid
+        for descriptor in closedByParent { close(descriptor) }
+        unsafe (arguments + list).forEach { unsafe free($0) }
+    }
+
+    deinit {
+        for descriptor in [input, outputEnd, terminal] where descriptor != nil { close(descriptor!) }
+    }
+
+    /// The command that was built with these tests: it lies beside their bundle.
+    static let binary: String = {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        precondition(count > 0)
+        let own = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(own[..<own.lastIndex(of: "/")!]) + "/inflight"
+    }()
+
+    func type(_ text: String) { Self.write(text, to: input!) }
+
+    func typeOnTerminal(_ text: String) { Self.write(text, to: terminal!) }
+
+    func endInput() {
+        close(input!)
+        input = nil
+    }
+
+    func closeOutput() {
+        close(outputEnd!)
+        outputEnd = nil
+    }
+
+    /// One line of the piped output, with its end.
+    func readLine() -> String {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while bytes.last != UInt8(ascii: "\n"), unsafe read(outputEnd!, &byte, 1) == 1 { bytes.append(byte) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What the terminal shows, up to a text that is waited for, or up to the end.
+    func readTerminal(until text: String? = nil) -> String {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(terminal!, $0.baseAddress, $0.count) }
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+            if let text, String(decoding: bytes, as: UTF8.self).contains(text) { break }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func signal(_ number: Int32) { kill(pid, number) }
+
+    /// Waits for its end.
+    func wait() -> CommandResult {
+        var status: Int32 = 0
+        var usage = rusage()
+        while unsafe wait4(pid, &status, 0, &usage) == -1 && errno == EINTR {}
+        // As the shell tells it; the command never ends by a signal, so that would be seen here.
+        let signal = status & 0x7F
+        return CommandResult(
+            status: signal == 0 ? status >> 8 & 0xFF : -signal, output: directory.read("out") ?? [],
+            errors: String(decoding: directory.read("err") ?? [], as: UTF8.self), peakKilobytes: usage.ru_maxrss)
+    }
+
+    private static func pipe() -> (Int32, Int32) {
+        var ends: [Int32] = [0, 0]
+        precondition(unsafe Glibc.pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    // Of <spawn.h> and <asm/ioctls.h>; Glibc's module shows them to programs that ask for GNU's extensions only.
+    private static let newSession: Int32 = 0x80
+    private static let unlockTerminal: UInt = 0x4004_5431
+    private static let terminalNumber: UInt = 0x8004_5430
+
+    private static func terminal(columns: UInt16) -> (Int32, name: String) {
+        let master = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        precondition(master >= 0, "no terminals here")
+        var (unlocked, number): (Int32, Int32) = (0, 0)
+        _ = unsafe ioctl(master, unlockTerminal, &unlocked)
+        _ = unsafe ioctl(master, terminalNumber, &number)
+        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        _ = unsafe ioctl(master, UInt(TIOCSWINSZ), &size)
+        return (master, "/dev/pts/\(number)")
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+}
+
+struct CommandResult {
+    var status: Int32
+    var output: [UInt8]
+    var errors: String
+    var peakKilobytes: Int
+
+    var text: String { String(decoding: output, as: UTF8.self) }
+
+    /// The lines of `--json`.
+    var lines: [Line] {
+        get throws {
+            try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Line.self, from: Data($0)) }
+        }
+    }
+}
+
+/// A line of `--json`.
+struct Line: Decodable, Equatable {
+    struct Failure: Decodable, Equatable {
+        var code: String
+        var stage: String
+        var message: String
+    }
+
+    var url: String
+    var outcome: String
+    var file: String?
+    var format: String?
+    var width: Int?
+    var height: Int?
+    var bytes: Int?
+    var wireBytes: Int?
+    var status: Int?
+    var from: String?
+    var sourceFormat: String?
+    var sourceWidth: Int?
+    var sourceHeight: Int?
+    var finalURL: String?
+    var ms: Int?
+    var error: Failure?
+    // Of `info`.
+    var orientation: Int?
+    var frames: Int?
+    var color: String?
+    var alpha: Bool?
+    var readBytes: Int?
+}
+
+extension TemporaryDirectory {
+    /// Runs the command here to its end.
+    func run(
+        _ arguments: String..., input: String = "", environment: [String: String] = [:], prefix: String = ""
+    ) -> CommandResult {
+        run(arguments, input: input, environment: environment, prefix: prefix)
+    }
+
+    func run(
+        _ arguments: [String], input: String = "", environment: [String: String] = [:], prefix: String = ""
+    ) -> CommandResult {
+        RunningCommand(arguments, in: self, input: input, environment: environment, prefix: prefix).wait()
+    }
+}

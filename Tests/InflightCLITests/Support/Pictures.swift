@@ -1,0 +1,57 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+
+/// Pictures for the server, made here.
+enum Pictures {
+    static let codecs = ImagePipeline.Configuration().codecs
+
+    /// A gradient, with alpha from 0 to 255 where it `isTransparent`.
+    static func pixels(_ width: Int, _ height: Int, isTransparent: Bool = false) -> PixelBuffer {
+        unsafe PixelBuffer(width: width, height: height, format: isTransparent ? .rgba : .rgbx) { memory in
+            for y in 0..<height {
+                for x in 0..<width {
+                    let offset = (y * width + x) * 4
+                    unsafe memory[offset] = UInt8(x * 255 / max(1, width - 1))
+                    unsafe memory[offset + 1] = UInt8(y * 255 / max(1, height - 1))
+                    unsafe memory[offset + 2] = UInt8((x ^ y) & 0xFF)
+                    unsafe memory[offset + 3] = isTransparent ? UInt8(x * 255 / max(1, width - 1)) : 255
+                }
+            }
+        }
+    }
+
+    static func make(_ format: ImageFormat, _ width: Int, _ height: Int, isTransparent: Bool = false) throws -> Bytes {
+        try codecs.encode(
+            pixels(width, height, isTransparent: isTransparent), options: EncodeOptions(format: format))
+    }
+
+    /// A single grey pixel (GIF89a, section 15 to 22).
+    static let gif = Bytes(
+        Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0x80, 0x80, 0x80, 0, 0, 0]
+            + [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B])
+
+    /// What a stored picture is, decoded.
+    static func decode(_ bytes: [UInt8]?) throws -> (PixelBuffer, ImageInfo) {
+        try codecs.decode(Bytes(bytes ?? []), options: DecodeOptions(), cancellation: CancellationFlag())
+    }
+
+    /// The header of a PNG that declares a size, and nothing behind it but its end.
+    static func hugePNG(_ width: UInt32, _ height: UInt32) -> Bytes {
+        func bytes(_ number: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
+        func chunk(_ type: String, _ data: [UInt8]) -> [UInt8] {
+            let body = Array(type.utf8) + data
+            return bytes(UInt32(data.count)) + body + bytes(crc(body))
+        }
+        func crc(_ data: [UInt8]) -> UInt32 {
+            ~data.reduce(~0) { crc, byte in
+                (0..<8).reduce(crc ^ UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1
+                }
+            }
+        }
+        let header = bytes(width) + bytes(height) + [8, 2, 0, 0, 0]
+        return Bytes(
+            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", header)
+                + chunk("IDAT", [0x78, 0x9C, 0x03, 0, 0, 0, 0, 1]) + chunk("IEND", []))
+    }
+}
