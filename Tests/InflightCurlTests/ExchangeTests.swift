@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct ExchangeTests {
-    @Test func `A GET brings the head, the body and one end`() throws {
+    @Test func `A GET brings the head, the body and one end, and leaves its connection for the next`() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.reply(Array("hello".utf8), headers: "X-One: 1\r\nx-one:  2 \r\n")
@@ -24,19 +24,134 @@ struct ExchangeTests {
         #expect(server.requests == 2)
     }
 
-    @Test func `Cancelling closes the connection, and the end says so`() throws {
+    @Test func `A connection that the server closed while it was idle is replaced without an error`() throws {
         let server = RawServer { connection in
+            if connection.readHead() != nil { connection.reply([1]) }
+            // One more request is read, and the connection closed instead of an answer.
             _ = connection.readHead()
-            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
-            connection.waitForClose()
         }
         let transport = try CurlTransport()
-        let recorder = Recorder()
-        let transfer = transport.start(try .of(server.url + "/"), receiver: recorder)
-        _ = recorder.wait { $0.body.count == 4 }
-        transfer.cancel()
-        transfer.cancel()
-        #expect(recorder.waitForEnd().error?.code == .cancelled)
-        transfer.cancel()
+        for method in ["GET", "GET", "HEAD", "GET"] {
+            #expect(try transport.load(server.url + "/") { $0.method = method }.summary != nil)
+        }
+        #expect(server.connections == 4)
+    }
+
+    @Test func `An origin gets no more connections than it may have`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("x")).held("head"))
+        var configuration = CurlTransport.Configuration()
+        configuration.maximumConnectionsPerOrigin = 3
+        let transport = try CurlTransport(configuration: configuration)
+        let recorders = try (0..<12).map { _ in
+            let recorder = Recorder()
+            _ = transport.start(
+                try .of(server.url("/")) { $0.limits.connectTimeout = .milliseconds(50) }, receiver: recorder)
+            return recorder
+        }
+        try server.waitUntilHeld("head", count: 3)
+        // Those who wait for their turn are not connecting, however long it takes.
+        server.serve("/other", .ok(Bytes("y")).delayed(.milliseconds(150)))
+        let elsewhere = try LoopbackServer()
+        elsewhere.serve("/", .ok(Bytes("z")).delayed(.milliseconds(150)))
+        #expect(try transport.load(elsewhere.url("/")).text == "z")
+        server.release("head")
+        for recorder in recorders { #expect(recorder.waitForEnd().text == "x") }
+        #expect(server.maximumOpenConnections == 3)
+    }
+
+    @Test func `What is sent is what was asked for`() throws {
+        let server = try LoopbackServer()
+        server.serveOthers { _ in .ok(Bytes("x")) }
+        let transport = try CurlTransport()
+        _ = try transport.load(server.url("/a%20b?c=d"))
+        _ = try transport.load(server.url("/own")) {
+            $0.fields = HTTPFields([
+                ("accept", "image/*"), ("User-Agent", "me"), ("Accept-Encoding", "identity"), ("X-Empty", ""),
+                ("Content-Length", "7"), ("Transfer-Encoding", "chunked"), ("Connection", "close"),
+            ])
+        }
+        _ = try transport.load(server.url("/plain"))
+        let seen = server.requests.map(\.fields)
+        #expect(seen.count == 3)
+        for fields in [seen[0], seen[2]] {
+            #expect(fields["User-Agent"] == "inflight/\(CurlTransport.version)")
+            #expect(fields["Accept"] == "*/*")
+            #expect(fields["Accept-Encoding"]?.contains("gzip") == true)
+            #expect(fields.count == 4)
+        }
+        #expect(seen[1].values("Accept") == ["image/*"])
+        #expect(seen[1].values("User-Agent") == ["me"])
+        #expect(seen[1].values("Accept-Encoding") == ["identity"])
+        #expect(seen[1]["X-Empty"] == "")
+        for name in ["Content-Length", "Transfer-Encoding", "Connection"] { #expect(!seen[1].contains(name)) }
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH", "GET"])
+    func `A body is sent whole, with its method`(method: String) throws {
+        let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 17) }
+        let server = RawServer { connection in
+            while let head = connection.readHead() {
+                let sent = connection.readBody(body.count)
+                let isRight =
+                    head.hasPrefix("\(method) ") && sent == body && !head.contains("Expect")
+                    && !head.contains("Content-Type") && head.contains("Content-Length: 300000\r\n")
+                connection.reply(Array((isRight ? "right" : head).utf8))
+            }
+        }
+        let transport = try CurlTransport()
+        for _ in 0..<2 {
+            let heard = try transport.load(server.url + "/") {
+                $0.method = method
+                $0.body = Bytes(body)
+            }
+            #expect(heard.text == "right")
+        }
+    }
+
+    @Test func `Methods do not stick to the handles that they were used with`() throws {
+        let server = try LoopbackServer()
+        server.serveOthers { _ in .ok(Bytes("x")) }
+        let transport = try CurlTransport()
+        for method in ["GET", "HEAD", "POST", "GET", "DELETE", "HEAD", "OPTIONS", "GET"] {
+            let heard = try transport.load(server.url("/\(method)")) {
+                $0.method = method
+                if method == "POST" { $0.body = Bytes("abc") }
+            }
+            #expect(heard.text == (method == "HEAD" ? "" : "x"))
+            #expect(server.requests.last?.method == method)
+            #expect(server.requests.last.map { $0.fields.contains("Content-Length") } == (method == "POST"))
+        }
+        #expect(
+            try transport.load(server.url("/")) {
+                $0.method = "HEAD"; $0.body = Bytes("x")
+            }.error?.code == .invalidRequest)
+    }
+
+    @Test func `Statuses without a body end at once, and redirects are not followed`() throws {
+        let server = try LoopbackServer()
+        server.serve("/204", .status(204))
+        server.serve("/304", .status(304).field("Content-Length", "5"))
+        server.serve("/302", .redirect(to: "/204"))
+        let transport = try CurlTransport()
+        #expect(try transport.load(server.url("/204")).summary?.bodyBytes == 0)
+        #expect(try transport.load(server.url("/302")).head?.status == 302)
+        #expect(server.requestCount(of: "/204") == 1)
+    }
+
+    @Test func `A thousand at once all end, from many threads`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("x")))
+        let transport = try CurlTransport()
+        let recorders = try (0..<1000).map { number in
+            let recorder = Recorder()
+            let transfer = transport.start(try .of(server.url("/")), receiver: recorder)
+            if number % 7 == 0 { transfer.cancel() }
+            return recorder
+        }
+        for (number, recorder) in recorders.enumerated() {
+            let heard = recorder.waitForEnd()
+            #expect(heard.text == "x" || (number % 7 == 0 && heard.error?.code == .cancelled))
+        }
     }
 }

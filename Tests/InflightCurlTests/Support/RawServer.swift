@@ -86,6 +86,11 @@ final class RawConnection {
         return Array(buffer.prefix(count))
     }
 
+    /// Returns when something has come.
+    func waitForBytes() {
+        if buffer.isEmpty { _ = readMore() }
+    }
+
     /// Returns when the client has closed.
     func waitForClose() {
         while readMore() {}

@@ -1,0 +1,129 @@
+import InflightCore
+import InflightCurl
+import InflightTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct CancelTests {
+    @Test func `Cancelling closes the connection, and the end says so once`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("0123456789")).held("half", after: 5))
+        let transport = try CurlTransport()
+        let recorder = Recorder()
+        let transfer = transport.start(try .of(server.url("/")), receiver: recorder)
+        _ = recorder.wait { $0.body.count == 5 }
+        transfer.cancel()
+        transfer.cancel()
+        #expect(recorder.waitForEnd().error?.code == .cancelled)
+        transfer.cancel()
+        transfer.resume()
+        try server.waitUntilClosedByPeer("/")
+    }
+
+    @Test func `Cancelling before the loop has seen it, while connecting, and before any answer`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("x")).held("head"))
+        let transport = try CurlTransport()
+        for _ in 0..<50 {
+            let recorder = Recorder()
+            transport.start(try .of(server.url("/")), receiver: recorder).cancel()
+            #expect(recorder.waitForEnd().error?.code == .cancelled)
+        }
+        let waiting = Recorder()
+        let transfer = transport.start(try .of(server.url("/")), receiver: waiting)
+        try server.waitUntilHeld("head")
+        transfer.cancel()
+        #expect(waiting.waitForEnd().error?.code == .cancelled)
+        var greeting = LoopbackServer.Configuration()
+        greeting.greeting = .silence
+        let silent = try LoopbackServer(greeting)
+        let shaking = Recorder()
+        let handshake = transport.start(try .of("https://127.0.0.1:\(silent.port)/"), receiver: shaking)
+        handshake.cancel()
+        #expect(shaking.waitForEnd().error?.code == .cancelled)
+    }
+
+    @Test func `The receiver's own answers stop it`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("0123456789")))
+        let transport = try CurlTransport()
+        let atHead = Recorder(onHead: { _ in .cancel })
+        _ = transport.start(try .of(server.url("/")), receiver: atHead)
+        #expect(atHead.waitForEnd().error?.code == .cancelled)
+        #expect(atHead.heard.chunks == 0)
+        let atBody = Recorder(onBytes: { _ in .cancel })
+        _ = transport.start(try .of(server.url("/")), receiver: atBody)
+        #expect(atBody.waitForEnd().error?.code == .cancelled)
+        #expect(atBody.heard.chunks == 1)
+    }
+
+    @Test func `A pause stops the wire until somebody resumes`() throws {
+        let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes(bytes)))
+        let transport = try CurlTransport()
+        let recorder = Recorder(
+            onHead: { _ in .pause }, onBytes: { $0 == 0 || $0 > 700_000 && $0 < 710_000 ? .pause : .proceed })
+        let transfer = transport.start(
+            try .of(server.url("/")) { $0.limits.stallTimeout = .milliseconds(50) }, receiver: recorder)
+        _ = recorder.wait { $0.head != nil }
+        // Others go on meanwhile, and a pause is no stall.
+        server.serve("/slow", .ok(Bytes("x")).delayed(.milliseconds(120)))
+        #expect(try transport.load(server.url("/slow")).text == "x")
+        #expect(recorder.heard.chunks == 0)
+        transfer.resume()
+        _ = recorder.wait { $0.chunks == 1 }
+        var seen = 1
+        while recorder.heard.end == nil {
+            transfer.resume()
+            let now = recorder.heard.chunks
+            if now == seen, recorder.heard.end == nil { _ = try transport.load(server.url("/slow")) }
+            seen = now
+        }
+        #expect(recorder.heard.body == bytes)
+        #expect(recorder.heard.summary?.bodyBytes == 1_500_000)
+    }
+
+    @Test func `The end waits for a pause, and a cancel does not`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("short")))
+        let transport = try CurlTransport()
+        for cancels in [false, true] {
+            let recorder = Recorder(onBytes: { _ in .pause })
+            let transfer = transport.start(try .of(server.url("/")), receiver: recorder)
+            _ = recorder.wait { $0.chunks == 1 }
+            #expect(try transport.load(server.url("/")).text == "short")
+            #expect(recorder.heard.end == nil)
+            if cancels { transfer.cancel() } else { transfer.resume() }
+            #expect(recorder.waitForEnd().error?.code == (cancels ? .cancelled : nil))
+        }
+    }
+
+    @Test func `Shutting down ends everything, and later starts too`() async throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("x")).held("head"))
+        let transport = try CurlTransport()
+        let recorders = try (0..<20).map { _ in
+            let recorder = Recorder()
+            _ = transport.start(try .of(server.url("/")), receiver: recorder)
+            return recorder
+        }
+        await transport.shutdown()
+        for recorder in recorders { #expect(recorder.heard.error?.code == .shutDown) }
+        #expect(try transport.load(server.url("/")).error?.code == .shutDown)
+        await transport.shutdown()
+        let unused = try CurlTransport()
+        await unused.shutdown()
+        #expect(try unused.load(server.url("/")).error?.code == .shutDown)
+    }
+
+    @Test func `Exchanges outlive the transport that they were started on`() throws {
+        let server = try LoopbackServer()
+        server.serve("/", .ok(Bytes("x")).held("head"))
+        let recorder = Recorder()
+        _ = try CurlTransport().start(try .of(server.url("/")), receiver: recorder)
+        try server.waitUntilHeld("head")
+        server.release("head")
+        #expect(recorder.waitForEnd().text == "x")
+    }
+}

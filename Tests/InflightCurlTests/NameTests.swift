@@ -1,0 +1,119 @@
+import Glibc
+import InflightCore
+import InflightCurl
+import InflightTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct NameTests {
+    private func transport(_ server: FakeNameServer) throws -> CurlTransport {
+        var configuration = CurlTransport.Configuration()
+        configuration.dnsServers = [server.address]
+        configuration.usesEnvironmentProxies = false
+        return try CurlTransport(configuration: configuration)
+    }
+
+    @Test func `A name is asked for once for all that wait for it, and remembered`() throws {
+        let names = FakeNameServer(knows: ["one.test": [127, 0, 0, 1], "xn--bcher-kva.test": [127, 0, 0, 1]])
+        let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
+        let transport = try transport(names)
+        let recorders = try (0..<20).map { _ in
+            let recorder = Recorder()
+            _ = transport.start(try .of("http://one.test:\(server.port)/"), receiver: recorder)
+            return recorder
+        }
+        for recorder in recorders { #expect(recorder.waitForEnd().summary != nil) }
+        #expect(try transport.load("http://one.test:\(server.port)/").summary != nil)
+        #expect(names.questions.sorted() == ["one.test", "one.test"])
+        // Beyond ASCII, and with a trailing dot.
+        #expect(try transport.load("http://Bücher.test:\(server.port)/").summary != nil)
+        #expect(names.questions.contains("xn--bcher-kva.test"))
+        #expect(try transport.load("http://one.test.:\(server.port)/").summary != nil)
+    }
+
+    @Test func `Addresses whose time is over are asked for again`() throws {
+        let names = FakeNameServer(knows: ["short.test": [127, 0, 0, 1]], secondsToLive: 0)
+        let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
+        let transport = try transport(names)
+        // The shortest life is a second; loads go on until it is over.
+        while names.questions.count < 4 {
+            #expect(try transport.load("http://short.test:\(server.port)/").summary != nil)
+        }
+    }
+
+    @Test func `A name that is not there cannot be connected to`() throws {
+        let names = FakeNameServer()
+        let error = try transport(names).load("http://missing.test/").error
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.message.contains("missing.test") == true)
+        let invalid = try transport(names).load("http://\u{338}.test/").error
+        #expect(invalid?.code == .invalidURL || invalid?.code == .cannotConnect)
+    }
+
+    @Test func `localhost and addresses are asked of nobody`() throws {
+        let names = FakeNameServer()
+        let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
+        let transport = try transport(names)
+        for host in ["localhost", "a.localhost", "127.0.0.1", "127.1", "localhost."] {
+            #expect(try transport.load("http://\(host):\(server.port)/").summary != nil, "\(host)")
+        }
+        #expect(names.questions == [])
+    }
+
+    @Test func `A hundred names that hang hold up nobody, take no threads, and can be cancelled`() throws {
+        let names = FakeNameServer()
+        let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
+        let transport = try transport(names)
+        var hanging: [(Recorder, any Transfer)] = []
+        let before = Self.transportThreads()
+        for number in 0..<100 {
+            let recorder = Recorder()
+            let transfer = transport.start(
+                try .of("http://hang\(number).test/") { $0.limits.connectTimeout = .seconds(50) }, receiver: recorder)
+            hanging.append((recorder, transfer))
+        }
+        for _ in 0..<20 { #expect(try transport.load("http://localhost:\(server.port)/").summary != nil) }
+        #expect(Self.transportThreads() <= before + 8)
+        for (recorder, transfer) in hanging {
+            #expect(recorder.heard.end == nil)
+            transfer.cancel()
+        }
+        for (recorder, _) in hanging { #expect(recorder.waitForEnd().error?.code == .cancelled) }
+    }
+
+    @Test func `A name that hangs counts as connecting`() throws {
+        let names = FakeNameServer()
+        let error = try transport(names).load("http://hang.test/") { $0.limits.connectTimeout = .milliseconds(50) }
+            .error
+        #expect(error?.code == .timedOut)
+        #expect(error?.message.contains("name") == true)
+    }
+
+    @Test func `Shutting down does not wait for a name that hangs`() async throws {
+        let names = FakeNameServer()
+        let transport = try transport(names)
+        let recorder = Recorder()
+        _ = transport.start(try .of("http://hang.test/"), receiver: recorder)
+        await transport.shutdown()
+        #expect(recorder.heard.error?.code == .shutDown)
+    }
+
+    /// How many threads of this process are libcurl's, c-ares's or a transport's, told by what they are not.
+    private static func transportThreads() -> Int {
+        guard let folder = unsafe opendir("/proc/self/task") else { return 0 }
+        defer { unsafe closedir(folder) }
+        var count = 0
+        while let entry = unsafe readdir(folder) {
+            let id = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
+                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard let file = unsafe fopen("/proc/self/task/\(id)/comm", "r") else { continue }
+            defer { unsafe fclose(file) }
+            var line = [CChar](repeating: 0, count: 64)
+            guard unsafe fgets(&line, 64, file) != nil else { continue }
+            let name = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if !name.hasPrefix("raw-server"), !name.hasPrefix("name-server"), !name.hasPrefix("loopback") { count += 1 }
+        }
+        return count
+    }
+}

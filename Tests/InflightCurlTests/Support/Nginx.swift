@@ -1,0 +1,93 @@
+import Glibc
+import Testing
+
+/// A real nginx with HTTP/2 over TLS, and a certificate of its own, for one test.
+final class Nginx: Sendable {
+    let url: String
+    let small = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let large = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+    private let scratch: Scratch
+    private let process: pid_t
+
+    var caFile: String { scratch.path("cert.pem") }
+
+    init() throws {
+        let scratch = try Scratch()
+        self.scratch = scratch
+        let made = try Self.run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-keyout", scratch.path("key.pem"), "-out", scratch.path("cert.pem"), "-subj", "/CN=localhost",
+                "-addext", "subjectAltName=IP:127.0.0.1",
+            ])
+        try #require(Self.wait(for: made) == 0, "openssl made no certificate")
+        // `root` and `alias` may be read by nginx's worker, which is this same process's user.
+        try scratch.write(small, to: "small")
+        try scratch.write(large, to: "large")
+        let port = Self.freePort()
+        url = "https://127.0.0.1:\(port)"
+        let text = """
+            daemon off; master_process off; pid \(scratch.path("pid")); error_log stderr crit;
+            events { worker_connections 256; }
+            http {
+                access_log off; default_type application/octet-stream;
+                client_body_temp_path \(scratch.path("a")); proxy_temp_path \(scratch.path("b"));
+                fastcgi_temp_path \(scratch.path("c")); uwsgi_temp_path \(scratch.path("d"));
+                scgi_temp_path \(scratch.path("e"));
+                server {
+                    listen 127.0.0.1:\(port) ssl http2; root \(scratch.path(""));
+                    ssl_certificate \(scratch.path("cert.pem")); ssl_certificate_key \(scratch.path("key.pem"));
+                }
+            }
+            """
+        try scratch.write(Array(text.utf8), to: "nginx.conf")
+        process = try Self.run("nginx", ["-c", scratch.path("nginx.conf"), "-e", "stderr", "-p", scratch.path("")])
+        while !Self.isListening(port) {
+            var status: Int32 = 0
+            let ended = unsafe waitpid(process, &status, WNOHANG)
+            try #require(ended == 0, "nginx did not start; install nginx-light with make deps")
+            sched_yield()
+        }
+    }
+
+    deinit {
+        kill(process, SIGKILL)
+        _ = Self.wait(for: process)
+    }
+
+    private static func run(_ program: String, _ arguments: [String]) throws -> pid_t {
+        var pointers = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
+        defer { unsafe pointers.forEach { unsafe free($0) } }
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        var process: pid_t = 0
+        let status = unsafe posix_spawnp(&process, program, &actions, nil, &pointers, environ)
+        try #require(status == 0, "\(program) is not installed; install it with make deps")
+        return process
+    }
+
+    private static func wait(for process: pid_t) -> Int32 {
+        var status: Int32 = 0
+        unsafe waitpid(process, &status, 0)
+        return status
+    }
+
+    private static func freePort() -> Int { RawServer { _ in }.port }
+
+    private static func isListening(_ port: Int) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = unsafe inet_addr("127.0.0.1")
+        address.sin_port = in_port_t(port).bigEndian
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+}

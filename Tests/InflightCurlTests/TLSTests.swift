@@ -1,0 +1,50 @@
+import Glibc
+import InflightCore
+import InflightCurl
+import InflightTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct TLSTests {
+    private func server(_ certificate: LoopbackServer.Certificate = .valid) throws -> (LoopbackServer, Scratch) {
+        let scratch = try Scratch()
+        let authority = try LoopbackServer.CertificateAuthority()
+        try authority.write(toFile: scratch.path("ca.pem"))
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = .init(authority: authority, certificate: certificate)
+        let server = try LoopbackServer(configuration)
+        server.serve("/", .ok(Bytes("secret")))
+        return (server, scratch)
+    }
+
+    private func transport(_ caFile: String?) throws -> CurlTransport {
+        var configuration = CurlTransport.Configuration()
+        configuration.caFile = caFile
+        return try CurlTransport(configuration: configuration)
+    }
+
+    @Test func `A CA file vouches for its servers, and only there`() throws {
+        let (server, scratch) = try server()
+        #expect(try transport(scratch.path("ca.pem")).load(server.url("/")).text == "secret")
+        let error = try transport(nil).load(server.url("/")).error
+        #expect(error?.code == .untrusted)
+        #expect(server.requestCount == 1)
+    }
+
+    @Test(arguments: [LoopbackServer.Certificate.expired, .wrongHost])
+    func `A certificate that is wrong is not trusted`(certificate: LoopbackServer.Certificate) throws {
+        let (server, scratch) = try server(certificate)
+        #expect(try transport(scratch.path("ca.pem")).load(server.url("/")).error?.code == .untrusted)
+        #expect(server.requestCount == 0)
+    }
+
+    @Test func `A server that speaks no TLS is not trusted, one that hangs up cannot be connected to`() throws {
+        let plain = RawServer { connection in
+            connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")
+            connection.waitForClose()
+        }
+        #expect(try transport(nil).load("https://127.0.0.1:\(plain.port)/").error?.code == .untrusted)
+        let closing = RawServer { $0.waitForBytes() }
+        #expect(try transport(nil).load("https://127.0.0.1:\(closing.port)/").error?.code == .cannotConnect)
+    }
+}
