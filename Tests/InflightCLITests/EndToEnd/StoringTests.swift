@@ -27,8 +27,8 @@ struct StoringTests {
     func asTheyCame() throws {
         let result = place.run("get", server.url("/a.jpg"), server.url("/b.png"), "-o", "out/deep", "--json")
         #expect(result.status == 0)
-        #expect(place.read("out/deep/a.jpg") == jpeg.array)
-        #expect(place.read("out/deep/b.png") == png.array)
+        #expect(place.holds("out/deep/a.jpg", jpeg.array))
+        #expect(place.holds("out/deep/b.png", png.array))
         let lines = try result.lines
         #expect(lines.map(\.url) == [server.url("/a.jpg"), server.url("/b.png")])
         #expect(lines.map(\.file) == ["out/deep/a.jpg", "out/deep/b.png"])
@@ -62,7 +62,7 @@ struct StoringTests {
         held.release("first")
         let result = command.wait()
         #expect(try result.lines.map(\.file) == ["out/a.jpg", "out/a-2.jpg", "out/last.png"])
-        #expect(place.read("out/a.jpg") == jpeg.array)
+        #expect(place.holds("out/a.jpg", jpeg.array))
     }
 
     @Test("The one URL without -o goes to standard output")
@@ -90,7 +90,7 @@ struct StoringTests {
             ["get", "-i", "-", "-o", "out", "--json"], in: place, input: nil, pipesOutput: true)
         command.type(server.url("/a.jpg") + "\n")
         #expect(command.readLine().contains("\"outcome\":\"ok\""))
-        #expect(place.read("out/a.jpg") == jpeg.array)
+        #expect(place.holds("out/a.jpg", jpeg.array))
         command.type(server.url("/b.png"))
         #expect(server.requestCount(of: "/b.png") == 0)
         command.endInput()
@@ -158,9 +158,9 @@ struct StoringTests {
         place.write("out/b.png", String(repeating: "old", count: 9999))
         let result = place.run("get", server.url("/a.jpg"), server.url("/b.png"), "-o", "out")
         #expect(result.status == 0)
-        #expect(place.read("victim") == Array("untouched".utf8))
-        #expect(place.read("out/a.jpg") == jpeg.array)
-        #expect(place.read("out/b.png") == png.array)
+        #expect(place.holds("victim", Array("untouched".utf8)))
+        #expect(place.holds("out/a.jpg", jpeg.array))
+        #expect(place.holds("out/b.png", png.array))
     }
 
     @Test("--any takes whatever comes, under the name that the URL gives it")
@@ -196,7 +196,7 @@ struct StoringTests {
         #expect(lines.map(\.file) == ["out/a.jpg", "out/a.png", "out/b.png", nil])
         #expect(lines[0].width == 60 && lines[0].format == "jpeg")
         #expect(server.requestCount == before + 2)
-        #expect(place.read("out/b.png") == png.array)
+        #expect(place.holds("out/b.png", png.array))
     }
 
     @Test("--skip-existing minds numbered names")

@@ -27,6 +27,8 @@ final class RunningCommand {
         environment: [String: String] = [:], pipesOutput: Bool = false, errors: Errors = .captured, prefix: String = ""
     ) {
         directory = TemporaryDirectory()
+        // What is typed may come too late for a command that has ended.
+        Glibc.signal(SIGPIPE, SIG_IGN)
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }

@@ -32,6 +32,9 @@ final class TemporaryDirectory {
 
     func write(_ name: String, _ text: String) { write(name, Array(text.utf8)) }
 
+    /// Whether there is a file that holds just that.
+    func holds(_ name: String, _ bytes: [UInt8]) -> Bool { read(name) == bytes }
+
     /// `nil` where it cannot be read.
     func read(_ name: String) -> [UInt8]? { Self.read(appending(name)) }
 

@@ -1,0 +1,150 @@
+import Dispatch
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// How `inflight get` ends when it is told to, or when nobody listens any more.
+@Suite(.timeLimit(.minutes(2)))
+struct EndingTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+    private let jpeg: Bytes
+
+    init() throws {
+        server = try LoopbackServer()
+        jpeg = try Pictures.make(.jpeg, 60, 40)
+        server.serve("/good.jpg", .ok(jpeg))
+        server.serve("/slow.jpg", .ok(jpeg).held("slow", after: 100))
+    }
+
+    @Test(
+        "Ctrl-C and SIGTERM end it, keep what is finished, and leave nothing half-written",
+        arguments: [SIGINT, SIGTERM])
+    func signals(_ signal: Int32) throws {
+        let command = RunningCommand(
+            ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out", "--json"], in: place,
+            pipesOutput: true)
+        #expect(command.readLine().contains("\"ok\""))
+        try server.waitUntilHeld("slow")
+        command.signal(signal)
+        let result = command.wait()
+        #expect(result.status == (signal == SIGINT ? 130 : 143))
+        #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg"])
+        #expect(place.holds("out/good.jpg", jpeg.array))
+        #expect(result.errors.contains("what is finished is kept"))
+    }
+
+    @Test("What is finished and waits for its name keeps it when the run is ended")
+    func finishedAndUnnamed() throws {
+        server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
+        let others = (0..<8).map { "/other\($0).jpg" }
+        for path in others { server.serve(path, .ok(jpeg)) }
+        // One place is held, so the others come one after the other: when the last is there, the second is long written.
+        let command = RunningCommand(
+            ["get", server.url("/slow/good.jpg"), server.url("/good.jpg")] + others.map { server.url($0) }
+                + ["-o", "out", "--json", "--unordered", "--per-host", "2"], in: place, pipesOutput: true)
+        try server.waitUntilHeld("slow")
+        for _ in others { #expect(command.readLine().contains("other")) }
+        command.signal(SIGINT)
+        #expect(command.readLine().contains("\"file\":\"out/good-2.jpg\""))
+        #expect(command.wait().status == 130)
+        #expect(place.holds("out/good-2.jpg", jpeg.array))
+        #expect(TemporaryDirectory.names(place.appending("out")).count == 9)
+    }
+
+    @Test("It ends though nobody reads its output, which is full", arguments: [SIGINT, SIGTERM])
+    func stuckOutput(_ signal: Int32) throws {
+        let command = RunningCommand(
+            ["get", "-i", "-", "--discard", "--json"], in: place, input: nil, pipesOutput: true)
+        // Far more lines than a pipe holds: it is stuck in the middle of one.
+        let lines = String(repeating: "nonsense/\(String(repeating: "x", count: 1000))\n", count: 400)
+        let writer = JoinableWriter(command, lines)
+        defer { writer.join() }
+        #expect(command.readLine().contains("invalidURL"))
+        command.signal(signal)
+        #expect(command.wait().status == 128 + signal)
+    }
+
+    @Test("It ends while it waits for a list, or for a server that never answers")
+    func waiting() throws {
+        let command = RunningCommand(["get", "-i", "-", "-o", "out"], in: place, input: nil)
+        command.type(server.url("/slow.jpg") + "\n")
+        try server.waitUntilHeld("slow")
+        let start = SystemClock().now()
+        command.signal(SIGTERM)
+        #expect(command.wait().status == 143)
+        #expect(SystemClock().now() - start < .seconds(5))
+        #expect(TemporaryDirectory.names(place.appending("out")) == [])
+    }
+
+    @Test("A closed standard output ends it quietly")
+    func closedOutput() throws {
+        let command = RunningCommand(
+            ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out", "--json", "--unordered"], in: place,
+            pipesOutput: true)
+        try server.waitUntilHeld("slow")
+        command.closeOutput()
+        server.release("slow")
+        let result = command.wait()
+        // The first line may have been written before the reader left.
+        #expect(result.status == 141)
+        #expect(result.errors.isEmpty)
+        #expect(!TemporaryDirectory.names(place.appending("out")).contains { $0.hasPrefix(".") })
+    }
+
+    @Test("A closed standard output ends help, version and the one picture quietly as well")
+    func closedOutputElsewhere() {
+        for arguments in [
+            ["--help"], ["--version"], ["get", server.url("/good.jpg")], ["info", server.url("/good.jpg")],
+        ] {
+            let result = place.run(arguments, prefix: "exec >&-")
+            #expect(result.status == 141, "\(arguments)")
+            #expect(result.errors.isEmpty, "\(arguments): \(result.errors)")
+        }
+    }
+
+    @Test("Quiet is quiet, but for failures")
+    func quiet() {
+        #expect(place.run("get", server.url("/good.jpg"), "-o", "out", "--quiet").errors.isEmpty)
+        let failed = place.run("get", server.url("/none"), "-o", "out", "--quiet")
+        #expect(failed.errors.contains("badStatus 404"))
+        #expect(!failed.errors.contains("requests sent"))
+    }
+
+    @Test("Verbose tells each URL's story")
+    func verbose() {
+        server.serve("/moved", .redirect(to: "/good.jpg"))
+        let result = place.run("get", server.url("/moved"), server.url("/none"), "-o", "out", "--verbose")
+        for part in ["asked for", "redirected to", "200", "60 × 40", "stored as out/moved.jpg", "404"] {
+            #expect(result.errors.contains(part), "\(part) in \(result.errors)")
+        }
+    }
+
+    @Test("Nothing of the progress line is seen where standard error is no terminal")
+    func noTerminal() {
+        let result = place.run("get", server.url("/good.jpg"), "-o", "out")
+        #expect(!result.errors.contains("\r") && !result.errors.contains("\u{1B}"))
+        #expect(result.errors.contains("All well: 1 picture"))
+    }
+}
+
+/// Types on a thread of its own, because the pipe may be full.
+private final class JoinableWriter {
+    private let finished = DispatchSemaphore(value: 0)
+
+    init(_ command: RunningCommand, _ text: String) {
+        // The command outlives the thread: it is joined before.
+        nonisolated(unsafe) let command = command
+        let finished = finished
+        WorkerThreads(count: 1, name: "typing").run {
+            unsafe command.type(text)
+            finished.signal()
+        }
+    }
+
+    func join() { finished.wait() }
+}
