@@ -120,7 +120,8 @@ final class Engine: @unchecked Sendable {
             return task.didEnd(JobResult(.image(hit)))
         }
         let (id, joined) = machine.taskAdded(
-            task, steps: steps(of: plan), priority: task.priority, now: now, actions: &actions
+            task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: task.priority, now: now,
+            actions: &actions
         ) { position, id in
             makeJob(position, id: id, plan: plan)
         }
@@ -134,13 +135,12 @@ final class Engine: @unchecked Sendable {
         perform(actions)
     }
 
-    private func steps(of plan: RequestPlan) -> [Machine.Step] {
-        var steps = [Machine.Step(key: plan.fetchKey, lane: .fetch, group: plan.origin)]
-        if let decodeKey = plan.decodeKey {
-            steps.append(Machine.Step(key: decodeKey, lane: .decode, group: .none))
+    private func step(_ position: Int, of plan: RequestPlan) -> Machine.Step {
+        switch position {
+        case 0: Machine.Step(key: plan.fetchKey, lane: .fetch, group: plan.origin)
+        case 1: Machine.Step(key: plan.decodeKey ?? plan.fetchKey, lane: .decode, group: .none)
+        default: Machine.Step(key: plan.processKeys[position - 2], lane: .decode, group: .none)
         }
-        for key in plan.processKeys { steps.append(Machine.Step(key: key, lane: .decode, group: .none)) }
-        return steps
     }
 
     private func makeJob(_ position: Int, id: Machine.JobID, plan: RequestPlan) -> EngineJob {

@@ -77,27 +77,28 @@ struct EngineMachine<Task, Job>: ~Copyable {
         table[key] != nil
     }
 
-    /// A task wants what comes out of the last of `steps`, each of which works on the result of the one before.
+    /// A task wants what comes out of the last of its steps, each of which works on the result of the one before.
     ///
+    /// - Parameter step: gives the step at a position.
     /// - Parameter makeJob: makes the job of a step that nobody else has under way. It is told the step's position and
     ///   its identity here.
     /// - Returns: the task's identity, and how many of the steps it found under way already.
     mutating func taskAdded(
-        _ task: Task, steps: [Step], priority: LoadPriority, now: MonotonicTime, actions: inout Actions,
-        makeJob: (Int, JobID) -> Job
+        _ task: Task, steps count: Int, step: (Int) -> Step, priority: LoadPriority, now: MonotonicTime,
+        actions: inout Actions, makeJob: (Int, JobID) -> Job
     ) -> (task: TaskID, joined: Int) {
-        var joined = steps.count
+        var joined = count
         var previous: Int32 = -1
         while joined > 0 {
-            if let found = table[steps[joined - 1].key] {
+            if let found = table[step(joined - 1).key] {
                 previous = found
                 break
             }
             joined -= 1
         }
         var root: Int32 = -1
-        for position in joined..<steps.count {
-            let index = makeJobSlot(steps[position], upstream: previous)
+        for position in joined..<count {
+            let index = makeJobSlot(step(position), upstream: previous)
             let generation = jobs[Int(index)].generation
             jobs[Int(index)].job = makeJob(position, JobID(index: index, generation: generation))
             if previous < 0 { root = index }

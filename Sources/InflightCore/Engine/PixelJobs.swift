@@ -1,88 +1,103 @@
 import InflightConcurrency
 
-/// Makes pixels of the bytes that a fetch gave.
-// Unchecked: `input` is written before the machine lets the job start, with the engine's lock taken in between.
-final class DecodeJob: EngineJob, @unchecked Sendable {
-    private let plan: RequestPlan
-    private let cancellation = CancellationFlag()
-    private var input: JobResult?
+/// Work on pixels, on one of the engine's decoding threads.
+// Unchecked: `flag` is touched only while the job's stripe of locks is held; what a job works on is written before the
+// machine lets it start, with the engine's lock taken in between.
+class PixelJob: EngineJob, @unchecked Sendable {
+    fileprivate let plan: RequestPlan
+    /// Made when somebody looks: most jobs wait for a long time and are never cancelled.
+    private var flag: CancellationFlag?
 
-    init(engine: Engine, id: ID, plan: RequestPlan) {
+    fileprivate init(engine: Engine, id: ID, plan: RequestPlan) {
         self.plan = plan
         super.init(engine: engine, id: id)
     }
 
-    override func feed(_ result: JobResult) {
-        input = result
+    fileprivate final var cancellation: CancellationFlag {
+        LockStripes.stripe(for: self).lock.withLock {
+            if let flag { return flag }
+            let made = CancellationFlag()
+            flag = made
+            return made
+        }
     }
 
-    override func start(priority: LoadPriority) {
-        engine.workers.run { self.work() }
+    /// Until the job has ended, its result is what it works on.
+    final override func feed(_ result: JobResult) {
+        self.result = result
     }
 
-    override func cancel() {
+    final override func start(priority: LoadPriority) {
+        engine.workers.run { self.run() }
+    }
+
+    final override func cancel() {
         cancellation.cancel()
     }
 
-    private func work() {
-        let input = input.take()
-        guard case .response(let response) = input?.value else {
-            preconditionFailure("a decode was started without bytes")
-        }
+    private func run() {
+        guard let input = result.take() else { preconditionFailure("work on pixels was started without any") }
         do throws(LoadError) {
-            if cancellation.isCancelled { throw LoadError.cancelled(url: plan.url.string, stage: .decode) }
+            let cancellation = cancellation
+            if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
+            let image = try work(on: input.value, cancellation: cancellation)
+            engine.jobEnded(self, with: JobResult(.image(image)), cachedAs: key)
+        } catch {
+            engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+        }
+    }
+
+    fileprivate var key: JobKey? { nil }
+
+    fileprivate func work(on input: JobResult.Value, cancellation: CancellationFlag) throws(LoadError) -> LoadedImage {
+        preconditionFailure("a job without work was started")
+    }
+}
+
+/// Makes pixels of the bytes that a fetch gave.
+// Unchecked: it adds nothing to what guards its superclass.
+final class DecodeJob: PixelJob, @unchecked Sendable {
+    override init(engine: Engine, id: ID, plan: RequestPlan) {
+        super.init(engine: engine, id: id, plan: plan)
+    }
+
+    override fileprivate var key: JobKey? { plan.decodeKey }
+
+    override fileprivate func work(
+        on input: JobResult.Value, cancellation: CancellationFlag
+    ) throws(LoadError) -> LoadedImage {
+        guard case .response(let response) = input else { preconditionFailure("a decode was started without bytes") }
+        do throws(LoadError) {
             let (pixels, info) = try engine.codecs.decode(
                 response.body, options: RequestPlan.decodeOptions(plan.request), cancellation: cancellation)
-            let image = LoadedImage(
+            return LoadedImage(
                 pixels: pixels, info: info, head: response.head, url: response.url,
                 bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
-            engine.jobEnded(self, with: JobResult(.image(image)), cachedAs: plan.decodeKey)
         } catch {
-            let explained = error.naming(contentType: response.head.fields["content-type"])
-            engine.jobEnded(self, with: JobResult(.failure(explained.about(url: plan.url.string))))
+            throw error.naming(contentType: response.head.fields["content-type"])
         }
     }
 }
 
 /// Applies one processor to the picture that the step before gave.
-// Unchecked: `input` is written before the machine lets the job start, with the engine's lock taken in between.
-final class ProcessJob: EngineJob, @unchecked Sendable {
-    private let plan: RequestPlan
+// Unchecked: it adds nothing that changes.
+final class ProcessJob: PixelJob, @unchecked Sendable {
     private let position: Int
-    private let cancellation = CancellationFlag()
-    private var input: JobResult?
 
     /// - Parameter position: which of the request's processors it is.
     init(engine: Engine, id: ID, plan: RequestPlan, position: Int) {
-        self.plan = plan
         self.position = position
-        super.init(engine: engine, id: id)
+        super.init(engine: engine, id: id, plan: plan)
     }
 
-    override func feed(_ result: JobResult) {
-        input = result
-    }
+    override fileprivate var key: JobKey? { plan.processKeys[position] }
 
-    override func start(priority: LoadPriority) {
-        engine.workers.run { self.work() }
-    }
-
-    override func cancel() {
-        cancellation.cancel()
-    }
-
-    private func work() {
-        let input = input.take()
-        guard case .image(var image) = input?.value else {
-            preconditionFailure("a processor was started without a picture")
-        }
-        do throws(LoadError) {
-            if cancellation.isCancelled { throw LoadError.cancelled(url: plan.url.string, stage: .process) }
-            image.pixels = try plan.request.processors[position].process(image.pixels, cancellation: cancellation)
-            engine.jobEnded(self, with: JobResult(.image(image)), cachedAs: plan.processKeys[position])
-        } catch {
-            engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
-        }
+    override fileprivate func work(
+        on input: JobResult.Value, cancellation: CancellationFlag
+    ) throws(LoadError) -> LoadedImage {
+        guard case .image(var image) = input else { preconditionFailure("a processor was started without a picture") }
+        image.pixels = try plan.request.processors[position].process(image.pixels, cancellation: cancellation)
+        return image
     }
 }
 

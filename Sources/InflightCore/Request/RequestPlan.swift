@@ -52,6 +52,9 @@ final class RequestPlan: Sendable {
         }
     }
 
+    /// Fetch, decode, and a step for each processor.
+    var stepCount: Int { decodeKey == nil ? 1 : 2 + processKeys.count }
+
     /// The key of what the caller gets.
     var finalKey: JobKey { processKeys.last ?? decodeKey ?? fetchKey }
 

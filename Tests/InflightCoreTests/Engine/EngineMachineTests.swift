@@ -44,9 +44,10 @@ final class MachineWorld {
     ) -> [String] {
         var actions = Machine.Actions()
         var made = jobs
+        let steps = Self.steps(want, origin: origin)
         let stages = want.split(separator: "+").map(String.init)
         let (id, _) = machine.taskAdded(
-            task, steps: Self.steps(want, origin: origin), priority: priority, now: now, actions: &actions
+            task, steps: steps.count, step: { steps[$0] }, priority: priority, now: now, actions: &actions
         ) { position, id in
             var name =
                 position == 0
