@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
+        .executable(name: "inflight-demo", targets: ["InflightDemo"]),
     ],
     targets: [
         // Concurrency and engine: no C library.
@@ -48,6 +49,7 @@ let package = Package(
         .target(
             name: "InflightTestSupport",
             dependencies: ["CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency"]),
+        .testTarget(name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight"]),
         .testTarget(
             name: "InflightTestSupportTests",
             dependencies: [

@@ -1,0 +1,65 @@
+/// Red, green and blue from 0 to 1, as sRGB stores them; the fourth lane is not used.
+typealias Color = SIMD4<Float>
+
+extension SIMD4<Float> {
+    /// A colour as it is written on the web: `Color(0xFF8800)`.
+    init(_ hex: UInt32) {
+        self.init(Float(hex >> 16 & 255) / 255, Float(hex >> 8 & 255) / 255, Float(hex & 255) / 255, 0)
+    }
+
+    /// This colour at 0, `other` at 1; not beyond them.
+    @inline(__always)
+    func mixed(with other: Color, _ amount: Float) -> Color {
+        self + (other - self) * Math.clamped(amount)
+    }
+
+    /// Adds light without ever passing white.
+    @inline(__always)
+    func lit(by light: Color, _ amount: Float) -> Color {
+        self + (Color(repeating: 1) - self) * light * Swift.max(0, amount)
+    }
+}
+
+/// Small functions that pictures are made of.
+enum Math {
+    @inline(__always)
+    static func clamped(_ value: Float) -> Float { min(1, max(0, value)) }
+
+    /// 0 up to `low`, 1 from `high` on, and a soft way between them.
+    @inline(__always)
+    static func step(_ low: Float, _ high: Float, _ value: Float) -> Float {
+        let t = clamped((value - low) / (high - low))
+        return t * t * (3 - 2 * t)
+    }
+}
+
+/// Numbers that are the same on every machine and in every run (SplitMix64).
+struct Dice {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+        return z ^ z >> 31
+    }
+
+    mutating func float(_ range: ClosedRange<Float>) -> Float {
+        range.lowerBound + (range.upperBound - range.lowerBound) * Float(next() >> 40) / Float(1 << 24)
+    }
+
+    mutating func int(_ range: ClosedRange<Int>) -> Int {
+        range.lowerBound + Int(next() % UInt64(range.count))
+    }
+
+    mutating func pick<Element>(_ elements: [Element]) -> Element { elements[int(0...elements.count - 1)] }
+
+    mutating func pick(from palettes: [Palette]) -> Palette { pick(palettes) }
+
+    mutating func seed() -> UInt32 { UInt32(truncatingIfNeeded: next()) }
+}

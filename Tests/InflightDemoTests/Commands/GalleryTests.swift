@@ -1,0 +1,50 @@
+import Inflight
+import Testing
+
+@testable import InflightDemo
+
+@Suite("The demo's pictures", .timeLimit(.minutes(2)))
+struct GalleryTests {
+    @Test func `They have names of their own, every format and every scene`() {
+        let plans = Gallery.plans
+        #expect(Set(plans.map(\.name)).count == plans.count)
+        #expect(Set(plans.map(\.format)) == [.jpeg, .png, .webp, .gif])
+        #expect(Set(plans.map(\.scene)) == Set(Scene.allCases))
+    }
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp, .gif])
+    func `They can be read again in every format`(format: ImageFormat) throws {
+        let plan = Gallery.Plan(scene: .lake, width: 90, height: 60, format: format, seed: 3, name: "lake")
+        let item = try Gallery.item(plan).get()
+        let info = try CodecRegistry.standard.validate(item.bytes)
+        #expect(info.format == format)
+        let (pixels, _) = try CodecRegistry.standard.decode(
+            item.bytes, options: DecodeOptions(), cancellation: CancellationFlag())
+        let painted = Scene.lake.picture(width: 90, height: 60, seed: 3)
+        #expect(pixels.width == 90 && pixels.height == 60)
+        #expect(meanDifference(pixels, painted) < 6)
+    }
+
+    @Test func `Noise, which no run of colours repeats, survives GIF`() throws {
+        // As many different codes as there can be: the table is filled and started anew several times.
+        var dice = Dice(seed: 5)
+        let noise = PixelBuffer(
+            width: 200, height: 150, bytesPerRow: 800, format: .rgbx,
+            bytes: Bytes((0..<120_000).map { $0 % 4 == 3 ? 255 : UInt8(dice.int(0...3) * 85) }))
+        let bytes = GIFEncoder.encode(noise)
+        let (pixels, _) = try CodecRegistry.standard.decode(
+            bytes, options: DecodeOptions(), cancellation: CancellationFlag())
+        // 64 colours fit the table; each cell of it is 8 wide.
+        #expect(meanDifference(pixels, noise) < 8)
+    }
+
+    private func meanDifference(_ left: PixelBuffer, _ right: PixelBuffer) -> Double {
+        var sum = 0
+        for y in 0..<left.height {
+            for x in 0..<left.width * 4 {
+                sum += abs(Int(left.bytes[y * left.bytesPerRow + x]) - Int(right.bytes[y * right.bytesPerRow + x]))
+            }
+        }
+        return Double(sum) / Double(left.width * left.height * 3)
+    }
+}

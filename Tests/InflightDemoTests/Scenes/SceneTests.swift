@@ -1,0 +1,22 @@
+import Inflight
+import Testing
+
+@testable import InflightDemo
+
+@Suite("The painted scenes", .timeLimit(.minutes(2)))
+struct SceneTests {
+    @Test(arguments: Scene.allCases)
+    func `A seed gives the same picture again, another seed another one`(scene: Scene) {
+        let first = scene.picture(width: 80, height: 60, seed: 7)
+        #expect(first.bytes == scene.picture(width: 80, height: 60, seed: 7).bytes)
+        #expect(first.bytes != scene.picture(width: 80, height: 60, seed: 8).bytes)
+        #expect(first.format == .rgbx)
+    }
+
+    @Test(arguments: Scene.allCases)
+    func `Any shape can be painted`(scene: Scene) {
+        for (width, height) in [(1, 1), (3, 200), (200, 3)] {
+            #expect(scene.picture(width: width, height: height, seed: 1).width == width)
+        }
+    }
+}
