@@ -23,6 +23,23 @@ let package = Package(
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightTestSupport", package: "inflight"),
             ]),
+        // What the programs below share: the time, the CPU time, one line of output.
+        .target(name: "BenchmarkSupport"),
+        // Many small files over HTTP, and the same with URLSession.
+        .executableTarget(
+            name: "HTTPSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        .executableTarget(name: "URLSessionSpeed", dependencies: ["BenchmarkSupport"]),
+        // JPEG to a thumbnail in memory.
+        .executableTarget(
+            name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        // How soon a cancelled transfer's connection is closed.
+        .executableTarget(
+            name: "CancelLatency",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
     ]
 )
 

@@ -1,16 +1,103 @@
 #!/bin/bash
-# Builds the benchmarks and runs them one after the other: Scripts/bench.sh [NAME…]
+# Builds the benchmarks and their peers, starts nginx on loopback, and measures.
+#
+#     Scripts/bench.sh [--quick] [PART…]
+#
+# Benchmarks/README.md says which parts there are. The release of `inflight` must have been built (`make build`).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+PATH="$PATH:/usr/sbin:/sbin"
+
+say() { printf 'bench: %s\n' "$*" >&2; }
 
 swift=${SWIFT:-swift}
-flags=(--package-path Benchmarks -c release)
-all=(EvictionTraces EngineSpeed)
-
-"$swift" build "${flags[@]}"
-binaries=$("$swift" build "${flags[@]}" --show-bin-path)
-[ $# -gt 0 ] || set -- "${all[@]}"
-for name in "$@"; do
-    printf '\n== %s\n' "$name"
-    "$binaries/$name"
+cc=$(command -v cc || command -v clang) || { say "no C compiler: install clang"; exit 1; }
+nginx=$(command -v nginx) || { say "no nginx: Scripts/deps.sh bench installs it"; exit 1; }
+# Pillow belongs to the system's Python, which need not be the first in the path.
+for python in /usr/bin/python3 python3 none; do
+    "$python" -c 'import PIL' 2>/dev/null && break
 done
+[ "$python" != none ] || { say "no Pillow: Scripts/deps.sh bench installs it"; exit 1; }
+
+say "building the peers"
+peers=Benchmarks/.build/peers
+mkdir -p "$peers"
+peer() { "$cc" -O2 -Wall -Wextra -o "$peers/$1" "Benchmarks/Peers/$1.c" "${@:2}"; }
+read -ra vips <<<"$(pkg-config --cflags --libs vips)"
+peer http_multi -lcurl
+peer decode_vips "${vips[@]}" -lpthread
+peer decode_floor -ljpeg -lpthread
+peer quality -ljpeg -lpthread -lm
+
+say "building the benchmarks"
+flags=(--package-path Benchmarks -c release)
+"$swift" build "${flags[@]}" >&2
+binaries=$("$swift" build "${flags[@]}" --show-bin-path)
+inflight=$("$swift" build -c release --static-swift-stdlib --scratch-path "${SCRATCH:-.build}" --show-bin-path)/inflight
+[ -x "$inflight" ] || { say "no release of inflight: make build"; exit 1; }
+
+folder=$(mktemp -d)
+server=
+stop() {
+    if [ -n "$server" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$folder"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# nginx's worker may be another user.
+chmod 755 "$folder"
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+    -keyout "$folder/key.pem" -out "$folder/certificate.pem" 2>/dev/null
+read -r port tls_port <<<"$("$python" - <<'PYTHON'
+import socket
+sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+print(*(each.getsockname()[1] for each in sockets))
+PYTHON
+)"
+cat >"$folder/nginx.conf" <<CONF
+daemon off;
+worker_processes 1;
+pid $folder/nginx.pid;
+error_log $folder/error.log;
+events { worker_connections 4096; }
+http {
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 100000000;
+    keepalive_timeout 300s;
+    open_file_cache max=20000 inactive=600s;
+    open_file_cache_valid 600s;
+    types { image/jpeg jpg; }
+    client_body_temp_path $folder/t1;
+    proxy_temp_path $folder/t2;
+    fastcgi_temp_path $folder/t3;
+    uwsgi_temp_path $folder/t4;
+    scgi_temp_path $folder/t5;
+    root $folder/files;
+    server {
+        listen 127.0.0.1:$port backlog=1024;
+        location = /status { stub_status; }
+    }
+    server {
+        listen 127.0.0.1:$tls_port ssl http2 backlog=1024;
+        ssl_certificate $folder/certificate.pem;
+        ssl_certificate_key $folder/key.pem;
+    }
+}
+CONF
+"$nginx" -c "$folder/nginx.conf" -e "$folder/error.log" &
+server=$!
+for _ in $(seq 100); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$tls_port") 2>/dev/null && break
+    kill -0 "$server" 2>/dev/null || { say "nginx did not start:"; cat "$folder/error.log" >&2; exit 1; }
+    sleep 0.05
+done
+
+"$python" Benchmarks/Runner/bench.py --folder "$folder" --binaries "$binaries" --peers "$peers" --inflight "$inflight" \
+    --swift "$swift" --nginx "$nginx" --port "$port" --tls-port "$tls_port" "$@"

@@ -43,8 +43,8 @@ func report(_ name: String, _ values: [Double], unit: String) {
 }
 
 /// Counts callbacks on their queue, and says when the last has come.
+// Unchecked: touched only on the serial callback queue.
 final class Countdown: @unchecked Sendable {
-    // Unchecked: touched only on the serial callback queue.
     private var left: Int
     private let done = DispatchSemaphore(value: 0)
 
@@ -84,8 +84,8 @@ func run(_ pipeline: ImagePipeline, _ requests: [ImageRequest], times: Int = 1) 
 }
 
 /// A callback queue that the caller's own thread runs: nothing but the engine is timed.
+// Unchecked: touched only by the one thread of this measurement.
 final class HandQueue: CallbackExecutor, @unchecked Sendable {
-    // Unchecked: touched only by the one thread of this measurement.
     private var work: [@Sendable () -> Void] = []
 
     func submit(_ work: @escaping @Sendable () -> Void) {

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks in order and prints one table. Called by Scripts/bench.sh, which builds and starts what it needs."""
+
+import argparse
+import pathlib
+import sys
+
+import command_part
+import decode_part
+import engine_part
+import http_part
+import machine
+import pictures
+from measure import Table, say
+
+PARTS = {
+    "http": http_part.run,
+    "sharing": http_part.run_sharing,
+    "get": command_part.run_get,
+    "start": command_part.run_start,
+    "decode": decode_part.run,
+    "cancel": engine_part.run_cancel,
+    "engine": engine_part.run_engine,
+    "eviction": engine_part.run_eviction,
+}
+
+
+class Bench:
+    """Where everything is, and how much of it is wanted."""
+
+    def __init__(self, options):
+        self.folder = options.folder
+        self.binaries, self.peers, self.inflight = options.binaries, options.peers, options.inflight
+        self.swift, self.nginx = options.swift, options.nginx
+        self.plain = f"http://127.0.0.1:{options.port}"
+        self.tls = f"https://127.0.0.1:{options.tls_port}"
+        self.certificate = options.folder / "certificate.pem"
+        self.is_quick = options.quick
+        self.rounds = 3 if options.quick else 11
+        self.count = 1000 if options.quick else 5000
+
+    def binary(self, name):
+        return self.binaries / name
+
+    def peer(self, name):
+        return self.peers / name
+
+    def source(self, name):
+        return pathlib.Path(__file__).parent.parent / "Peers" / name
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("folder", "binaries", "peers", "inflight"):
+        parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
+    for name in ("swift", "nginx"):
+        parser.add_argument(f"--{name}", required=True)
+    for name in ("port", "tls-port"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--quick", action="store_true", help="small counts, to try it out")
+    parser.add_argument("parts", nargs="*", help="which: " + ", ".join(PARTS) + "; all of them without")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
+
+    bench, table = Bench(options), Table()
+    mean = pictures.write_small(bench.folder / "files", bench.count)
+    say(f"{bench.count:,} JPEGs of {mean:,.0f} bytes in the mean, {bench.rounds} rounds")
+    for name in options.parts or PARTS:
+        say(f"== {name}")
+        PARTS[name](bench, table)
+
+    print()
+    for line in machine.lines(bench):
+        print(line + "\n")
+    print("\n".join(table.markdown()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""What has no peer: the engine alone, how soon a cancel closes a connection, and the eviction policies."""
+
+import re
+import shutil
+import subprocess
+
+from measure import sample, say
+
+TARGETS = {"engine alone, one thread": "≥ 300,000 /s", "memory of 1000000 queued requests for pictures": "< 1 GB"}
+
+
+def run_engine(bench, table):
+    """On one core: `taskset`."""
+    pin = ["taskset", "-c", "0"] if shutil.which("taskset") else []
+    command = [*pin, str(bench.binary("EngineSpeed")), "100000", "3" if bench.is_quick else "9"]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    for line in lines:
+        match = re.fullmatch(r"(.*?): (?:median )?(.*)", line)
+        if match:
+            table.add(match[1], match[2], target=TARGETS.get(match[1], ""))
+
+
+def run_cancel(bench, table):
+    value = sample([bench.binary("CancelLatency"), 40 if bench.is_quick else 200])
+    table.add(
+        f"cancel to the connection's close, server's time, {value['rounds']:.0f} times: median, 99 %",
+        f"{value['median']:.2f} ms, {value['p99']:.2f} ms", target="< 100 ms")
+
+
+def run_eviction(bench, _):
+    say(subprocess.run([bench.binary("EvictionTraces")], check=True, stdout=subprocess.PIPE, text=True).stdout)

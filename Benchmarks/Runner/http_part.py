@@ -1,0 +1,78 @@
+"""Many small files over HTTP: against a C program on libcurl, and against URLSession."""
+
+import statistics
+import urllib.request
+
+from measure import in_turns, sample
+
+
+def server_counts(bench):
+    """Connections and requests that nginx has seen, this question not counted."""
+    with urllib.request.urlopen(bench.plain + "/status") as answer:
+        lines = answer.read().decode().splitlines()
+    accepted, _, requests = map(int, lines[2].split())
+    return accepted - 1, requests - 1
+
+
+def counted(bench, measure):
+    """A measurement, with the connections and requests that nginx saw of it."""
+    connections, requests = server_counts(bench)
+    value = measure()
+    after = server_counts(bench)
+    return value | {"connections": after[0] - connections - 1, "requests": after[1] - requests - 1}
+
+
+def rate(samples):
+    return [one["loads"] / one["seconds"] for one in samples]
+
+
+def cpu(samples):
+    """Microseconds for each load."""
+    return [one["cpu"] / one["loads"] * 1e6 for one in samples]
+
+
+def run(bench, table):
+    ours, peer, session = bench.binary("HTTPSpeed"), bench.peer("http_multi"), bench.binary("URLSessionSpeed")
+    count, at_once = bench.count, 64
+    cases = [
+        ("HTTP/1.1", bench.plain, [], [], "≥ 0.90"),
+        ("TLS, HTTP/2", bench.tls, ["--cacert", bench.certificate], [bench.certificate], "≥ 0.85"),
+    ]
+    for name, base, our_options, peer_options, target in cases:
+        both = in_turns(
+            bench.rounds,
+            ours=lambda: counted(bench, lambda: sample([ours, base, count, "--at-once", at_once, *our_options])),
+            peer=lambda: counted(bench, lambda: sample([peer, base, count, at_once, "epoll", *peer_options])),
+        )
+        a, b = both["ours"], both["peer"]
+        table.compare(f"{name}, {count:,} files: rate", "/s", rate(a), rate(b), "C on libcurl", target)
+        table.compare(f"{name}: CPU time of each", "µs", cpu(a), cpu(b), "C on libcurl", "≤ 1.25")
+        connections = [f"{max(one['connections'] for one in side):.0f}" for side in (a, b)]
+        table.add(f"{name}: connections that nginx saw, at most", connections[0], f"C on libcurl: {connections[1]}")
+
+    both = in_turns(
+        max(2, bench.rounds // 3),
+        ours=lambda: sample([ours, bench.plain, count, "--at-once", at_once]),
+        peer=lambda: sample([session, bench.plain, count, "--at-once", at_once]),
+    )
+    table.compare(
+        "HTTP/1.1: rate", "/s", rate(both["ours"]), rate(both["peer"]), "URLSession", "≥ 8")
+    table.compare("HTTP/1.1: CPU time of each", "µs", cpu(both["ours"]), cpu(both["peer"]), "URLSession")
+
+
+def run_sharing(bench, table):
+    """Twenty tasks for each URL, against one."""
+    ours, count, tasks = bench.binary("HTTPSpeed"), bench.count, 20
+    both = in_turns(
+        bench.rounds,
+        one=lambda: sample([ours, bench.plain, count]),
+        many=lambda: counted(bench, lambda: sample([ours, bench.plain, count, "--tasks", tasks])),
+    )
+    requests = sorted(one["requests"] for one in both["many"])
+    table.add(
+        f"{tasks} tasks for each of {count:,} URLs: requests that nginx saw",
+        f"{statistics.median(requests):,.0f} ({requests[0]:,.0f} … {requests[-1]:,.0f})", target=f"{count:,}")
+    extra = [
+        (many["cpu"] - one["cpu"]) / (count * (tasks - 1)) * 1e6 for one, many in zip(both["one"], both["many"])
+    ]
+    table.alone("CPU time of each extra task", "µs", extra, "< 3 µs")

@@ -1,0 +1,76 @@
+"""Runs programs one after the other in turns, and makes rows of a table of what they say."""
+
+import statistics
+import subprocess
+import sys
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def sample(command, **options):
+    """Runs a program that prints `name=value …` in its last line; gives that as a dictionary of numbers."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=False, **options)
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or not lines:
+        raise SystemExit(f"bench: {' '.join(map(str, command))} failed:\n{done.stdout}")
+    return numbers(lines[-1])
+
+
+def numbers(line):
+    return {name: float(value) for name, value in (part.split("=") for part in line.split())}
+
+
+def in_turns(rounds, **sides):
+    """Calls each side once a round, A B A B …, and gives each one's samples. A first, unmeasured round warms up."""
+    samples = {name: [] for name in sides}
+    for turn in range(rounds + 1):
+        for name, measure in sides.items():
+            value = measure()
+            if turn > 0:
+                samples[name].append(value)
+    return samples
+
+
+def shown(value):
+    if value >= 1000:
+        return f"{value:,.0f}"
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def spread(values):
+    return f"{shown(min(values))} … {shown(max(values))}"
+
+
+class Table:
+    """What was measured, a row each; printed in Markdown at the end."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, what, ours, peer="", ratio="", target=""):
+        self.rows.append((what, ours, peer, ratio, target))
+        say("  " + " | ".join(part for part in (what, ours, peer, ratio, target and f"target {target}") if part))
+
+    def compare(self, what, unit, ours, peer, peer_name, target=""):
+        """Figures of both sides, and the median and the spread of the ratios of neighbours in time."""
+        ratios = [a / b for a, b in zip(ours, peer)]
+        self.add(
+            what,
+            f"{shown(statistics.median(ours))} {unit}",
+            f"{peer_name}: {shown(statistics.median(peer))} {unit}",
+            f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})",
+            target,
+        )
+
+    def alone(self, what, unit, values, target=""):
+        self.add(what, f"{shown(statistics.median(values))} {unit} ({spread(values)})", target=target)
+
+    def markdown(self):
+        yield "| what | ours (median) | peer (median) | ratio (spread) | target |"
+        yield "|---|---|---|---|---|"
+        for row in self.rows:
+            yield "| " + " | ".join(row) + " |"

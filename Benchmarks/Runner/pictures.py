@@ -1,0 +1,57 @@
+"""Pictures that are like photographs, the same in each run: noise of all scales, and a few edges."""
+
+import io
+import random
+
+from PIL import Image, ImageChops, ImageDraw
+
+
+def noise(randomness, size, octaves):
+    """Grey noise whose contrast halves as its detail doubles."""
+    result = Image.new("L", size, 128)
+    for octave in range(octaves):
+        small = (4 << octave, 3 << octave)
+        layer = Image.frombytes("L", small, randomness.randbytes(small[0] * small[1])).resize(size, Image.BICUBIC)
+        amplitude = 0.9 / 1.6**octave
+        result = ImageChops.add(result, layer.point(lambda value, a=amplitude: value * a / 2 + 64 - 64 * a), 1, -64)
+    return result
+
+
+def photograph(seed, size):
+    randomness = random.Random(seed)
+    light = noise(randomness, size, 7)
+    draw = ImageDraw.Draw(light)
+    for _ in range(12):
+        x, y, r = (randomness.randrange(limit) for limit in (size[0], size[1], size[1] // 6))
+        draw.ellipse((x - r, y - r // 2, x + r, y + r // 2), outline=randomness.randrange(256), width=2)
+        draw.line((y, x, x, y + r), fill=randomness.randrange(256), width=3)
+    colours = [noise(randomness, size, 4) for _ in range(2)]
+    return Image.merge("YCbCr", (light, *colours)).convert("RGB")
+
+
+def jpeg(picture, quality):
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=quality, subsampling=2)
+    return file.getvalue()
+
+
+def small_jpeg(seed, wanted):
+    """A JPEG of about `wanted` bytes."""
+    picture = photograph(seed, (160, 120))
+    return min((jpeg(picture, quality) for quality in range(30, 96, 5)), key=lambda data: abs(len(data) - wanted))
+
+
+def write_small(folder, count, wanted=5000, different=50):
+    """`count` files 00000.jpg … of about `wanted` bytes; of `different` contents."""
+    folder.mkdir(parents=True)
+    contents = [small_jpeg(seed, wanted) for seed in range(different)]
+    for index in range(count):
+        (folder / f"{index:05}.jpg").write_bytes(contents[index % different])
+    folder.chmod(0o755)
+    return sum(map(len, contents)) / different
+
+
+def write_large(folder, count=8, size=(640, 480), quality=85):
+    folder.mkdir(parents=True)
+    for seed in range(count):
+        (folder / f"{seed:05}.jpg").write_bytes(jpeg(photograph(1000 + seed, size), quality))

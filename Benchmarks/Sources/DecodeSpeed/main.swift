@@ -1,0 +1,77 @@
+// Decodes JPEGs to a width, in memory, on two threads: pictures a second.
+//
+//     DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER]
+//
+// With --dump each picture is decoded once and written as PPM, to be compared.
+
+import BenchmarkSupport
+import Dispatch
+import Foundation
+import Inflight
+
+let options = Options(usage: "DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER]")
+let width = options.number("--width", default: 256)
+let threads = options.number("--threads", default: 2)
+let seconds = Double(options.number("--ms", default: 2000)) / 1000
+let folder = URL(fileURLWithPath: options.value(0))
+
+let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".jpg") }.sorted()
+let pictures = try names.map { Bytes([UInt8](try Data(contentsOf: folder.appendingPathComponent($0)))) }
+let codecs = ImagePipeline.Configuration().codecs
+let decodeOptions = DecodeOptions(resize: Resize(width: width))
+
+@Sendable func decode(_ bytes: Bytes) -> PixelBuffer {
+    do {
+        return try codecs.decode(bytes, options: decodeOptions, cancellation: CancellationFlag()).0
+    } catch {
+        fatalError(error.message)
+    }
+}
+
+if let target = options.named("--dump") {
+    for (name, bytes) in zip(names, pictures) {
+        let pixels = decode(bytes)
+        var file = Data("P6 \(pixels.width) \(pixels.height) 255\n".utf8)
+        for y in 0..<pixels.height {
+            for x in 0..<pixels.width {
+                let at = y * pixels.bytesPerRow + x * 4
+                for channel in 0..<3 { file.append(pixels.bytes[at + channel]) }
+            }
+        }
+        try file.write(to: URL(fileURLWithPath: target).appendingPathComponent(name + ".ppm"))
+    }
+    exit(0)
+}
+
+// Unchecked: each thread writes its own element, and they are read when all have ended.
+final class Counts: @unchecked Sendable {
+    private let memory: [Box] = (0..<threads).map { _ in Box() }
+
+    private final class Box {
+        var count = 0
+    }
+
+    func add(_ count: Int, thread: Int) { memory[thread].count += count }
+    var sum: Int { memory.reduce(0) { $0 + $1.count } }
+}
+
+let counts = Counts()
+_ = decode(pictures[0])
+let start = Usage.now()
+DispatchQueue.concurrentPerform(iterations: threads) { thread in
+    var index = thread
+    var done = 0
+    while Usage.now().wall - start.wall < seconds {
+        _ = decode(pictures[index % pictures.count])
+        index += 1
+        done += 1
+    }
+    counts.add(done, thread: thread)
+}
+let used = Usage.now() - start
+
+var sample = Sample()
+sample.add("pictures", counts.sum)
+sample.add("seconds", used.wall)
+sample.add("cpu", used.cpu)
+sample.printAndExit()

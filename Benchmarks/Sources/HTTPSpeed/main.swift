@@ -1,0 +1,50 @@
+// Loads many small files into memory, 64 at a time: requests a second, and CPU time.
+//
+//     HTTPSpeed BASE COUNT [--tasks N] [--at-once N] [--cacert FILE]
+//
+// Asks for BASE/00000.jpg, BASE/00001.jpg, … COUNT of them, with N tasks for each.
+
+import BenchmarkSupport
+import Dispatch
+import Inflight
+
+let options = Options(usage: "HTTPSpeed BASE COUNT [--tasks N] [--at-once N] [--cacert FILE]")
+let base = options.value(0)
+let count = options.number(1)
+let tasks = options.number("--tasks", default: 1)
+let atOnce = options.number("--at-once", default: 64)
+
+func url(_ index: Int) -> String {
+    let digits = String(index)
+    return base + "/" + String(repeating: "0", count: max(0, 5 - digits.utf8.count)) + digits + ".jpg"
+}
+
+var curl = CurlTransport.Configuration()
+curl.caFile = options.named("--cacert")
+var configuration = ImagePipeline.Configuration(curl: curl)
+configuration.maximumConcurrentFetches = atOnce
+// Over HTTP/2 the engine keeps one connection, with as many streams.
+configuration.maximumConcurrentFetchesPerOrigin = atOnce
+configuration.maximumStreamsPerOrigin = atOnce
+let pipeline = try ImagePipeline(configuration: configuration)
+let queue = DispatchQueue(label: "callbacks")
+let tally = Tally(count * tasks)
+
+let start = Usage.now()
+for index in 0..<count {
+    let request = ImageRequest(url(index))
+    for _ in 0..<tasks {
+        pipeline.loadResponse(request, on: .queue(queue)) { _, result in tally.take(result) }
+    }
+}
+tally.wait()
+let used = Usage.now() - start
+
+if let error = tally.failures.first { print("\(tally.failures.count) failed: \(error.message)") }
+var sample = Sample()
+sample.add("loads", count * tasks)
+sample.add("exchanges", pipeline.statistics.exchanges)
+sample.add("bytes", tally.bodies.reduce(0) { $0 + $1.count })
+sample.add("seconds", used.wall)
+sample.add("cpu", used.cpu)
+sample.printAndExit(failed: !tally.failures.isEmpty)
