@@ -3,7 +3,7 @@
 /// The scene was drawn with Pillow 9.4 and handed to: `cjpeg -quality 92 -optimize` of libjpeg-turbo 2.1.5, with
 /// `-progressive`, `-arithmetic`, `-grayscale`, `-rgb` or `-sample 1x1 -restart 1`; Pillow itself for CMYK (inverted, as
 /// Adobe's programs do), most PNG files and the GIF, which `gifsicle --interlace` has turned; ImageMagick 6.9 for 16 bits and for interlaced PNG;
-/// `cwebp -q 95`, `cwebp -lossless -exact`; `webpmux -frame part +100+4+2 -frame whole +100` and `gifsicle --position 4,2`
+/// `cwebp -q 95`, `cwebp -lossless -exact` of libwebp 1.2.4; `webpmux -frame part +100+4+2 -frame whole +100` and `gifsicle --position 4,2`
 /// for the animations, whose first frame is the scene from 4, 2 to 14, 10 and whose second is all of it.
 enum Fixtures {
     static let baselineJPEG = Base64.bytes(

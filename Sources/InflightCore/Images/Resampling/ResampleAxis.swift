@@ -4,7 +4,7 @@
 /// edges and normalised. Weights have 14 bits behind the point, and those of one target sample sum up to exactly one.
 package final class ResampleAxis: Sendable {
     /// How the samples of the source axis lie on the picture.
-    package enum Siting: Sendable {
+    package enum Siting: Hashable, Sendable {
         /// One sample for each pixel.
         case direct
         /// One sample for `ratio` pixels, which a decoder would first bring to `pixelCount` pixels, as JPEG and WebP

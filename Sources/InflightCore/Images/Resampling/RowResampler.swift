@@ -76,15 +76,18 @@
             x: Self.block(count: sourceWidth, scaledCount: plan.scaledWidth),
             y: Self.block(count: sourceHeight, scaledCount: plan.scaledHeight)
         )
-        let horizontal = ResampleAxis(
-            sourceCount: (sourceWidth + block.x - 1) / block.x,
-            siting: block.x == 1 ? horizontalSiting : .partial(length: Double(sourceWidth) / Double(block.x)),
-            scaledCount: plan.scaledWidth, kept: plan.cropX..<plan.cropX + plan.width, alignment: 1,
-            multiple: layout.channels == 1 ? 8 : 2)
-        let vertical = ResampleAxis(
-            sourceCount: (sourceHeight + block.y - 1) / block.y,
-            siting: block.y == 1 ? verticalSiting : .partial(length: Double(sourceHeight) / Double(block.y)),
-            scaledCount: plan.scaledHeight, kept: plan.cropY..<plan.cropY + plan.height, alignment: 2, multiple: 2)
+        let horizontal = ResampleAxis.make(
+            .init(
+                sourceCount: (sourceWidth + block.x - 1) / block.x,
+                siting: block.x == 1 ? horizontalSiting : .partial(length: Double(sourceWidth) / Double(block.x)),
+                scaledCount: plan.scaledWidth, kept: plan.cropX..<plan.cropX + plan.width, alignment: 1,
+                multiple: layout.channels == 1 ? 8 : 2))
+        let vertical = ResampleAxis.make(
+            .init(
+                sourceCount: (sourceHeight + block.y - 1) / block.y,
+                siting: block.y == 1 ? verticalSiting : .partial(length: Double(sourceHeight) / Double(block.y)),
+                scaledCount: plan.scaledHeight, kept: plan.cropY..<plan.cropY + plan.height, alignment: 2,
+                multiple: 2))
         self.init(
             layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, horizontal: horizontal,
             vertical: vertical, block: block)
