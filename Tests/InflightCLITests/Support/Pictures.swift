@@ -41,17 +41,26 @@ enum Pictures {
         func bytes(_ number: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
         func chunk(_ type: String, _ data: [UInt8]) -> [UInt8] {
             let body = Array(type.utf8) + data
-            return bytes(UInt32(data.count)) + body + bytes(crc(body))
-        }
-        func crc(_ data: [UInt8]) -> UInt32 {
-            ~data.reduce(~0) { crc, byte in
-                (0..<8).reduce(crc ^ UInt32(byte)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1
-                }
-            }
+            return bytes(UInt32(data.count)) + body + bytes(CRC32.of(body))
         }
         let header = bytes(width) + bytes(height) + [8, 2, 0, 0, 0]
         return Bytes(
             [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", header)
                 + chunk("IDAT", [0x78, 0x9C, 0x03, 0, 0, 0, 0, 1]) + chunk("IEND", []))
+    }
+}
+
+/// The checksum of PNG and gzip (RFC 1952 section 8).
+enum CRC32 {
+    private static let table: [UInt32] = (0..<256).map { index in
+        var value = UInt32(index)
+        for _ in 0..<8 { value = value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+        return value
+    }
+
+    static func of(_ bytes: [UInt8]) -> UInt32 {
+        var crc = ~UInt32(0)
+        for byte in bytes { crc = crc >> 8 ^ table[Int((crc ^ UInt32(byte)) & 0xFF)] }
+        return ~crc
     }
 }

@@ -1,0 +1,75 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(1)))
+struct InfoTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+
+    init() throws {
+        server = try LoopbackServer()
+    }
+
+    @Test("What is a URL and what is a file")
+    func places() {
+        for url in ["http://h/a", "https://h", "data:image/png,x", "file:///a", "ftp://h"] {
+            #expect(InfoCommand.isURL(url), "\(url)")
+        }
+        for path in ["a.jpg", "./a:b.jpg", "C:x", "dir/http://x", ":", "2x://y"] {
+            #expect(!InfoCommand.isURL(path), "\(path)")
+        }
+    }
+
+    @Test("A file is told in words and in JSON")
+    func localFile() throws {
+        let png = try Pictures.make(.png, 30, 20, isTransparent: true)
+        place.write("a.png", png.array)
+        let words = place.run("info", "a.png")
+        #expect(words.status == 0)
+        for part in ["a.png", "PNG", "30 × 20", "1, upright", "RGB, 8 bits", "yes", "\(png.count)"] {
+            #expect(words.text.contains(part), "\(part) in \(words.text)")
+        }
+        let line = try #require(try place.run("info", "--json", "a.png").lines.first)
+        #expect(line.url == "a.png" && line.format == "png" && line.width == 30 && line.height == 20)
+        #expect(line.orientation == 1 && line.frames == 1 && line.color == "rgb" && line.alpha == true)
+        #expect(line.bytes == png.count && line.from == "file")
+    }
+
+    @Test("Of a remote file no more is read than is needed: the rest is never sent")
+    func remote() throws {
+        let jpeg = try Pictures.make(.jpeg, 640, 480)
+        server.serve("/a.jpg", .ok(jpeg).held("rest", after: 2000))
+        server.serve("/moved", .redirect(to: "/a.jpg"))
+        let result = place.run("info", server.url("/moved"), "--json")
+        let line = try #require(try result.lines.first)
+        #expect(line.outcome == "ok" && line.width == 640 && line.height == 480)
+        #expect(line.bytes == jpeg.count)
+        #expect((line.readBytes ?? .max) <= 2000)
+        try server.waitUntilClosedByPeer("/a.jpg")
+    }
+
+    @Test("One that fails does not stop the others, and makes the status 1")
+    func failures() throws {
+        place.write("a.gif", Pictures.gif.array)
+        place.write("text", "hello")
+        let result = place.run("info", "none", "text", ".", server.url("/none"), "a.gif", "--json")
+        #expect(result.status == 1)
+        #expect(
+            try result.lines.map { $0.error?.code ?? $0.outcome }
+                == ["cannotRead", "notAnImage", "cannotRead", "badStatus", "ok"])
+        let words = place.run("info", "none", "a.gif")
+        #expect(words.status == 1)
+        #expect(words.errors.contains("none") && words.errors.contains("cannotRead"))
+        #expect(words.text.contains("GIF"))
+    }
+
+    @Test("What a picture says of itself is made safe")
+    func safety() {
+        let result = place.run("info", "no\u{1B}[2Jne")
+        #expect(result.status == 1)
+        #expect(!result.errors.contains("\u{1B}"))
+    }
+}

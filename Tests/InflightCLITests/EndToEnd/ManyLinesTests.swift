@@ -1,0 +1,34 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// Memory does not grow with the number of lines.
+@Suite(.timeLimit(.minutes(2)))
+struct ManyLinesTests {
+    private let place = TemporaryDirectory()
+
+    private func peak(_ lines: Int, _ options: [String], _ line: (Int) -> String) -> Int {
+        var text = ""
+        for number in 0..<lines { text += line(number) + "\n" }
+        let result = place.run(["get", "-i", "-", "--discard", "--any"] + options, input: text)
+        #expect(result.errors.contains("\(Quantity.grouped(lines))"))
+        return result.peakKilobytes
+    }
+
+    @Test("Fifty thousand different lines take no more memory than five thousand")
+    func different() {
+        let few = peak(5_000, ["--json"]) { "data:,\($0)" }
+        let many = peak(50_000, ["--json"]) { "data:,\($0)" }
+        // What is remembered of each would be 20 MB and more; the rest is the allocator's.
+        #expect(many - few < 12_000, "\(few) kB and \(many) kB")
+    }
+
+    @Test("A hundred thousand equal lines take no more memory than a thousand")
+    func equal() {
+        let few = peak(1_000, ["--json"]) { _ in "data:,x" }
+        let many = peak(100_000, ["--json"]) { _ in "data:,x" }
+        #expect(many - few < 6_000, "\(few) kB and \(many) kB")
+    }
+}

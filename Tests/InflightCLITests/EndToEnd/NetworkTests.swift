@@ -1,0 +1,153 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// How servers are asked.
+@Suite(.timeLimit(.minutes(2)))
+struct NetworkTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+    private let jpeg: Bytes
+
+    init() throws {
+        server = try LoopbackServer()
+        jpeg = try Pictures.make(.jpeg, 60, 40)
+        server.serve("/good.jpg", .ok(jpeg))
+    }
+
+    @Test("--header goes to every host, but for credentials; --header-for to its host alone, and over no redirect")
+    func headers() throws {
+        let other = try LoopbackServer()
+        other.serve("/good.jpg", .ok(jpeg))
+        server.serve("/moved.jpg", .redirect(to: other.url("/good.jpg")))
+        let result = place.run(
+            "get", server.url("/moved.jpg"), other.url("/good.jpg") + "?direct", "-o", "out", "--header", "X-All: 1",
+            "--header", "Authorization: secret", "--header-for", "127.0.0.1:\(server.port)", "X-One: 2", "--header-for",
+            "localhost", "X-Never: 3")
+        #expect(result.status == 0)
+        let first = try #require(server.requests(of: "/moved.jpg").first)
+        #expect(first.fields["X-All"] == "1" && first.fields["Authorization"] == "secret")
+        #expect(first.fields["X-One"] == "2" && first.fields["X-Never"] == nil)
+        let followed = try #require(other.requests.first { $0.target == "/good.jpg" })
+        #expect(followed.fields["X-All"] == "1")
+        #expect(followed.fields["Authorization"] == nil && followed.fields["X-One"] == nil)
+        let direct = try #require(other.requests.first { $0.target == "/good.jpg?direct" })
+        #expect(direct.fields["Authorization"] == "secret" && direct.fields["X-One"] == nil)
+    }
+
+    @Test("At most six connections go to one host, and as many as --per-host says")
+    func perHost() throws {
+        for (options, limit) in [([], 6), (["--per-host", "2"], 2), (["--concurrency", "3"], 3)] as [([String], Int)] {
+            let server = try LoopbackServer()
+            server.serveOthers { [jpeg] _ in .ok(jpeg).held("all") }
+            let command = RunningCommand(
+                ["get", "--discard"] + (0..<20).map { server.url("/\($0)") } + options, in: place)
+            try server.waitUntilHeld("all", count: limit)
+            server.release("all")
+            #expect(command.wait().status == 0)
+            #expect(server.maximumOpenConnections == limit)
+            #expect(server.requestCount == 20)
+        }
+    }
+
+    @Test("No more lines are read than can be worked on")
+    func backPressure() throws {
+        server.serveOthers { [jpeg] _ in .ok(jpeg).held("all") }
+        let command = RunningCommand(
+            ["get", "-i", "-", "--discard", "--json", "--concurrency", "2"], in: place, input: nil, pipesOutput: true)
+        // Behind the first two, and the few that wait for their turn, lines stay in the pipe: a bad one is not told of.
+        for number in 0..<50 { command.type(server.url("/\(number)\n")) }
+        try server.waitUntilHeld("all", count: 2)
+        #expect(server.requestCount == 2)
+        server.release("all")
+        command.endInput()
+        for number in 0..<50 { #expect(command.readLine().contains("/\(number)\"")) }
+        #expect(command.wait().status == 0)
+    }
+
+    @Test("A certificate that is not trusted is refused; --cacert names those that are")
+    func certificates() throws {
+        var configuration = LoopbackServer.Configuration()
+        let authority = try LoopbackServer.CertificateAuthority()
+        configuration.tls = .init(authority: authority)
+        let secure = try LoopbackServer(configuration)
+        secure.serve("/good.jpg", .ok(jpeg))
+        let refused = place.run("get", secure.url("/good.jpg"), "-o", "out", "--json")
+        #expect(try refused.lines.first?.error?.code == "untrusted")
+        place.write("ca.pem", authority.pem)
+        let trusted = place.run("get", secure.url("/good.jpg"), "-o", "out", "--json", "--cacert", "ca.pem")
+        #expect(try trusted.lines.first?.outcome == "ok")
+        #expect(place.holds("out/good.jpg", jpeg.array))
+    }
+
+    @Test("--timeout counts from a URL's start, not while it waits for its turn")
+    func timeoutStartsLate() throws {
+        // Four loads of 0.7 s, one after the other: each is within 2.5 s, all four are not.
+        for number in 0..<4 { server.serve("/\(number).jpg", .ok(jpeg).delayed(.milliseconds(700))) }
+        let result = place.run(
+            ["get"] + (0..<4).map { server.url("/\($0).jpg") }
+                + ["-o", "out", "--per-host", "1", "--timeout", "2.5", "--json"])
+        #expect(try result.lines.map(\.outcome) == ["ok", "ok", "ok", "ok"])
+    }
+
+    @Test("The limit on bytes holds before and after decompression", arguments: [1_000_000, 999_999])
+    func decompression(_ limit: Int) throws {
+        server.serve("/zeros", .ok(Self.gzippedZeros).field("Content-Encoding", "gzip"))
+        let result = place.run(
+            "get", server.url("/zeros"), "--any", "-o", "out", "--json", "--max-bytes", "\(limit)")
+        let line = try #require(try result.lines.first)
+        if limit == 1_000_000 {
+            #expect(line.outcome == "ok" && line.bytes == 1_000_000 && line.wireBytes == Self.gzippedZeros.count)
+        } else {
+            #expect(line.error?.code == "tooLarge")
+        }
+    }
+
+    /// A million zeros as gzip (RFC 1952), in one block of deflate's fixed codes (RFC 1951 section 3.2.6).
+    private static let gzippedZeros: Bytes = {
+        var bits = BitWriter()
+        bits.write(1, 1)
+        bits.write(1, 2)
+        // A literal zero, then copies of 258 bytes from one byte back, then the rest.
+        bits.writeHuffman(0x30, 8)
+        let (copies, rest) = ((1_000_000 - 1) / 258, (1_000_000 - 1) % 258)
+        for _ in 0..<copies {
+            bits.writeHuffman(0b1100_0101, 8)
+            bits.writeHuffman(0, 5)
+        }
+        for _ in 0..<rest { bits.writeHuffman(0x30, 8) }
+        bits.writeHuffman(0, 7)
+        let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
+        return Bytes(head + bits.bytes + le(CRC32.of([UInt8](repeating: 0, count: 1_000_000))) + le(1_000_000))
+    }()
+
+    private static func le(_ number: UInt32) -> [UInt8] {
+        [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: number >> $0) }
+    }
+}
+
+private struct BitWriter {
+    private(set) var bytes: [UInt8] = []
+    private var used = 8
+
+    /// Lowest bit first.
+    mutating func write(_ value: Int, _ count: Int) {
+        for bit in 0..<count { append(value >> bit & 1) }
+    }
+
+    /// Highest bit first, as Huffman codes are.
+    mutating func writeHuffman(_ code: Int, _ count: Int) {
+        for bit in (0..<count).reversed() { append(code >> bit & 1) }
+    }
+
+    private mutating func append(_ bit: Int) {
+        if used == 8 {
+            bytes.append(0)
+            used = 0
+        }
+        bytes[bytes.count - 1] |= UInt8(bit << used)
+        used += 1
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// What is seen on a terminal.
+@Suite(.timeLimit(.minutes(1)))
+struct TerminalTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+
+    init() throws {
+        server = try LoopbackServer()
+        let jpeg = try Pictures.make(.jpeg, 60, 40)
+        server.serve("/good.jpg", .ok(jpeg))
+        server.serve("/slow.jpg", .ok(jpeg).held("slow", after: 100))
+    }
+
+    @Test(
+        "One progress line is drawn over itself, fits the terminal, and gives way to the summary", arguments: [40, 80])
+    func progress(_ columns: Int) throws {
+        let command = RunningCommand(
+            ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out"], in: place,
+            errors: .terminal(columns: UInt16(columns)))
+        let seen = command.readTerminal(until: "1 of 2")
+        server.release("slow")
+        let all = seen + command.readTerminal()
+        #expect(command.wait().status == 0)
+        for line in all.split(whereSeparator: { $0 == "\r" || $0 == "\n" || $0 == "\r\n" }) {
+            let plain = line.filter { $0 != "\u{1B}" }
+            #expect(plain.count <= columns + 8, "\(line)")
+        }
+        #expect(all.contains("All well: 2 pictures"))
+        #expect(all.contains("\u{1B}[1m"))
+    }
+
+    @Test("There are no colours where NO_COLOR says so, and no progress line on a terminal that can nothing")
+    func plain() throws {
+        for environment in [["NO_COLOR": "1"], ["TERM": "dumb"]] {
+            let command = RunningCommand(
+                ["get", server.url("/good.jpg"), "-o", "out"], in: place, environment: environment,
+                errors: .terminal(columns: 80))
+            let all = command.readTerminal()
+            #expect(command.wait().status == 0)
+            #expect(!all.contains("\u{1B}[1m") && !all.contains("\u{1B}[31m"))
+        }
+    }
+
+    @Test("Ctrl-C on the keyboard ends it")
+    func keyboard() throws {
+        let command = RunningCommand(
+            ["get", server.url("/slow.jpg"), "-o", "out"], in: place, errors: .terminal(columns: 80))
+        try server.waitUntilHeld("slow")
+        command.typeOnTerminal("\u{3}")
+        let all = command.readTerminal()
+        #expect(command.wait().status == 130)
+        #expect(all.contains("Interrupted"))
+        #expect(TemporaryDirectory.names(place.appending("out")).isEmpty)
+    }
+
+    @Test("A picture is not written to a terminal")
+    func noPicture() {
+        let command = RunningCommand(
+            ["get", server.url("/good.jpg")], in: place, errors: .terminal(columns: 80), prefix: "exec >&2")
+        let all = command.readTerminal()
+        #expect(command.wait().status == 64)
+        #expect(all.contains("terminal"))
+        #expect(server.requestCount == 0)
+    }
+}
