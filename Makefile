@@ -4,7 +4,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 SCRATCH ?= .build
-export SWIFT
+export SWIFT SCRATCH
 
 # A release that runs where no Swift toolchain is: the standard library is inside.
 RELEASE = $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH)
