@@ -41,7 +41,7 @@ package final class Recorder: TransportReceiver {
             change(&state.heard)
             let heard = state.heard
             state.waiters.removeAll { waiter in
-                guard waiter.isMet(heard) else { return false }
+                guard heard.end != nil || waiter.isMet(heard) else { return false }
                 waiter.done.signal()
                 return true
             }
@@ -78,11 +78,11 @@ package final class Recorder: TransportReceiver {
         record { $0.end = result }
     }
 
-    /// Waits, on the test's own thread, until what was heard is as wanted.
+    /// Waits, on the test's own thread, until what was heard is as wanted, or the end has come.
     package func wait(until isMet: @escaping (Heard) -> Bool) -> Heard {
         let done = DispatchSemaphore(value: 0)
         let isMetAlready = state.withLock { state in
-            if isMet(state.heard) { return true }
+            if state.heard.end != nil || isMet(state.heard) { return true }
             state.waiters.append((isMet, done))
             return false
         }

@@ -170,6 +170,8 @@ internal import InflightCore
             }
         }
         resolver.processTimeouts()
+        // Before letters are opened: who comes now finds what was found.
+        takeAnswers()
     }
 
     private func endAll() {
