@@ -256,10 +256,6 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    func countExchange() {
-        lock.withLock { counters.exchanges += 1 }
-    }
-
     // MARK: Carrying out
 
     /// Tells the machine something, and does what it says.
@@ -326,6 +322,7 @@ final class Engine: @unchecked Sendable {
     var statistics: ImagePipeline.Statistics {
         lock.withLock {
             var statistics = counters
+            statistics.exchanges = machine.startedFetches
             statistics.tasksUnderWay = machine.taskCount
             statistics.jobsUnderWay = machine.jobCount
             return statistics

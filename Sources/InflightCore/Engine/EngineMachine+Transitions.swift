@@ -100,6 +100,7 @@ extension EngineMachine {
                 case .decode: decodeLane.next(now: now)
                 }
             guard let id = next else { return }
+            if lane == .fetch { startedFetches += 1 }
             jobs[Int(id.index)].state = .running
             let priority = LoadPriority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
             if let job = jobs[Int(id.index)].job { actions.append(.start(job, priority)) }

@@ -60,6 +60,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     /// Tasks that have not been told an ending.
     var taskCount = 0
+    /// How often a job was started in the fetch lane, again after each redirect.
+    var startedFetches = 0
     /// Jobs that wait, run, or have not stopped yet.
     var jobCount = 0
 

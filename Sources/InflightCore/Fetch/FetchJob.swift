@@ -53,7 +53,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     override func start(priority: LoadPriority) {
         let work = work ?? Work(startedAt: engine.clock.now())
-        stripe.lock.withLock { self.work = work }
+        let isTooLate = stripe.lock.withLock {
+            self.work = work
+            return isCancelled
+        }
+        if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
         work.deadlineTimer?.cancel()
         work.deadlineTimer = nil
 
@@ -71,16 +75,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         guard let transport = engine.transport(for: url.scheme) else {
             return finish(.failure(engine.unsupported(url)))
         }
-        guard !stripe.lock.withLock({ isCancelled }) else {
-            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
-        }
-        engine.countExchange()
         let transfer = transport.start(request(work, limits: limits, priority: priority), receiver: self)
-        let isTooLate = stripe.lock.withLock {
+        let wasCancelled = stripe.lock.withLock {
             work.transfer = transfer
             return isCancelled
         }
-        if isTooLate { transfer.cancel() }
+        if wasCancelled { transfer.cancel() }
     }
 
     override func cancel() {
@@ -127,7 +127,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
         guard let work else { return }
-        stripe.lock.withLock { work.transfer = nil }
         switch (work.verdict, result) {
         case (.redirect, .failure(let error)) where stripe.lock.withLock({ isCancelled }): finish(.failure(error))
         case (.redirect(let next), _): redirect(work, to: next)
@@ -181,6 +180,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) {
+        stripe.lock.withLock { work.transfer = nil }
         work.redirected = next
         work.verdict = nil
         work.head = nil

@@ -291,22 +291,20 @@ public final class ImageTask: @unchecked Sendable {
 }
 
 /// A delivery on a queue that may drop it: its release without having run says so.
-private final class Delivery: Sendable {
-    private let task: Guarded<ImageTask?>
+// Unchecked: `task` is touched only while the object's stripe of locks is held, or by `deinit`.
+private final class Delivery: @unchecked Sendable {
+    private var task: ImageTask?
 
     init(_ task: ImageTask) {
-        self.task = Guarded(task)
+        self.task = task
     }
 
     func run() {
-        take()?.deliver()
-    }
-
-    private func take() -> ImageTask? {
-        task.withLock { $0.take() }
+        let task = LockStripes.stripe(for: self).lock.withLock { self.task.take() }
+        task?.deliver()
     }
 
     deinit {
-        take()?.wasDropped()
+        task?.wasDropped()
     }
 }
