@@ -78,14 +78,14 @@ final class Engine: @unchecked Sendable {
 
     /// Makes a task and sets its work going. Never calls back inside this call.
     func add(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?) -> ImageTask {
-        let task = make(request, goal: goal, sink: sink)
+        let task = make(request, goal: goal, sink: sink, hearsProgress: sink?.progress != nil)
         begin(task)
         return task
     }
 
     /// Makes a task whose work begins only with ``begin(_:)``: for callers that have to be able to cancel it before.
-    func prepare(_ request: ImageRequest, goal: RequestPlan.Goal) -> ImageTask {
-        make(request, goal: goal, sink: nil)
+    func prepare(_ request: ImageRequest, goal: RequestPlan.Goal, hearsProgress: Bool) -> ImageTask {
+        make(request, goal: goal, sink: nil, hearsProgress: hearsProgress)
     }
 
     func begin(_ task: ImageTask) {
@@ -93,19 +93,23 @@ final class Engine: @unchecked Sendable {
         submit(task, plan: plan)
     }
 
-    private func make(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?) -> ImageTask {
+    private func make(
+        _ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?, hearsProgress: Bool
+    ) -> ImageTask {
         do throws(LoadError) {
             let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
             if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
-            return ImageTask(request: request, plan: plan, engine: self, sink: sink)
+            return ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: hearsProgress)
         } catch {
-            let task = ImageTask(request: request, plan: nil, engine: self, sink: sink)
+            let task = ImageTask(request: request, plan: nil, engine: self, sink: sink, hearsProgress: false)
             task.didEnd(JobResult(.failure(error)))
             return task
         }
     }
 
     private func submit(_ task: ImageTask, plan: RequestPlan) {
+        // Cancelled before it came here: nothing is started for it.
+        if task.isCancelled { return }
         if let hit = cached(plan) { return task.didEnd(JobResult(.image(hit))) }
         let now = clock.now()
         var actions = Machine.Actions()
@@ -119,16 +123,19 @@ final class Engine: @unchecked Sendable {
             lock.unlock()
             return task.didEnd(JobResult(.image(hit)))
         }
+        let priority = task.priority
         let (id, joined) = machine.taskAdded(
-            task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: task.priority, now: now,
+            task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: priority, now: now,
             actions: &actions
         ) { position, id in
             makeJob(position, id: id, plan: plan)
         }
         counters.tasks += 1
         if joined > 0 { counters.sharedTasks += 1 }
-        if !task.wasAdded(id, isShared: joined > 0) {
-            // Cancelled before it came here.
+        // What its owner said meanwhile counts.
+        if let latest = task.wasAdded(id, isShared: joined > 0) {
+            machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
+        } else {
             machine.taskCancelled(id, now: now, actions: &actions)
         }
         lock.unlock()
@@ -180,7 +187,9 @@ final class Engine: @unchecked Sendable {
     /// A job's work has ended, well, badly, or because it was cancelled.
     func jobEnded(_ job: EngineJob, with result: JobResult, cachedAs key: JobKey? = nil) {
         job.result = result
-        if let key, case .image(let image) = result.value, lock.withLock({ machine.hasTasks(job.id) }) {
+        if let key, case .image(let image) = result.value, !image.head.varies(byAnyOf: harmlessFields),
+            lock.withLock({ machine.hasTasks(job.id) })
+        {
             cache.insert(image, for: key, cost: image.pixels.byteCount)
         }
         let now = clock.now()
@@ -240,6 +249,8 @@ final class Engine: @unchecked Sendable {
             machine.forEachTask(of: id) { id, task in
                 if !task.request.agrees(with: plan.request, in: names) { ids.append(id) }
             }
+            // Whoever comes now would have to be compared too: it finds nothing, and fetches for itself.
+            machine.jobLeftTable(id)
             for id in ids {
                 if let task = machine.taskCancelled(id, now: now, actions: &actions) { leaving.append(task) }
             }
@@ -249,7 +260,9 @@ final class Engine: @unchecked Sendable {
             do throws(LoadError) {
                 submit(
                     task,
-                    plan: try RequestPlan(task.request, goal: goal, harmlessFields: harmlessFields, varying: names))
+                    plan: try RequestPlan(
+                        task.request, goal: goal, harmlessFields: harmlessFields,
+                        varying: names.union(plan.varying)))
             } catch {
                 task.didEnd(JobResult(.failure(error)))
             }
@@ -263,6 +276,10 @@ final class Engine: @unchecked Sendable {
         var actions = Machine.Actions()
         lock.lock()
         body(&machine, &actions)
+        // With the lock held: another thread may start the job as soon as it is released.
+        actions.forEach { action in
+            if case .feed(let job, let from) = action, let result = from.result { job.feed(result) }
+        }
         let idle = machine.isIdle && !idleWaiters.isEmpty ? idleWaiters : []
         if !idle.isEmpty { idleWaiters = [] }
         lock.unlock()
@@ -278,8 +295,7 @@ final class Engine: @unchecked Sendable {
             case .cancel(let job): job.cancel()
             case .discard(let job): job.discard()
             case .reprioritize(let job, let priority): job.reprioritize(priority)
-            case .feed(let job, let from):
-                if let result = from.result { job.feed(result) }
+            case .feed: break
             case .deliver(let task, let from):
                 if let result = from.result { task.didEnd(result) }
             }

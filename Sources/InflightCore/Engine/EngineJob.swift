@@ -25,7 +25,8 @@ class EngineJob: @unchecked Sendable {
     /// Nobody wants it any more. Returns at once; the end is told when the work has stopped.
     func cancel() {}
 
-    /// The job before has ended well: this is what to work on.
+    /// The job before has ended well: this is what to work on. Called with the engine's lock held, so that it comes before
+    /// any start.
     func feed(_ result: JobResult) {}
 
     /// Nobody wants it any more, and it does not run: let go of what it holds.

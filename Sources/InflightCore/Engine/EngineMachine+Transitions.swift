@@ -148,6 +148,15 @@ extension EngineMachine {
         jobs[Int(index)].firstDependent = -1
     }
 
+    mutating func leaveTableWithDependents(_ index: Int32) {
+        leaveTable(index)
+        var dependent = jobs[Int(index)].firstDependent
+        while dependent >= 0 {
+            leaveTableWithDependents(dependent)
+            dependent = jobs[Int(dependent)].nextSibling
+        }
+    }
+
     mutating func leaveTable(_ index: Int32) {
         // A newcomer may have taken the key since this job left it.
         guard let key = jobs[Int(index)].key, table[key] == index else { return }

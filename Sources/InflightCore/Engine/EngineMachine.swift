@@ -228,6 +228,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     ) {
         guard isAlive(id) else { return }
         guard case .running = jobs[Int(id.index)].state else {
+            if let job = jobs[Int(id.index)].job { actions.append(.discard(job)) }
             return jobStopped(id, now: now, actions: &actions)
         }
         giveBackPlace(of: id.index, now: now)
@@ -235,6 +236,12 @@ struct EngineMachine<Task, Job>: ~Copyable {
         jobs[Int(id.index)].state = .waiting
         enqueue(id.index, now: now, ahead: true)
         startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
+    }
+
+    /// The job's key turned out not to say all: nobody new joins it, or the jobs that work on its result.
+    mutating func jobLeftTable(_ id: JobID) {
+        guard isAlive(id) else { return }
+        leaveTableWithDependents(id.index)
     }
 
     /// Whether the job waits for its turn.

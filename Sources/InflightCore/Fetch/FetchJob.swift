@@ -19,6 +19,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         /// What was asked for after the last redirect; `nil` before the first.
         var redirected: RedirectPolicy.Exchange?
         var transfer: (any Transfer)?
+        /// Which exchange it is, counted from 0: one more after each redirect.
+        var exchange = 0
         var head: ResponseHead?
         var body = BodyBuffer()
         var expectedBytes: Int64?
@@ -53,9 +55,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     override func start(priority: LoadPriority) {
         let work = work ?? Work(startedAt: engine.clock.now())
-        let isTooLate = stripe.lock.withLock {
+        let (isTooLate, exchange) = stripe.lock.withLock {
             self.work = work
-            return isCancelled
+            return (isCancelled, work.exchange)
         }
         if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
         work.deadlineTimer?.cancel()
@@ -77,6 +79,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         let transfer = transport.start(request(work, limits: limits, priority: priority), receiver: self)
         let wasCancelled = stripe.lock.withLock {
+            // It may have ended already, and the next may be under way.
+            guard work.exchange == exchange else { return false }
             work.transfer = transfer
             return isCancelled
         }
@@ -128,7 +132,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
         guard let work else { return }
         switch (work.verdict, result) {
-        case (.redirect, .failure(let error)) where stripe.lock.withLock({ isCancelled }): finish(.failure(error))
         case (.redirect(let next), _): redirect(work, to: next)
         case (.failure(let error), _): finish(.failure(error))
         case (.info(let info), _): finish(.info(remoteInfo(info, work)))
@@ -156,10 +159,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// Tasks that share this fetch, but differ in a field that the answer varies by, fetch for themselves (RFC 9110
     /// section 12.5.5).
     private func respectVary(_ head: ResponseHead) {
-        let named = Set(
-            head.fields.values("vary").flatMap { $0.split(separator: ",") }
-                .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() })
-        let concerned = named.contains("*") ? engine.harmlessFields : named.intersection(engine.harmlessFields)
+        let concerned = head.namesVaried(among: engine.harmlessFields).subtracting(plan.varying)
         if !concerned.isEmpty { engine.answerVaries(id, of: plan, by: concerned) }
     }
 
@@ -180,15 +180,20 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) {
-        stripe.lock.withLock { work.transfer = nil }
+        stripe.lock.withLock {
+            work.transfer = nil
+            work.exchange += 1
+        }
         work.redirected = next
         work.verdict = nil
         work.head = nil
         work.body.reset()
         work.expectedBytes = nil
         if let total = plan.request.limits.totalTimeout {
+            let deadline = work.startedAt + total
+            guard engine.clock.now() < deadline else { return finish(.failure(timedOut())) }
             // In the lane no transport counts the time.
-            work.deadlineTimer = engine.clock.schedule(at: work.startedAt + total) { [self] in
+            work.deadlineTimer = engine.clock.schedule(at: deadline) { [self] in
                 engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
             }
         }
@@ -294,7 +299,8 @@ extension LoadError {
     func naming(contentType: String?) -> LoadError {
         guard code == .notAnImage, let contentType, !contentType.isEmpty else { return self }
         // What a server sent may reach a terminal: no control characters.
-        let shown = String(contentType.unicodeScalars.prefix(100).filter { $0.value >= 0x20 && $0.value != 0x7F })
+        let shown = String(
+            contentType.unicodeScalars.prefix(100).filter { $0.properties.generalCategory != .control })
         return LoadError(
             code, stage: stage, url: url, message: "\(message) The server called it \(shown).", status: status,
             underlying: underlying)

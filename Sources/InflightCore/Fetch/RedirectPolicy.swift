@@ -64,7 +64,8 @@ struct RedirectPolicy {
         if target.origin != exchange.url.origin {
             // What was dropped is not sent again if a later redirect comes back.
             next.originFields = HTTPFields()
-            for name in ["authorization", "cookie", "proxy-authorization"] { next.fields.remove(name) }
+            // A `Host` of the caller's is another server's name there.
+            for name in ["authorization", "cookie", "proxy-authorization", "host"] { next.fields.remove(name) }
         }
         return next
     }

@@ -32,7 +32,7 @@ extension Base64 {
                 digits = 0
             }
         }
-        guard padding == 0 || padding + digits == 4 else { return nil }
+        guard padding == 0 || (padding <= 2 && padding + digits == 4) else { return nil }
         switch digits {
         case 0: break
         case 2: bytes.append(UInt8(truncatingIfNeeded: held >> 4))

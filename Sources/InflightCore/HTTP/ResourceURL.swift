@@ -62,7 +62,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
 
     private static func invalid(_ text: String, _ why: String) -> LoadError {
         LoadError(
-            .invalidURL, stage: .request, url: URLParts.withoutCredentials(text),
+            .invalidURL, stage: .request, url: URLParts.shown(text),
             message: "This is not a URL that can be loaded: \(why). Give an absolute one, such as https://host/path.")
     }
 
@@ -92,6 +92,10 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
                 return
             }
             throw Self.invalid(text, "it names no host")
+        }
+        // Some read a backslash as a slash, and others as a part of the host: no host is named by both.
+        guard parts.path.utf8.first != UInt8(ascii: "\\") else {
+            throw Self.invalid(text, "its host is followed by a backslash")
         }
         var hostPort = authority
         var info: String?

@@ -22,3 +22,18 @@ public struct ResponseHead: Sendable, Hashable {
         self.fields = fields
     }
 }
+
+extension ResponseHead {
+    /// Which of `names` (in lower case) this answer varies by (RFC 9110 section 12.5.5).
+    func namesVaried(among names: Set<String>) -> Set<String> {
+        let named = Set(
+            fields.values("vary").flatMap { $0.split(separator: ",") }
+                .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() })
+        return named.contains("*") ? names : named.intersection(names)
+    }
+
+    /// Whether this answer varies by a field of `names`. Nothing is looked at where there are none.
+    func varies(byAnyOf names: Set<String>) -> Bool {
+        !names.isEmpty && !namesVaried(among: names).isEmpty
+    }
+}

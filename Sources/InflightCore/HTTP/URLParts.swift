@@ -112,11 +112,23 @@ struct URLParts {
             || (segment.utf8.count <= 6 && [".%2e", "%2e.", "%2e%2e"].contains(segment.lowercased()))
     }
 
-    /// `text` without `user:password@`, for messages about text that may be no URL at all.
-    static func withoutCredentials(_ text: String) -> String {
-        guard let start = text.range(ofASCII: "//")?.upperBound else { return text }
+    /// Text that may be no URL at all, as an error shows it: without `user:password@`, control characters encoded.
+    static func shown(_ text: String) -> String {
+        let scalars = withoutCredentials(text).unicodeScalars.map { scalar in
+            guard scalar.properties.generalCategory == .control else { return String(scalar) }
+            return PercentEncoding.encoded(String(scalar), keeping: [])
+        }
+        return scalars.joined()
+    }
+
+    private static func withoutCredentials(_ text: String) -> String {
+        var start = text.range(ofASCII: "//")?.upperBound ?? text.startIndex
+        // Slashes behind an at sign begin no authority.
+        if text[..<start].utf8.contains(UInt8(ascii: "@")) { start = text.startIndex }
         let rest = text[start...]
-        let end = rest.utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
+        var end = rest.utf8.firstIndex { "/?#\\".utf8.contains($0) } ?? rest.endIndex
+        // A password that was not encoded may hold a delimiter.
+        if rest[..<end].utf8.contains(UInt8(ascii: ":")) { end = rest.endIndex }
         guard let at = rest[..<end].utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
         return String(text[..<start] + rest[rest.utf8.index(after: at)...])
     }

@@ -121,7 +121,7 @@ public final class ImagePipeline: Sendable {
     /// Progress as it comes, then one ending. The load begins when the first event is asked for; letting go of the
     /// sequence, or of its iterator, cancels it.
     public func events(for request: ImageRequest) -> LoadEvents {
-        LoadEvents(task: engine.prepare(request, goal: .image))
+        LoadEvents(task: engine.prepare(request, goal: .image, hearsProgress: true))
     }
 
     /// The picture, if it is in memory: at once, without waiting for anything, on any thread.
@@ -135,7 +135,7 @@ public final class ImagePipeline: Sendable {
     private func outcome(
         of request: ImageRequest, goal: RequestPlan.Goal
     ) async throws(LoadError) -> (JobResult, isShared: Bool) {
-        let task = engine.prepare(request, goal: goal)
+        let task = engine.prepare(request, goal: goal, hearsProgress: false)
         let event = await withTaskCancellationHandler {
             if Task.isCancelled { task.cancel() }
             engine.begin(task)

@@ -1,3 +1,5 @@
+import InflightConcurrency
+
 /// What happens in one load, in order: progress, then one ending, `success` or `failure`, after which the sequence ends.
 ///
 /// Progress that nobody asked for in time is left out, so nothing piles up. It can be gone through once. Letting go of
@@ -16,9 +18,19 @@ public struct LoadEvents: AsyncSequence, Sendable {
     /// Cancels when the last who could ask for an event is gone.
     fileprivate final class Owner: Sendable {
         let task: ImageTask
+        private let hasBegun = Guarded(false)
 
         init(_ task: ImageTask) {
             self.task = task
+        }
+
+        /// Sets the load going, once, however many iterators there are.
+        func begin() {
+            let isFirst = hasBegun.withLock { hasBegun in
+                defer { hasBegun = true }
+                return !hasBegun
+            }
+            if isFirst { task.engine.begin(task) }
         }
 
         deinit {
@@ -41,7 +53,6 @@ public struct LoadEvents: AsyncSequence, Sendable {
 
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let owner: Owner
-        private var hasBegun = false
         private var hasEnded = false
 
         fileprivate init(owner: Owner) {
@@ -51,11 +62,9 @@ public struct LoadEvents: AsyncSequence, Sendable {
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
             guard !hasEnded else { return nil }
             let task = owner.task
-            let begins = !hasBegun
-            hasBegun = true
             let event = await withTaskCancellationHandler {
                 if Task.isCancelled { task.cancel() }
-                if begins { task.engine.begin(task) }
+                owner.begin()
                 return await task.nextEvent(progress: true)
             } onCancel: {
                 task.cancel()

@@ -16,6 +16,8 @@ final class RequestPlan: Sendable {
     let request: ImageRequest
     let url: ResourceURL
     let goal: Goal
+    /// Names of harmless fields, in lower case, that an answer was found to vary by: they are in the keys.
+    let varying: Set<String>
     var origin: OriginKey { url.originKey }
     let fetchKey: FetchKey
     /// `nil` where bytes are wanted and no picture.
@@ -31,6 +33,7 @@ final class RequestPlan: Sendable {
         self.request = request
         self.url = url
         self.goal = goal
+        self.varying = varying
         let rest = Self.fetchBytes(
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying))
         let fetchKey = FetchKey(url: url.string, rest: rest)
@@ -95,6 +98,9 @@ final class RequestPlan: Sendable {
         guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
             request.limits.maximumRedirects >= 0
         else { throw refuse("A limit is below zero.") }
+        for timeout in [request.limits.connectTimeout, request.limits.stallTimeout, request.limits.totalTimeout] {
+            if let timeout, timeout < .zero { throw refuse("A timeout is below zero.") }
+        }
     }
 
     /// RFC 9110 section 5.6.2.

@@ -48,9 +48,11 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    init(request: ImageRequest, plan: RequestPlan?, engine: Engine, sink: CallbackSink?) {
+    init(
+        request: ImageRequest, plan: RequestPlan?, engine: Engine, sink: CallbackSink?, hearsProgress: Bool
+    ) {
         subject = plan.map { .plan($0) } ?? .unplanned(Unplanned(request))
-        hearsProgress = sink == nil || sink?.progress != nil
+        self.hearsProgress = hearsProgress
         self.engine = engine
         // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
         state = State(priority: request.priority, sink: sink)
@@ -119,18 +121,13 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The machine knows the task now. Called with the engine's lock held.
     ///
-    /// - Returns: whether the task still wants to be there.
-    func wasAdded(_ id: Engine.Machine.TaskID, isShared: Bool) -> Bool {
+    /// - Returns: the task's priority, or `nil` where it does not want to be there any more.
+    func wasAdded(_ id: Engine.Machine.TaskID, isShared: Bool) -> LoadPriority? {
         stripe.lock.withLock {
             state.id = id
             state.isShared = isShared
-            return state.phase == .waiting
+            return state.phase == .waiting ? state.priority : nil
         }
-    }
-
-    /// The task's own request went out after all, or it was found to share another's.
-    func setShared(_ isShared: Bool) {
-        stripe.lock.withLock { state.isShared = isShared }
     }
 
     /// The fetch has come further. What the caller has not heard yet is replaced, so nothing piles up.
@@ -141,7 +138,6 @@ public final class ImageTask: @unchecked Sendable {
             return stripe.lock.unlock()
         }
         state.reportedBytes = progress.receivedBytes
-        if let sink = state.sink, sink.progress == nil { return stripe.lock.unlock() }
         state.progress = progress
         scheduleAndUnlock()
     }
@@ -157,13 +153,13 @@ public final class ImageTask: @unchecked Sendable {
     /// Hands a delivery to the callback queue, unless one is under way: that one hands on the next.
     private func scheduleAndUnlock() {
         let waiter = state.waiter.take()
-        guard let sink = state.sink, !state.isScheduled else {
+        // The queue alone is held on to: held here, the closures could outlive their last call on it.
+        guard let queue = state.sink?.queue, !state.isScheduled else {
             stripe.lock.unlock()
             waiter?.open()
             return
         }
         state.isScheduled = true
-        let queue = sink.queue
         stripe.lock.unlock()
         submit(to: queue)
     }
@@ -230,10 +226,11 @@ public final class ImageTask: @unchecked Sendable {
             state.isScheduled = false
             return stripe.lock.unlock()
         }
-        // An ending that nobody hears.
+        // An ending that nobody hears. What it held may run code of the caller when it goes: with no lock held.
         let sink = state.sink
+        let outcome = state.outcome
         endAndUnlock()
-        _ = sink
+        withExtendedLifetime((sink, outcome)) {}
     }
 
     private func endAndUnlock() {
@@ -283,7 +280,6 @@ public final class ImageTask: @unchecked Sendable {
                 state.phase = .ended
                 return .event(.ended(outcome, isShared: state.isShared))
             }
-            if !wanted { state.progress = nil }
             state.waiter = bridge
             return .wait
         }
