@@ -66,6 +66,9 @@ let package = Package(
         .testTarget(
             name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
+            name: "InflightFoundationTests",
+            dependencies: ["InflightFoundation", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(
             name: "InflightTests", dependencies: ["Inflight", "InflightCodecs", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCodecsTests", dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency"]),

@@ -28,7 +28,7 @@ struct SocketTests {
                     arrivals[index].arrive((try? result.get()) != nil)
                 })
             // The next is asked for when this one is where it should be: no luck in the order.
-            if index == 0 { try await server.waitForRequest("/first") }
+            if index == 0 { try await server.waitForRequest("/first", within: .seconds(50)) }
         }
         tasks[3].priority = .veryHigh
         server.release("first")
@@ -47,7 +47,7 @@ struct SocketTests {
                 Issue.record("a cancelled task was told something")
             }
         }
-        try await server.waitUntilHeld("half")
+        try await server.waitUntilHeld("half", within: .seconds(50))
         tasks[0].cancel()
         tasks[1].cancel()
         // Another exchange comes and goes on the same event loop: were the transfer cancelled, that would be seen now.
@@ -55,7 +55,7 @@ struct SocketTests {
         _ = try await pipeline.response(for: ImageRequest(server.url("/other")))
         #expect(!server.events.contains { $0.kind == .closedByPeer })
         tasks[2].cancel()
-        try await server.waitUntilClosedByPeer("/slow")
+        try await server.waitUntilClosedByPeer("/slow", within: .seconds(50))
         #expect(server.requestCount(of: "/slow") == 1)
         #expect(tasks.allSatisfy { $0.isCancelled })
         await pipeline.shutdown(.finish)
@@ -94,7 +94,7 @@ struct SocketTests {
                     return try await pipeline.image(for: ImageRequest(url, resize: size)).source
                 }
             }
-            try await server.waitUntilHeld("all")
+            try await server.waitUntilHeld("all", within: .seconds(50))
             while pipeline.statistics.tasksUnderWay < 100 { await Task.yield() }
             server.release("all")
             return try await group.reduce(into: [LoadSource]()) { $0.append($1) }
@@ -113,7 +113,7 @@ struct SocketTests {
         server.serve("/a", inOrder: [.ok(Bytes("old")).held("old"), .ok(Bytes("new"))])
         let pipeline = try pipeline()
         let task = pipeline.loadResponse(ImageRequest(server.url("/a")), on: .queue(queue)) { _, _ in }
-        try await server.waitUntilHeld("old")
+        try await server.waitUntilHeld("old", within: .seconds(50))
         task.cancel()
         let reply = try await pipeline.response(for: ImageRequest(server.url("/a")))
         #expect(reply.body == Bytes("new"))

@@ -93,6 +93,10 @@ final class MachineWorld {
         return lines(actions)
     }
 
+    func leaveTable(_ job: String) {
+        if let id = jobs[job] { machine.jobLeftTable(id) }
+    }
+
     func expire(_ job: String) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.queuedJobFailed(id, now: now, actions: &actions) }
@@ -257,6 +261,28 @@ struct EngineMachineTests {
         #expect(world.redirect("u", to: MachineWorld.otherOrigin) == [])
         #expect(world.expire("u") == ["deliver a from u", "discard u@100"])
         #expect(world.succeed("v") == ["deliver b from v"])
+        #expect(world.isIdle)
+    }
+
+    @Test("lets go of a job that is redirected when nobody wants it any more")
+    func lateRedirect() {
+        let world = MachineWorld()
+        _ = world.add("a", "u@100")
+        #expect(world.cancel("a") == ["discard u@100", "cancel u"])
+        #expect(world.redirect("u", to: MachineWorld.otherOrigin) == ["discard u"])
+        #expect(world.isIdle)
+    }
+
+    @Test("lets nobody join a job whose key does not say all, nor what comes of it, and ends those who wait")
+    func unjoinable() {
+        let world = MachineWorld(fetches: 10)
+        _ = world.add("a", "u@100+blur")
+        world.leaveTable("u")
+        #expect(world.add("b", "u@100+blur") == ["start u' normal"])
+        #expect(world.succeed("u") == ["feed u@100 from u", "start u@100 normal"])
+        #expect(world.succeed("u'") == ["feed u@100' from u'", "start u@100' normal"])
+        #expect(world.fail("u@100") == ["deliver a from u@100", "discard u@100+blur"])
+        #expect(world.fail("u@100'") == ["deliver b from u@100'", "discard u@100+blur'"])
         #expect(world.isIdle)
     }
 

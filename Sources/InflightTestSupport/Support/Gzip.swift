@@ -1,7 +1,7 @@
 /// Bodies with a content coding, made bit by bit (RFC 1951, RFC 1952).
-enum Gzip {
+package enum Gzip {
     /// `1 + 258 * runs` zero bytes, in gzip's form: a literal, and matches of the greatest length.
-    static func zeros(runs: Int) -> [UInt8] {
+    package static func zeros(runs: Int) -> [UInt8] {
         var bytes: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
         var held = 0
         var count = 0
@@ -32,7 +32,7 @@ enum Gzip {
     }
 
     /// Blocks of deflate that hold nothing.
-    static func emptyBlocks(_ count: Int) -> [UInt8] {
+    package static func emptyBlocks(_ count: Int) -> [UInt8] {
         (0..<count).flatMap { _ in [UInt8]([0, 0, 0, 0xFF, 0xFF]) }
     }
 

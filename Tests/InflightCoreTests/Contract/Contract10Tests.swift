@@ -1,0 +1,225 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 10: release", .timeLimit(.minutes(1)))
+struct Contract10Tests {
+    @Test("a task lives without being held until it has ended, and not longer")
+    func unheldTask() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("x")))
+        let log = Log()
+        weak var task: ImageTask?
+        task = stage.load(log: log)
+        #expect(task != nil)
+        stage.transport.finishAll()
+        #expect(task != nil)
+        stage.queue.runAll()
+        #expect(log.lines == ["end: x"])
+        #expect(task == nil)
+    }
+
+    @Test("a pipeline lives until its last task has ended, and takes its transport with it")
+    func unheldPipeline() async throws {
+        let log = Log()
+        let queue = ManualQueue()
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url, .ok(Bytes("x")).stalled("all"))
+        weak var engine: Engine?
+        weak var owned: OwnedTransport?
+        do {
+            let configuration = ImagePipeline.Configuration(
+                transports: [.owned { _ in OwnedTransport(transport) }], codecs: CodecRegistry([]))
+            let pipeline = try ImagePipeline(configuration: configuration)
+            engine = pipeline.engine
+            owned = try #require(pipeline.engine.transport(for: "http") as? OwnedTransport)
+            pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, result in
+                log.add(result.shown)
+            }
+        }
+        #expect(engine != nil)
+        transport.release("all")
+        try await queue.waitForWork(within: .seconds(50))
+        try await transport.wait(for: .ended(Stage.url, nil), within: .seconds(50))
+        queue.runAll()
+        #expect(log.lines == ["x"])
+        #expect(engine == nil)
+        #expect(owned == nil)
+    }
+
+    @Test("closures are released on the callback queue when they have run")
+    func releasedOnTheQueue() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("x"), chunks: [1]))
+        let log = Log()
+        let queue = stage.queue
+        let task = Self.load(stage, Captured { log.add("released, current: \(queue.isCurrent)") })
+        stage.transport.finishAll()
+        #expect(log.lines == [])
+        queue.runAll()
+        #expect(log.lines == ["released, current: true"])
+        _ = task
+    }
+
+    @Test("closures are released inside the caller's own cancel()")
+    func releasedInCancel() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("x"), chunks: [1]))
+        let log = Log()
+        let task = Self.load(stage, Captured { log.add("released") })
+        log.add("cancel")
+        task.cancel()
+        log.add("returned")
+        #expect(log.lines == ["cancel", "released", "returned"])
+        stage.transport.finishAll()
+    }
+
+    @Test("a closure that runs while its task is cancelled elsewhere is released on the callback queue")
+    func releasedWhileItRuns() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("xy"), chunks: [1]))
+        let log = Log()
+        let queue = stage.queue
+        let elsewhere = DispatchQueue(label: "elsewhere")
+        Self.loadCancelling(stage, Captured { log.add("released, current: \(queue.isCurrent)") }, elsewhere, log)
+        stage.transport.finishAll()
+        queue.runAll()
+        #expect(log.lines == ["cancelled", "released, current: true"])
+    }
+
+    private static func load(_ stage: Stage, _ captured: Captured) -> ImageTask {
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, _ in
+            captured.touch()
+        } completion: { _, _ in
+            captured.touch()
+        }
+    }
+
+    private static func loadCancelling(_ stage: Stage, _ captured: Captured, _ elsewhere: DispatchQueue, _ log: Log) {
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
+            elsewhere.sync { task.cancel() }
+            log.add("cancelled")
+            captured.touch()
+        } completion: { _, _ in
+            log.add("end")
+        }
+    }
+
+    @Test("closures that end on real queues are released there, over and over", arguments: [true, false])
+    func releasedOnRealQueues(cancels: Bool) async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(Bytes("x"), chunks: [1]))
+        let mark = DispatchSpecificKey<Bool>()
+        let queue = DispatchQueue(label: "callbacks")
+        queue.setSpecific(key: mark, value: true)
+        let elsewhere = Tally()
+        let released = Tally()
+        let count = 300
+        let all = Once<Bool>()
+        for index in 0..<count {
+            queue.async {
+                // Made on the queue: nobody else holds it.
+                let captured = Captured {
+                    if DispatchQueue.getSpecific(key: mark) != true { elsewhere.add() }
+                    released.add()
+                    if released.count == count { all.set(true) }
+                }
+                let task = stage.pipeline.loadResponse(
+                    ImageRequest("http://a.example/\(index)"), on: .queue(queue)
+                ) { _, _ in
+                    captured.touch()
+                } completion: { _, _ in
+                    captured.touch()
+                }
+                if cancels { queue.async { task.cancel() } }
+            }
+        }
+        _ = try await all.value
+        #expect(elsewhere.count == 0)
+        await stage.pipeline.shutdown(.finish)
+    }
+
+    @Test("shutdown(.finish) returns when the last has ended, and takes nothing new")
+    func finish() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(Bytes("x")).stalled("all"))
+        let log = Log()
+        stage.load(log: log)
+        let ending = Task {
+            await stage.pipeline.shutdown(.finish)
+            log.add("over, \(stage.queue.count) told")
+        }
+        // The shutdown is under way when a newcomer is turned away.
+        while true {
+            do {
+                _ = try await stage.pipeline.response(for: ImageRequest("http://a.example/missing"))
+            } catch {
+                if error.code == .shutDown { break }
+            }
+        }
+        #expect(log.lines == [])
+        stage.transport.release("all")
+        await ending.value
+        #expect(log.lines == ["over, 1 told"])
+        stage.queue.runAll()
+        #expect(log.lines.last == "end: x")
+    }
+
+    @Test("shutdown(.cancel) stops what is under way, and its callers are told in every form")
+    func cancel() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.silent)
+        let log = Log()
+        let task = stage.load(log: log)
+        let awaiting = Task { () -> LoadError.Code? in
+            do throws(LoadError) {
+                _ = try await stage.pipeline.data(for: ImageRequest("http://a.example/2"))
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        try await stage.transport.waitForStarts(2, within: .seconds(50))
+        await stage.pipeline.shutdown(.cancel)
+        #expect(stage.transport.liveCount == 0)
+        stage.queue.runAll()
+        #expect(log.lines == ["end: shutDown"])
+        #expect(!task.isCancelled)
+        #expect(await awaiting.value == .shutDown)
+        stage.load("http://a.example/3", log: log, name: "late")
+        stage.queue.runAll()
+        #expect(log.lines.last == "late: shutDown")
+        await stage.pipeline.shutdown(.cancel)
+    }
+
+    @Test("dropping an event stream cancels its load")
+    func droppedStream() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 10), chunks: [5]).stalled("never", after: 10))
+        for await event in stage.pipeline.events(for: ImageRequest(Stage.url)) {
+            if case .progress = event { break }
+        }
+        try await stage.transport.wait(for: .cancelled(Stage.url), within: .seconds(50))
+        await stage.pipeline.shutdown(.finish)
+    }
+}
+
+/// A transport that a pipeline owns: another one's work, and a life of its own.
+private final class OwnedTransport: Transport {
+    let base: ScriptedTransport
+
+    init(_ base: ScriptedTransport) {
+        self.base = base
+    }
+
+    var schemes: Set<String> { base.schemes }
+
+    func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
+        base.start(request, receiver: receiver)
+    }
+
+    func shutdown() async {}
+}

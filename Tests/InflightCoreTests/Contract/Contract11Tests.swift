@@ -1,0 +1,187 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 11: bounds hold", .timeLimit(.minutes(1)))
+struct Contract11Tests {
+    @Test("fetches under way, in all and from one origin")
+    func concurrency() throws {
+        let stage = try Stage {
+            $0.maximumConcurrentFetches = 5
+            $0.maximumConcurrentFetchesPerOrigin = 2
+        }
+        stage.transport.serveOthers(.ok(Bytes("x")))
+        let log = Log()
+        for host in ["a", "b", "c", "d"] {
+            for index in 0..<10 { stage.load("http://\(host).example/\(index)", log: log) }
+        }
+        var most: [String: Int] = [:]
+        while stage.transport.liveCount > 0 {
+            let hosts = stage.transport.exchanges.map { $0.request.url.origin?.host ?? "" }
+            for (host, live) in Dictionary(grouping: hosts, by: { $0 }) {
+                most[host] = max(most[host] ?? 0, live.count)
+            }
+            stage.transport.exchanges.first?.step()
+        }
+        stage.queue.runAll()
+        #expect(log.lines.count == 40)
+        #expect(stage.transport.maximumLiveCount == 5)
+        #expect(most.values.allSatisfy { $0 == 2 })
+    }
+
+    @Test("a redirect gives its place back, and its target counts against the other origin's limit")
+    func redirectTarget() throws {
+        let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
+        stage.transport.serve("http://b.example/busy", .ok(Bytes("busy")))
+        stage.transport.serve("http://a.example/1", .redirect(to: "http://b.example/target"))
+        stage.transport.serve("http://b.example/target", .ok(Bytes("target")))
+        stage.transport.serve("http://a.example/2", .ok(Bytes("second")))
+        let log = Log()
+        stage.load("http://b.example/busy", log: log)
+        stage.load("http://a.example/1", log: log)
+        stage.load("http://a.example/2", log: log)
+        stage.transport.finish("http://a.example/1")
+        // The place at a is free for the next; the one at b is not yet.
+        #expect(stage.transport.startedURLs.last == "http://a.example/2")
+        #expect(stage.transport.liveCount == 2)
+        stage.transport.finish("http://b.example/busy")
+        #expect(stage.transport.startedURLs.last == "http://b.example/target")
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["end: busy", "end: second", "end: target"])
+    }
+
+    @Test("the total time runs on while a redirect waits for its place, and stops it there")
+    func timeInTheLane() throws {
+        let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
+        stage.transport.serve("http://b.example/busy", .ok(Bytes("busy")))
+        stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
+        let log = Log()
+        stage.load("http://b.example/busy", log: log)
+        stage.load(log: log) { $0.limits.totalTimeout = .seconds(5) }
+        stage.clock.advance(by: .seconds(1))
+        stage.transport.finish(Stage.url)
+        #expect(stage.clock.timerCount == 1)
+        stage.clock.advance(by: .seconds(3))
+        #expect(stage.queue.count == 0)
+        stage.clock.advance(by: .seconds(1))
+        stage.queue.runAll()
+        #expect(log.lines == ["end: timedOut"])
+        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
+        stage.transport.finishAll()
+        #expect(!stage.transport.startedURLs.contains("http://b.example/target"))
+    }
+
+    @Test("a redirect that gets its place is given the time that is left, and no timer stays behind")
+    func timeLeft() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
+        stage.transport.serve("http://b.example/target", .ok(Bytes("x")))
+        stage.load { $0.limits.totalTimeout = .seconds(5) }
+        stage.clock.advance(by: .seconds(2))
+        stage.transport.finish(Stage.url)
+        let next = try #require(stage.transport.exchanges.first)
+        #expect(next.request.limits.totalTimeout == .seconds(3))
+        #expect(stage.clock.timerCount == 0)
+    }
+
+    @Test("a redirect that comes when the time is up, or when nobody waits any more, leaves nothing behind")
+    func redirectTooLate() throws {
+        for isCancelled in [true, false] {
+            let stage = try Stage()
+            stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
+            let log = Log()
+            let task = stage.load(log: log) { $0.limits.totalTimeout = .seconds(5) }
+            stage.transport.step(Stage.url)
+            if isCancelled { task.cancel() } else { stage.clock.advance(by: .seconds(5)) }
+            stage.transport.finish(Stage.url)
+            stage.queue.runAll()
+            #expect(log.lines == (isCancelled ? [] : ["end: timedOut"]))
+            #expect(stage.clock.timerCount == 0)
+            #expect(stage.transport.startCount == 1)
+            #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        }
+    }
+
+    @Test("a redirect that waits for its place and is cancelled leaves its timer at once")
+    func cancelledInTheLane() throws {
+        let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
+        stage.transport.serve("http://b.example/busy", .silent)
+        stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
+        stage.load("http://b.example/busy")
+        let task = stage.load { $0.limits.totalTimeout = .seconds(5) }
+        stage.transport.finish(Stage.url)
+        #expect(stage.clock.timerCount == 1)
+        task.cancel()
+        #expect(stage.clock.timerCount == 0)
+        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
+    }
+
+    @Test("waiting for a turn is not counted as time")
+    func waitingIsFree() throws {
+        let stage = try Stage { $0.maximumConcurrentFetches = 1 }
+        stage.transport.serveOthers(.ok(Bytes("x")))
+        let log = Log()
+        stage.load("http://a.example/0")
+        stage.load(log: log) { $0.limits.totalTimeout = .seconds(5) }
+        stage.clock.advance(by: .seconds(60))
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["end: x"])
+    }
+
+    @Test("redirects: as many as are allowed are followed, and not one more", arguments: [0, 1, 3])
+    func redirects(limit: Int) throws {
+        let stage = try Stage()
+        for index in 0..<5 {
+            stage.transport.serve("http://a.example/\(index)", .redirect(to: "/\(index + 1)"))
+            stage.transport.serve("http://a.example/end\(index)", .redirect(to: "/end\(index + 1)"))
+        }
+        stage.transport.serve("http://a.example/end5", .ok(Bytes("there")))
+        let log = Log()
+        stage.load("http://a.example/end\(5 - limit)", log: log) { $0.limits.maximumRedirects = limit }
+        stage.load("http://a.example/0", log: log, name: "long") { $0.limits.maximumRedirects = limit }
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["end: there", "long: badRedirect"])
+    }
+
+    @Test("the limits of a request are those that its transport keeps")
+    func handedOn() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .silent)
+        stage.load { request in
+            request.limits.maximumBodyBytes = 17
+            request.limits.connectTimeout = .seconds(1)
+            request.limits.stallTimeout = nil
+            request.limits.totalTimeout = .seconds(9)
+        }
+        let limits = try #require(stage.transport.exchanges.first).request.limits
+        #expect(limits.maximumBodyBytes == 17)
+        #expect(limits.connectTimeout == .seconds(1))
+        #expect(limits.stallTimeout == nil)
+        #expect(limits.totalTimeout == .seconds(9))
+        #expect(limits.maximumHeadBytes == 256 * 1024)
+    }
+
+    @Test("a picture that declares more pixels than its request allows is refused before it is decoded")
+    func pixels() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture(width: 10, height: 10)))
+        for (limit, isAllowed) in [(99, false), (100, true)] {
+            var request = ImageRequest(Stage.url)
+            request.limits.maximumPixels = limit
+            let result: LoadError.Code?
+            do throws(LoadError) {
+                _ = try await stage.pipeline.image(for: request)
+                result = nil
+            } catch {
+                result = error.code
+            }
+            #expect(result == (isAllowed ? nil : .tooManyPixels))
+        }
+        #expect(stage.codec.decodes.count == 1)
+    }
+}

@@ -1,0 +1,75 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 1: callbacks run on the queue that the caller named", .timeLimit(.minutes(1)))
+struct Contract1Tests {
+    private static let mark = DispatchSpecificKey<String>()
+
+    private func marked(_ attributes: DispatchQueue.Attributes) -> DispatchQueue {
+        let queue = DispatchQueue(label: "callbacks", attributes: attributes)
+        queue.setSpecific(key: Self.mark, value: "named")
+        return queue
+    }
+
+    @Test("on a dispatch queue, serial or concurrent, progress and ending", arguments: [false, true])
+    func dispatchQueue(isConcurrent: Bool) async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [10]))
+        let log = Log()
+        let end = Once<Bool>()
+        stage.pipeline.load(ImageRequest(Stage.url), on: .queue(marked(isConcurrent ? .concurrent : []))) { _, _ in
+            log.add(DispatchQueue.getSpecific(key: Self.mark) ?? "another")
+        } completion: { _, result in
+            log.add(DispatchQueue.getSpecific(key: Self.mark) ?? "another")
+            end.set((try? result.get()) != nil)
+        }
+        #expect(try await end.value)
+        #expect(Set(log.lines) == ["named"])
+        #expect(log.lines.count >= 2)
+    }
+
+    @Test("on the main queue, for closures that are bound to the main actor")
+    func mainQueue() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [10]))
+        let end = Once<Bool>()
+        stage.pipeline.load(ImageRequest(Stage.url), on: .main) { _, _ in
+            dispatchPrecondition(condition: .onQueue(.main))
+        } completion: { _, result in
+            dispatchPrecondition(condition: .onQueue(.main))
+            end.set((try? result.get()) != nil)
+        }
+        #expect(try await end.value)
+    }
+
+    @Test("on an executor, and nowhere before it runs them")
+    func executor() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [1]))
+        let log = Log()
+        let queue = stage.queue
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, _ in
+            log.add("progress \(queue.isCurrent)")
+        } completion: { _, result in
+            log.add("\(result.shown) \(queue.isCurrent)")
+        }
+        stage.transport.finish(Stage.url)
+        #expect(log.lines == [])
+        queue.runAll()
+        #expect(log.lines == ["progress true", "body true"])
+    }
+
+    @Test("errors that are known at once, too", arguments: ["no URL", "gopher://a.example/"])
+    func earlyErrors(url: String) throws {
+        let stage = try Stage()
+        let log = Log()
+        stage.load(url, log: log)
+        #expect(log.lines == [])
+        stage.queue.runAll()
+        #expect(log.lines == [url == "no URL" ? "end: invalidURL" : "end: unsupportedScheme"])
+    }
+}

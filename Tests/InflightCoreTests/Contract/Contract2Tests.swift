@@ -1,0 +1,79 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 2: no callback runs inside the call that asked for it", .timeLimit(.minutes(1)))
+struct Contract2Tests {
+    @Test(
+        "none starts before the call has returned to a serial queue, whatever the end is",
+        arguments: ["http://a.example/1", "http://a.example/missing", "no URL", "gopher://a.example/"])
+    func serialQueue(url: String) async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(Bytes("x")))
+        let queue = DispatchQueue(label: "callbacks")
+        let log = Log()
+        let end = Once<Bool>()
+        queue.async {
+            stage.pipeline.loadResponse(ImageRequest(url), on: .queue(queue)) { _, _ in
+                log.add("called")
+                end.set(true)
+            }
+            log.add("returned")
+        }
+        #expect(try await end.value)
+        #expect(log.lines == ["returned", "called"])
+    }
+
+    @Test("every callback is handed its task")
+    func handedItsTask() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [2]))
+        let seen = Guarded([ImageTask]())
+        let task = stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
+            seen.withLock { $0.append(task) }
+        } completion: { task, _ in
+            seen.withLock { $0.append(task) }
+        }
+        stage.transport.finish(Stage.url)
+        stage.queue.runAll()
+        let tasks = seen.withLock { $0 }
+        #expect(tasks.count == 2)
+        #expect(tasks.allSatisfy { $0 === task })
+    }
+
+    @Test("what is in memory is had at once by cached(), and by load() with a callback as ever")
+    func memory() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let request = ImageRequest(Stage.url)
+        #expect(stage.pipeline.cached(request)?.source == nil)
+        #expect(try await stage.pipeline.image(for: request).source == .network)
+        #expect(stage.pipeline.cached(request)?.source == .memory)
+
+        let log = Log()
+        stage.pipeline.load(request, on: stage.queue.callbackQueue) { _, result in
+            log.add((try? result.get().source.rawValue) ?? "failed")
+        }
+        #expect(log.lines == [])
+        #expect(stage.queue.count == 1)
+        stage.queue.runAll()
+        #expect(log.lines == ["memory"])
+        #expect(try await stage.pipeline.image(for: request).source == .memory)
+        #expect(stage.transport.startCount == 1)
+        #expect(stage.codec.decodes.count == 1)
+    }
+
+    @Test("an event stream starts nothing before its first event is asked for")
+    func stream() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let events = stage.pipeline.events(for: ImageRequest(Stage.url))
+        #expect(stage.transport.startCount == 0)
+        var iterator = events.makeAsyncIterator()
+        _ = await iterator.next()
+        #expect(stage.transport.startCount == 1)
+    }
+}

@@ -1,0 +1,145 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 3: a task ends exactly once", .timeLimit(.minutes(1)))
+struct Contract3Tests {
+    @Test("with success or with failure", arguments: [true, false])
+    func once(succeeds: Bool) throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, succeeds ? .ok(Bytes("x"), chunks: [1]) : .failure(.cannotConnect))
+        let log = Log()
+        let task = stage.load(log: log)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == [succeeds ? "end: x" : "end: cannotConnect"])
+        task.cancel()
+        stage.queue.runAll()
+        #expect(!task.isCancelled)
+        #expect(log.lines.count == 1)
+    }
+
+    @Test("cancelled where cancel() comes first: before the bytes, and before the ending has passed the gate")
+    func cancelled() throws {
+        for isDelivered in [false, true] {
+            let stage = try Stage()
+            stage.transport.serve(Stage.url, .ok(Bytes("x")))
+            let log = Log()
+            let task = stage.load(log: log)
+            if isDelivered { stage.transport.finish(Stage.url) }
+            #expect(stage.queue.count == (isDelivered ? 1 : 0))
+            task.cancel()
+            task.cancel()
+            #expect(task.isCancelled)
+            stage.transport.finishAll()
+            stage.queue.runAll()
+            #expect(log.lines == [])
+            #expect(task.isCancelled)
+            #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+        }
+    }
+
+    @Test("a cancel inside the ending comes too late")
+    func cancelledInTheEnding() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("x")))
+        let log = Log()
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
+            task.cancel()
+            log.add("\(task.isCancelled)")
+        }
+        stage.transport.finish(Stage.url)
+        stage.queue.runAll()
+        #expect(log.lines == ["false"])
+    }
+
+    @Test("who awaits gets LoadError.cancelled when the surrounding task is cancelled, and the transfer stops")
+    func awaited() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .silent)
+        let waiting = Task { try await stage.pipeline.image(for: ImageRequest(Stage.url)).width }
+        try await stage.transport.waitForStarts(1, within: .seconds(50))
+        waiting.cancel()
+        let result = await waiting.result
+        #expect((result.failure as? LoadError)?.code == .cancelled)
+        try await stage.transport.wait(for: .ended(Stage.url, .cancelled), within: .seconds(50))
+        await stage.pipeline.shutdown(.finish)
+    }
+
+    @Test("who awaits in a task that was cancelled before gets the same, and nothing is sent")
+    func awaitedTooLate() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let gate = Bridge()
+        let waiting = Task {
+            await gate.wait()
+            return try await stage.pipeline.image(for: ImageRequest(Stage.url)).width
+        }
+        waiting.cancel()
+        gate.open()
+        let result = await waiting.result
+        #expect((result.failure as? LoadError)?.code == .cancelled)
+        #expect(stage.transport.startCount == 0)
+        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+    }
+
+    @Test("a stream ends with one success, after which there is nothing")
+    func streamSuccess() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 50), chunks: [5]))
+        var endings = 0
+        for await event in stage.pipeline.events(for: ImageRequest(Stage.url)) {
+            switch event {
+            case .progress: #expect(endings == 0)
+            case .success: endings += 1
+            case .failure(let error): Issue.record(error)
+            }
+        }
+        #expect(endings == 1)
+    }
+
+    @Test(
+        "a stream that is cancelled ends with one failure, cancelled, before its start too", arguments: [true, false])
+    func streamCancelled(hasStarted: Bool) async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .silent)
+        let events = stage.pipeline.events(for: ImageRequest(Stage.url))
+        if !hasStarted { events.task.cancel() }
+        let waiting = Task {
+            var codes: [LoadError.Code?] = []
+            for await event in events {
+                if case .failure(let error) = event { codes.append(error.code) } else { codes.append(nil) }
+            }
+            return codes
+        }
+        if hasStarted {
+            try await stage.transport.waitForStarts(1, within: .seconds(50))
+            waiting.cancel()
+        }
+        #expect(await waiting.value == [.cancelled])
+        #expect(stage.transport.startCount == (hasStarted ? 1 : 0))
+        #expect(events.task.isCancelled)
+        await stage.pipeline.shutdown(.finish)
+    }
+
+    @Test("two iterators of one stream are one load")
+    func twoIterators() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let events = stage.pipeline.events(for: ImageRequest(Stage.url))
+        var count = 0
+        for await _ in events { count += 1 }
+        for await _ in events { Issue.record("the stream had ended") }
+        #expect(count >= 1)
+        #expect(stage.pipeline.statistics.tasks == 1)
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { return error }
+        return nil
+    }
+}

@@ -1,0 +1,93 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 4: silence after cancel", .timeLimit(.minutes(1)))
+struct Contract4Tests {
+    @Test("a cancel inside a progress callback is followed by nothing")
+    func insideProgress() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [1]))
+        let log = Log()
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
+            log.add("progress")
+            task.cancel()
+        } completion: { _, _ in
+            log.add("end")
+        }
+        stage.transport.step(Stage.url)
+        stage.transport.step(Stage.url)
+        stage.queue.runAll()
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["progress"])
+        #expect(stage.transport.cancelledURLs == [Stage.url])
+    }
+
+    @Test("a cancel from elsewhere lets a callback that runs finish, and none follow")
+    func fromElsewhere() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [1]))
+        let log = Log()
+        let elsewhere = DispatchQueue(label: "elsewhere")
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
+            log.add("progress")
+            elsewhere.sync { task.cancel() }
+            log.add("cancelled: \(task.isCancelled)")
+        } completion: { _, _ in
+            log.add("end")
+        }
+        stage.transport.finish(Stage.url)
+        stage.queue.runAll()
+        #expect(log.lines == ["progress", "cancelled: true"])
+    }
+
+    @Test("on its own serial queue no callback starts after cancel() has returned, whenever that was")
+    func exactOnASerialQueue() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(Bytes([UInt8](repeating: 1, count: 64)), chunks: [1]))
+        let queue = DispatchQueue(label: "callbacks")
+        let broken = Tally()
+        let count = 300
+        let last = Once<Bool>()
+        for index in 0..<count {
+            let isSilent = Guarded(false)
+            let task = stage.pipeline.loadResponse(
+                ImageRequest("http://a.example/\(index)"), on: .queue(queue)
+            ) { _, _ in
+                if isSilent.withLock({ $0 }) { broken.add() }
+            } completion: { _, _ in
+                if isSilent.withLock({ $0 }) { broken.add() }
+            }
+            queue.async {
+                task.cancel()
+                isSilent.withLock { $0 = true }
+                if index == count - 1 { last.set(true) }
+            }
+        }
+        _ = try await last.value
+        await stage.pipeline.shutdown(.finish)
+        await withCheckedContinuation { done in queue.async { done.resume() } }
+        #expect(broken.count == 0)
+        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+    }
+
+    @Test("cancels from many threads are one")
+    func manyThreads() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("x")))
+        let log = Log()
+        let task = stage.load(log: log)
+        DispatchQueue.concurrentPerform(iterations: 16) { _ in
+            task.cancel()
+            #expect(task.isCancelled)
+        }
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == [])
+        #expect(stage.transport.cancelledURLs == [Stage.url])
+    }
+}

@@ -1,0 +1,103 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 5: events of one task arrive in order", .timeLimit(.minutes(1)))
+struct Contract5Tests {
+    @Test("on a concurrent queue too, one at a time, the ending last")
+    func concurrentQueue() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(Bytes([UInt8](repeating: 1, count: 200)), chunks: [1]))
+        let queue = DispatchQueue(label: "callbacks", attributes: .concurrent)
+        for index in 0..<20 {
+            struct Seen {
+                var inside = 0
+                var isOverlapping = false
+                var bytes: [Int64] = []
+            }
+            let seen = Guarded(Seen())
+            let end = Once<Bool>()
+            stage.pipeline.loadResponse(ImageRequest("http://a.example/\(index)"), on: .queue(queue)) { _, progress in
+                seen.withLock { seen in
+                    seen.inside += 1
+                    if seen.inside > 1 { seen.isOverlapping = true }
+                    seen.bytes.append(progress.receivedBytes)
+                }
+                seen.withLock { $0.inside -= 1 }
+            } completion: { _, _ in
+                seen.withLock { if $0.inside > 0 { $0.isOverlapping = true } }
+                seen.withLock { $0.bytes.append(.max) }
+                end.set(true)
+            }
+            _ = try await end.value
+            let result = seen.withLock { $0 }
+            #expect(!result.isOverlapping)
+            #expect(result.bytes == result.bytes.sorted())
+            #expect(result.bytes.last == .max)
+        }
+    }
+
+    @Test("the next is submitted only when the last has returned, and what nobody has heard is replaced")
+    func oneAtATime() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [1]))
+        let log = Log()
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, progress in
+            log.add("\(progress.receivedBytes)")
+        } completion: { _, result in
+            log.add(result.shown)
+        }
+        for _ in 0..<3 { stage.transport.step(Stage.url) }
+        #expect(stage.queue.submittedCount == 1)
+        stage.queue.runAll()
+        stage.transport.finish(Stage.url)
+        #expect(stage.queue.count == 1)
+        stage.queue.runNext()
+        #expect(log.lines == ["2", "6"])
+        #expect(stage.queue.count == 1)
+        stage.queue.runNext()
+        #expect(log.lines == ["2", "6", "abcdef"])
+    }
+
+    @Test("progress never goes back, when an answer makes the load start anew either")
+    func neverBack() throws {
+        let stage = try Stage { $0.harmlessFields = ["X-Theme"] }
+        let vary = HTTPFields([("Vary", "x-theme")])
+        // The second load finds that it needs an answer of its own, whose bytes come more slowly.
+        stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [4], fields: vary))
+        let log = Log()
+        func load(_ theme: String) {
+            var request = ImageRequest(Stage.url)
+            request.fields.append("X-Theme", theme)
+            stage.pipeline.loadResponse(request, on: stage.queue.callbackQueue) { _, progress in
+                log.add("\(theme) \(progress.receivedBytes)")
+            } completion: { _, result in
+                log.add("\(theme) \(result.shown)")
+            }
+        }
+        load("dark")
+        load("light")
+        #expect(stage.transport.startCount == 1)
+        while stage.transport.exchanges.count(where: { $0.step() }) > 0 { stage.queue.runAll() }
+        stage.queue.runAll()
+        #expect(stage.transport.startCount == 2)
+        #expect(log.lines.filter { $0.hasPrefix("dark") } == ["dark 4", "dark 6", "dark abcdef"])
+        #expect(log.lines.filter { $0.hasPrefix("light") } == ["light 4", "light 6", "light abcdef"])
+    }
+
+    @Test("a stream tells progress in order too")
+    func stream() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [1]))
+        var last: Int64 = -1
+        for await event in stage.pipeline.events(for: ImageRequest(Stage.url)) {
+            guard case .progress(let progress) = event else { continue }
+            #expect(progress.receivedBytes > last)
+            #expect(progress.expectedBytes == 110)
+            last = progress.receivedBytes
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("contract 6: no lock is held while a caller's code runs", .timeLimit(.minutes(1)))
+struct Contract6Tests {
+    @Test("callbacks may call back into everything")
+    func callbacks() throws {
+        let stage = try Stage()
+        stage.transport.serveOthers(.ok(Bytes("body"), chunks: [2]))
+        let log = Log()
+        let other = stage.load("http://a.example/other", log: log, name: "other")
+        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
+            task.priority = .high
+            other.priority = .low
+            _ = stage.pipeline.cached(task.request)
+            _ = stage.pipeline.statistics
+        } completion: { task, result in
+            log.add("end: \(result.shown)")
+            task.priority = .veryLow
+            stage.load("http://a.example/next", log: log, name: "next")
+            other.cancel()
+        }
+        stage.transport.finish(Stage.url)
+        stage.queue.runAll()
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["end: body", "next: body"])
+        #expect(other.isCancelled)
+    }
+
+    @Test("processors, and the making of their identities, may call back into everything")
+    func processors() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let pipeline = stage.pipeline
+        let callIn: @Sendable () -> Void = {
+            _ = pipeline.statistics
+            _ = pipeline.cached(ImageRequest(Stage.url))
+        }
+        var request = ImageRequest(Stage.url)
+        request.processors = [
+            FakeProcessor(
+                name: "calls", onIdentity: callIn,
+                onProcess: { pixels in
+                    callIn()
+                    return pixels
+                })
+        ]
+        #expect(try await pipeline.image(for: request).width == 4)
+    }
+
+    @Test("what closures captured is released without a lock: by cancel(), after the ending, and when it is dropped")
+    func releases() throws {
+        for way in ["cancel", "end", "drop"] {
+            let stage = try Stage()
+            stage.transport.serve(Stage.url, .ok(Bytes("x")))
+            let box = Guarded<ImageTask?>(nil)
+            let released = Tally()
+            let pipeline = stage.pipeline
+            let captured = Captured {
+                released.add()
+                // Enters the task's lock and the engine's: this would hang, were one of them held.
+                box.withLock { $0 }?.cancel()
+                _ = pipeline.statistics
+                pipeline.loadResponse(ImageRequest("no URL"), on: .queue(.global())) { _, _ in }
+            }
+            let task = Self.load(stage, holding: consume captured)
+            box.withLock { $0 = task }
+            switch way {
+            case "cancel": task.cancel()
+            case "end":
+                stage.transport.finish(Stage.url)
+                stage.queue.runAll()
+            default:
+                stage.transport.finish(Stage.url)
+                stage.queue.dropAll()
+            }
+            #expect(released.count == 1, "\(way)")
+            #expect(task.isCancelled == (way == "cancel"))
+        }
+    }
+
+    private static func load(_ stage: Stage, holding captured: consuming Captured) -> ImageTask {
+        let captured = captured
+        return stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, _ in
+            captured.touch()
+        }
+    }
+
+    @Test("pixels of a caller's own memory are released without a lock, when an ending is dropped")
+    func pixels() async throws {
+        let stage = try Stage(.automatic) { $0.memoryCache.limit = 0 }
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let box = Guarded<ImageTask?>(nil)
+        let released = Once<Bool>()
+        let gate = DispatchSemaphore(value: 0)
+        var request = ImageRequest(Stage.url)
+        request.processors = [
+            FakeProcessor(
+                name: "own memory",
+                onProcess: { pixels in
+                    gate.wait()
+                    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 48, alignment: 16)
+                    unsafe memory.initializeMemory(as: UInt8.self, repeating: 1)
+                    let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
+                        unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
+                        // Enters the task's lock: this would hang, were it held.
+                        released.set(box.withLock { $0 }?.isCancelled == false)
+                    }
+                    return PixelBuffer(width: 4, height: 3, bytesPerRow: 16, format: .rgbx, bytes: bytes)
+                })
+        ]
+        let task = stage.pipeline.load(request, on: stage.queue.callbackQueue) { _, _ in }
+        box.withLock { $0 = task }
+        gate.signal()
+        try await stage.queue.waitForWork(within: .seconds(50))
+        stage.queue.dropAll()
+        #expect(try await released.value)
+    }
+}

@@ -1,0 +1,79 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+// What stands in a key, and what does not, is tested in `RequestPlanTests`.
+@Suite("contract 8: a key is safe", .timeLimit(.minutes(1)))
+struct Contract8Tests {
+    private func stage(_ mode: ScriptedTransport.Mode = .manual) throws -> Stage {
+        let stage = try Stage(mode) { $0.harmlessFields = ["X-Theme"] }
+        stage.transport.serve(Stage.url) { request in
+            .ok(Bytes(request.fields["x-theme"] ?? "none"), fields: HTTPFields([("Vary", "Accept, X-Theme")]))
+        }
+        return stage
+    }
+
+    private func load(_ stage: Stage, _ theme: String, _ log: Log) {
+        stage.load(log: log, name: theme) { $0.fields.append("X-Theme", theme) }
+    }
+
+    @Test("who differs in a field that the answer varies by leaves and fetches for itself, and shares that")
+    func leaves() throws {
+        let stage = try stage()
+        let log = Log()
+        for theme in ["dark", "light", "dark", "light"] { load(stage, theme, log) }
+        #expect(stage.transport.startCount == 1)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["dark: dark", "dark: dark", "light: light", "light: light"])
+        #expect(stage.transport.startCount == 2)
+    }
+
+    @Test("who comes when the answer is known to vary does not join it")
+    func comesLate() throws {
+        let stage = try stage()
+        let log = Log()
+        load(stage, "dark", log)
+        stage.transport.step(Stage.url)
+        load(stage, "light", log)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["dark: dark", "light: light"])
+    }
+
+    @Test("a picture that varies by a field which the key leaves out is not taken from memory for another")
+    func memory() async throws {
+        let stage = try Stage(.automatic) { $0.harmlessFields = ["X-Theme"] }
+        for (path, fields) in [("vary", HTTPFields([("Vary", "X-Theme")])), ("same", HTTPFields())] {
+            stage.transport.serve("http://a.example/\(path)") { request in
+                let width: UInt8 = request.fields["x-theme"] == "dark" ? 1 : 2
+                return .ok(FakeCodec.picture(width: width), fields: fields)
+            }
+        }
+        func width(_ path: String, _ theme: String) async throws -> Int {
+            var request = ImageRequest("http://a.example/\(path)")
+            request.fields.append("X-Theme", theme)
+            return try await stage.pipeline.image(for: request).width
+        }
+        #expect(try await width("vary", "dark") == 1)
+        #expect(try await width("vary", "light") == 2)
+        #expect(try await width("same", "dark") == 1)
+        #expect(try await width("same", "light") == 1)
+    }
+
+    @Test("`Vary: *` keeps apart all that differ in a harmless field")
+    func star() throws {
+        let stage = try Stage { $0.harmlessFields = ["x-theme"] }
+        stage.transport.serve(Stage.url) { request in
+            .ok(Bytes(request.fields["x-theme"] ?? "none"), fields: HTTPFields([("Vary", "*")]))
+        }
+        let log = Log()
+        load(stage, "dark", log)
+        load(stage, "light", log)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["dark: dark", "light: light"])
+    }
+}

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import InflightCore
+
+@Suite("A body buffer", .timeLimit(.minutes(1)))
+struct BodyBufferTests {
+    private func append(_ bytes: [UInt8], to buffer: inout BodyBuffer) {
+        unsafe bytes.withUnsafeBytes { unsafe buffer.append($0) }
+    }
+
+    @Test("holds what came, in order, whatever was announced", arguments: [nil, 0, 10, 5000, Int64.max] as [Int64?])
+    func order(announced: Int64?) {
+        var buffer = BodyBuffer()
+        if let announced { buffer.expect(announced) }
+        var expected: [UInt8] = []
+        for size in [0, 1, 7, 4096, 3, 10_000, 1] {
+            let chunk = (0..<size).map { UInt8(truncatingIfNeeded: $0 + size) }
+            append(chunk, to: &buffer)
+            expected += chunk
+        }
+        #expect(buffer.count == expected.count)
+        #expect(buffer.copy().array == expected)
+        let taken = buffer.take()
+        #expect(taken.array == expected)
+        #expect(buffer.count == 0)
+        #expect(buffer.take().isEmpty)
+        // It can be used again, and what was taken stays what it was.
+        append([1, 2], to: &buffer)
+        #expect(buffer.copy().array == [1, 2])
+        #expect(taken.array == expected)
+    }
+
+    @Test("is empty after a reset, and takes an announcement only before its first byte")
+    func reset() {
+        var buffer = BodyBuffer()
+        append([1, 2, 3], to: &buffer)
+        buffer.expect(100)
+        #expect(buffer.copy().array == [1, 2, 3])
+        buffer.reset()
+        #expect(buffer.count == 0)
+        #expect(buffer.copy().isEmpty)
+        buffer.expect(-5)
+        append([9], to: &buffer)
+        #expect(buffer.take().array == [9])
+    }
+}

@@ -1,0 +1,131 @@
+import Testing
+
+@testable import InflightCore
+
+@Suite("The policy of redirects", .timeLimit(.minutes(1)))
+struct RedirectPolicyTests {
+    private func exchange(
+        _ url: String = "http://a.example/dir/1", method: String = "GET", body: Bytes? = nil, count: Int = 0
+    ) throws -> RedirectPolicy.Exchange {
+        RedirectPolicy.Exchange(
+            url: try ResourceURL(url), method: method,
+            fields: HTTPFields([
+                ("Authorization", "a"), ("COOKIE", "c"), ("Proxy-Authorization", "p"), ("Host", "front.example"),
+                ("X-All", "1"), ("Content-Type", "text/plain"),
+            ]),
+            originFields: HTTPFields([("X-Own", "2")]), body: body, redirectCount: count)
+    }
+
+    private func decide(
+        _ exchange: RedirectPolicy.Exchange, _ status: Int, _ location: String?, limit: Int = 20
+    ) -> RedirectPolicy.Decision {
+        let fields = HTTPFields(location.map { [("Location", $0)] } ?? [])
+        return RedirectPolicy(maximumRedirects: limit).decide(
+            exchange, head: ResponseHead(status: status, fields: fields))
+    }
+
+    private func followed(_ decision: RedirectPolicy.Decision) throws -> RedirectPolicy.Exchange {
+        guard case .follow(let next) = decision else {
+            Issue.record("not followed: \(decision)")
+            throw LoadError(.badRedirect, stage: .fetch, message: "not followed")
+        }
+        return next
+    }
+
+    @Test("leaves alone what is no redirect", arguments: [200, 300, 304, 305, 306, 404])
+    func none(status: Int) throws {
+        guard case .none = decide(try exchange(), status, "/2") else {
+            Issue.record("\(status)")
+            return
+        }
+    }
+
+    @Test(
+        "resolves the place against the URL that answered",
+        arguments: [
+            ("/2", "http://a.example/2"), ("2", "http://a.example/dir/2"), ("../2", "http://a.example/2"),
+            ("?x", "http://a.example/dir/1?x"), ("//b.example/2", "http://b.example/2"),
+            ("https://b.example/2#f", "https://b.example/2"), ("HTTP://B.example", "http://b.example/"),
+            ("/ü x", "http://a.example/%C3%BC%20x"),
+        ])
+    func places(location: String, target: String) throws {
+        let next = try followed(decide(try exchange(), 302, location))
+        #expect(next.url.string == target)
+        #expect(next.redirectCount == 1)
+    }
+
+    @Test(
+        "changes the method as RFC 9110 section 15.4 has it",
+        arguments: [
+            (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (307, "POST", "POST"),
+            (308, "POST", "POST"), (301, "PUT", "PUT"), (302, "PUT", "PUT"), (303, "PUT", "GET"), (303, "HEAD", "HEAD"),
+            (301, "HEAD", "HEAD"), (301, "GET", "GET"), (308, "DELETE", "DELETE"),
+        ])
+    func methods(status: Int, before: String, after: String) throws {
+        let next = try followed(decide(try exchange(method: before, body: Bytes("x")), status, "/2"))
+        #expect(next.method == after)
+        let losesBody = before != "GET" && after == "GET"
+        #expect((next.body == nil) == losesBody)
+        #expect(next.fields.contains("content-type") == !losesBody)
+    }
+
+    @Test(
+        "leaves credentials, the caller's own host name and what is for one origin behind when the origin changes",
+        arguments: ["http://b.example/", "https://a.example/", "http://a.example:81/", "//b.example/"])
+    func otherOrigin(location: String) throws {
+        let next = try followed(decide(try exchange(), 302, location))
+        for name in ["authorization", "cookie", "proxy-authorization", "host"] {
+            #expect(!next.fields.contains(name), "\(name)")
+        }
+        #expect(next.originFields.isEmpty)
+        #expect(next.fields["x-all"] == "1")
+        // They stay behind when the next redirect comes back, too.
+        let back = try followed(decide(next, 302, "http://a.example/dir/1"))
+        #expect(!back.fields.contains("authorization"))
+        #expect(back.originFields.isEmpty)
+    }
+
+    @Test("keeps everything at the same origin, however it is written", arguments: ["/2", "http://A.EXAMPLE:80/2"])
+    func sameOrigin(location: String) throws {
+        let next = try followed(decide(try exchange(), 307, location))
+        #expect(next.fields["authorization"] == "a")
+        #expect(next.fields["cookie"] == "c")
+        #expect(next.originFields["x-own"] == "2")
+    }
+
+    @Test(
+        "refuses a place that is missing, no URL, or of another scheme",
+        arguments: [
+            nil, "", "file:///etc/passwd", "data:image/png;base64,AA", "ftp://b.example/", "javascript:1", "http://",
+            "http://b.example:0/", "/a\u{1}b", "http://b.example\\@c.example/",
+        ] as [String?])
+    func refused(location: String?) throws {
+        guard case .refuse(let error) = decide(try exchange(), 302, location) else {
+            Issue.record("followed")
+            return
+        }
+        #expect(error.code == .badRedirect)
+        #expect(error.status == 302)
+        #expect(error.stage == .fetch)
+        #expect(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control })
+    }
+
+    @Test("follows as many as are allowed", arguments: [(0, 0, false), (0, 1, true), (1, 1, false), (19, 20, true)])
+    func limit(count: Int, limit: Int, isFollowed: Bool) throws {
+        switch decide(try exchange(count: count), 301, "/2", limit: limit) {
+        case .follow: #expect(isFollowed)
+        case .refuse(let error):
+            #expect(!isFollowed)
+            #expect(error.code == .badRedirect)
+        case .none: Issue.record("a redirect was not seen")
+        }
+    }
+
+    @Test("takes no credentials from the place that the server names")
+    func credentialsInThePlace() throws {
+        let next = try followed(decide(try exchange(), 302, "http://evil:pw@b.example/"))
+        #expect(next.url.string == "http://b.example/")
+        #expect(!next.fields.contains("authorization"))
+        #expect(next.originFields.isEmpty)
+    }
+}

@@ -1,0 +1,67 @@
+import InflightConcurrency
+import InflightCore
+
+/// A codec without pictures: what it reads is PNG's signature, a width, a height, and anything. It counts its decodes.
+final class FakeCodec: ImageCodec {
+    let decodes = Tally()
+    /// Called in every decode, on its thread.
+    private let onDecode: @Sendable () -> Void
+
+    init(onDecode: @escaping @Sendable () -> Void = {}) {
+        self.onDecode = onDecode
+    }
+
+    var decodableFormats: Set<ImageFormat> { [.png] }
+    var encodableFormats: Set<ImageFormat> { [] }
+
+    static func picture(width: UInt8 = 4, height: UInt8 = 3, padding: Int = 0) -> Bytes {
+        Bytes(
+            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, width, height] + [UInt8](repeating: 7, count: padding))
+    }
+
+    func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        guard bytes.count >= 10 else { return .needsMoreBytes(10) }
+        return .info(
+            ImageInfo(format: .png, storedWidth: Int(bytes[8]), storedHeight: Int(bytes[9]), colorModel: .rgb))
+    }
+
+    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {}
+
+    func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        decodes.add()
+        onDecode()
+        if cancellation.isCancelled { throw LoadError(.cancelled, stage: .decode, message: "Cancelled.") }
+        let width = options.resize?.width ?? Int(bytes[8])
+        let height = options.resize?.height ?? Int(bytes[9])
+        return Self.pixels(width: width, height: height)
+    }
+
+    func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        throw LoadError(.cannotEncode, stage: .encode, message: "This codec writes nothing.")
+    }
+
+    static func pixels(width: Int, height: Int) -> PixelBuffer {
+        let bytes = Bytes([UInt8](repeating: 255, count: width * height * 4))
+        return PixelBuffer(width: width, height: height, bytesPerRow: width * 4, format: .rgbx, bytes: bytes)
+    }
+}
+
+/// A processor that leaves pixels as they are, counts, and does what the test wants.
+struct FakeProcessor: ImageProcessing {
+    var name: String
+    let runs = Tally()
+    var onIdentity: @Sendable () -> Void = {}
+    var onProcess: @Sendable (PixelBuffer) throws(LoadError) -> PixelBuffer = { pixels in pixels }
+
+    var identity: String {
+        onIdentity()
+        return name
+    }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        runs.add()
+        return try onProcess(pixels)
+    }
+}

@@ -1,0 +1,131 @@
+import InflightConcurrency
+import Testing
+
+@testable import InflightCore
+
+@Suite("The engine's small values", .timeLimit(.minutes(1)))
+struct ValueTests {
+    @Test("a small list gives its elements in order, however many they are", arguments: 0..<8)
+    func smallList(count: Int) {
+        var list = SmallList<Int>()
+        for element in 0..<count { list.append(element) }
+        #expect(list.map { $0 } == Array(0..<count))
+    }
+
+    @Test(
+        "Base64 writes the examples of RFC 4648 section 10",
+        arguments: [
+            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ])
+    func base64(plain: String, encoded: String) {
+        #expect(Base64.encoded(Array(plain.utf8)) == encoded)
+        #expect(Base64.decoded(Array(encoded.utf8)) == Array(plain.utf8))
+    }
+
+    @Test("Base64 gives back every byte")
+    func allBytes() {
+        let bytes = (0...255).map { UInt8($0) }
+        #expect(Base64.decoded(Array(Base64.encoded(bytes).utf8)) == bytes)
+    }
+
+    @Test("Base64 refuses what is none", arguments: ["A", "AAAAA", "A*==", "AA=", "AA===", "AA==AA==", "===="])
+    func noBase64(text: String) {
+        #expect(Base64.decoded(Array(text.utf8)) == nil)
+    }
+
+    @Test("bytes are equal by what they hold, and release adopted memory once")
+    func bytes() {
+        #expect(Bytes("abc") == Bytes([0x61, 0x62, 0x63]))
+        #expect(Bytes("abc") != Bytes("abd"))
+        #expect(Bytes("abc") != Bytes("ab"))
+        #expect(Bytes.empty == Bytes(""))
+        #expect(Bytes("abc")[2] == 0x63)
+        let released = Tally()
+        do {
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
+            unsafe memory.copyBytes(from: [1, 2, 3])
+            let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
+                unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
+                released.add()
+            }
+            let copy = bytes
+            #expect(copy.array == [1, 2, 3])
+            #expect(released.count == 0)
+        }
+        #expect(released.count == 1)
+    }
+
+    @Test("header fields are found without regard to case, keep their order, and doubled ones")
+    func fields() {
+        var fields = HTTPFields([("Accept", "a"), ("X-A", "1"), ("ACCEPT", "b")])
+        #expect(fields.count == 3)
+        #expect(fields["accept"] == "a")
+        #expect(fields.values("Accept") == ["a", "b"])
+        #expect(fields.description == "Accept: a\nX-A: 1\nACCEPT: b")
+        fields.set("aCCept", "c")
+        #expect(fields.description == "X-A: 1\naCCept: c")
+        fields.remove("missing")
+        fields.remove("x-a")
+        #expect(fields.values("accept") == ["c"])
+        #expect(!fields.contains("x-a"))
+        #expect(fields["x-a"] == nil)
+        #expect(fields.wireSize == "aCCept: c\r\n".utf8.count)
+    }
+
+    @Test("header fields that are not UTF-8 are read as Latin-1, and keep their bytes")
+    func latin() {
+        var fields = HTTPFields()
+        fields.append(name: Array("X".utf8), value: [0xFC, 0x62])
+        #expect(fields["x"] == "üb")
+        #expect(Array(fields.rawValue(0)) == [0xFC, 0x62])
+    }
+
+    @Test("header fields differ where names and values are cut differently")
+    func cuts() {
+        #expect(HTTPFields([("ab", "c")]) != HTTPFields([("a", "bc")]))
+        #expect(HTTPFields([("a", "b")]) == HTTPFields([("a", "b")]))
+    }
+
+    @Test("an error names a URL that has none yet, and no other")
+    func about() {
+        let error = LoadError(.badStatus, stage: .fetch, message: "No.", status: 404)
+        #expect(error.about(url: "a").url == "a")
+        #expect(error.about(url: "a").about(url: "b").url == "a")
+        #expect(error.about(url: "a").status == 404)
+    }
+
+    @Test("an error shows what a server called the bytes, without its control characters")
+    func contentType() {
+        let error = LoadError(.notAnImage, stage: .decode, message: "No picture.")
+        let shown = error.naming(contentType: "text/\u{1B}[2Jhtml\u{9B}2J\u{7F}").message
+        #expect(shown.contains("text/[2Jhtml2J"))
+        #expect(!shown.unicodeScalars.contains { $0.properties.generalCategory == .control })
+        #expect(error.naming(contentType: nil).message == "No picture.")
+        #expect(error.naming(contentType: String(repeating: "x", count: 500)).message.count < 200)
+    }
+
+    @Test(
+        "an error about text that is no URL shows no password and no control character",
+        arguments: [
+            "https://user:secret@exa mple.org/", "http://user:se/secret@a.example/", "user:secret@a.example/x",
+            "me:secret@a.example//x@y", "http://u:secret@a.example\\x", "http://u:secret@a.example/\u{1B}[2J",
+            "http://u:secret@a.example/\u{9B}2J\n", "http://u:secret@[a/",
+        ])
+    func shownText(text: String) {
+        #expect {
+            _ = try ResourceURL(text)
+        } throws: { error in
+            let shown = String(describing: error)
+            return (error as? LoadError)?.code == .invalidURL && !shown.contains("secret")
+                && !shown.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        }
+    }
+
+    @Test(
+        "a backslash behind the host is refused: readers disagree on whose host it is",
+        arguments: ["http://a.example\\@b.example/", "http://a.example\\b", "https://a.example\\/x"])
+    func backslash(text: String) {
+        #expect(throws: LoadError.self) { try ResourceURL(text) }
+    }
+}
