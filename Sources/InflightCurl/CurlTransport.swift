@@ -28,6 +28,11 @@ public final class CurlTransport: Transport {
         mailbox = Mailbox(settings: try Settings(configuration))
     }
 
+    /// With settings that no configuration gives.
+    init(settings: Settings) {
+        mailbox = Mailbox(settings: settings)
+    }
+
     deinit {
         mailbox.endWhenIdle()
     }

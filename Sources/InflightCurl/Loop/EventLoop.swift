@@ -28,6 +28,9 @@ internal import InflightCore
     private var book: AddressBook
     private var resolver: Resolver!
 
+    /// Beyond them, handles are made and thrown away: each takes some kilobytes.
+    private static let maximumPooledHandles = 256
+
     /// When libcurl wants to be called.
     private var transferDeadline = Int64.max
     /// When the exchanges' own deadlines have to be looked at: never later than the first of them.
@@ -335,7 +338,7 @@ internal import InflightCore
             exchange.easy = nil
             unsafe curl_multi_remove_handle(multi, handle.easy)
             handle.exchange = nil
-            pool.append(handle)
+            if pool.count < Self.maximumPooledHandles { pool.append(handle) }
         }
         if exchange.phase == .connected, let site = exchange.site {
             site.connected -= 1

@@ -14,7 +14,7 @@ struct Settings: Sendable {
     let maximumIdleConnections: Int
     let dnsServers: String?
     let userAgent: String
-    let proxies: ProxyRules
+    var proxies: ProxyRules
 
     init(_ configuration: CurlTransport.Configuration) throws(LoadError) {
         for (name, value) in [

@@ -1,0 +1,58 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCurl
+
+@Suite(.timeLimit(.minutes(1)))
+struct ProxyTests {
+    private func transport(_ environment: [String: String], dns: FakeNameServer? = nil) throws -> CurlTransport {
+        var configuration = CurlTransport.Configuration()
+        if let dns { configuration.dnsServers = [dns.address] }
+        var settings = try Settings(configuration)
+        settings.proxies = ProxyRules(environment: environment)
+        return CurlTransport(settings: settings)
+    }
+
+    @Test func `A proxy is asked for the whole URL, and the origin's name is its business`() throws {
+        let names = FakeNameServer(knows: ["proxy.test": [127, 0, 0, 1]])
+        let proxy = RawServer { connection in
+            while let head = connection.readHead() { connection.reply(Array(head.utf8)) }
+        }
+        let transport = try transport(
+            ["http_proxy": "http://me:secret@proxy.test:\(proxy.port)", "no_proxy": "localhost"], dns: names)
+        let heard = try transport.load("http://far.test/a?b")
+        #expect(heard.text.hasPrefix("GET http://far.test/a?b HTTP/1.1\r\n"))
+        #expect(heard.text.contains("Proxy-Authorization: Basic bWU6c2VjcmV0"))
+        #expect(names.questions.allSatisfy { $0 == "proxy.test" })
+        // What is excepted is reached directly.
+        let direct = try transport.load("http://localhost:\(proxy.port)/x")
+        #expect(direct.text.hasPrefix("GET /x HTTP/1.1\r\n"))
+        #expect(!direct.text.contains("Proxy-Authorization"))
+    }
+
+    @Test func `TLS goes through a tunnel, and a proxy's refusal is no answer of the origin`() throws {
+        let proxy = RawServer { connection in
+            guard let head = connection.readHead(), head.hasPrefix("CONNECT 127.0.0.2:443 ") else { return }
+            connection.send("HTTP/1.1 407 Proxy Authentication Required\r\nX: y\r\nContent-Length: 0\r\n\r\n")
+            connection.waitForClose()
+        }
+        let heard = try transport(["https_proxy": "127.0.0.1:\(proxy.port)"]).load("https://127.0.0.2/")
+        #expect(heard.head == nil)
+        #expect(heard.error?.code == .cannotConnect)
+        #expect(heard.error?.message.contains("407") == true)
+    }
+
+    @Test func `A variable that names no proxy is told, without what it holds`() throws {
+        let error = try transport(["http_proxy": "gopher://me:secret@p"]).load("http://127.0.0.1/").error
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains("http_proxy") == true)
+        #expect(error?.message.contains("secret") == false)
+    }
+
+    @Test func `Without the environment nothing of it counts`() throws {
+        var configuration = CurlTransport.Configuration()
+        configuration.usesEnvironmentProxies = false
+        #expect(try Settings(configuration).proxies.proxy(for: Origin(scheme: "http", host: "a", port: 80)) == nil)
+    }
+}
