@@ -106,7 +106,8 @@ struct HelpText: Equatable {
               --verbose             say how much was read, and from where
               --help, --version
 
-            Exit status: 0 all well, 1 something failed, 64 wrong use.
+            Exit status: 0 all well, 1 something failed, 64 wrong use, 66 the certificates
+            cannot be read.
 
             Examples:
               inflight info cat.jpg

@@ -41,8 +41,10 @@ struct InfoCommand: Sendable {
             if options.network.isVerbose {
                 StandardStream.error.say("\(Narrator.shown(place)): \(InfoText.story(facts))\n")
             }
-        case .failure(let error):
+        case .failure(let error) where !options.network.isQuiet:
             Narrator(options.network).failed(place, error)
+        case .failure:
+            break
         }
     }
 

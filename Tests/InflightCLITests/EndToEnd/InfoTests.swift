@@ -64,6 +64,7 @@ struct InfoTests {
         #expect(words.status == 1)
         #expect(words.errors.contains("none") && words.errors.contains("cannotRead"))
         #expect(words.text.contains("GIF"))
+        #expect(place.run("info", "none", "--quiet").errors.isEmpty)
     }
 
     @Test("What a picture says of itself is made safe")
