@@ -51,7 +51,7 @@ public struct TransportConformance: Sendable {
             do {
                 try await body(bench)
             } catch {
-                bench.fail("\(error)")
+                bench.fail("\(error) \(bench.serversView)")
             }
             return await bench.end()
         } catch {
