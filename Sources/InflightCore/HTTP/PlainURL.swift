@@ -1,5 +1,5 @@
-/// The usual URL, recognised in one pass over its bytes: `http` or `https`, a host of small letters, no port, a path, and
-/// nothing in it that has to be encoded, resolved or dropped. Everything else takes the long way.
+/// The usual URL, recognised in one pass over its bytes: `http` or `https`, a host of small letters, a path, perhaps a port,
+/// and nothing in it that has to be encoded, resolved or dropped. Everything else takes the long way.
 struct PlainURL {
     let isSecure: Bool
     let origin: OriginKey
@@ -33,6 +33,23 @@ struct PlainURL {
         var position = hostStart
         while position < bytes.count, unsafe classes[Int(bytes[position])] & hostByte != 0 { position += 1 }
         let hostEnd = position
+        let usualPort = isSecure ? 443 : 80
+        var port = usualPort
+        if position < bytes.count, unsafe bytes[position] == UInt8(ascii: ":") {
+            position += 1
+            let portStart = position
+            port = 0
+            while position < bytes.count, position < portStart + 5, case let digit = unsafe bytes[position] &- 0x30,
+                digit < 10
+            {
+                port = port * 10 + Int(digit)
+                position += 1
+            }
+            // The usual port is dropped, zeros in front too.
+            guard position > portStart, port <= 65535, port != usualPort, unsafe bytes[portStart] != UInt8(ascii: "0")
+            else { return nil }
+        }
+        let authorityEnd = position
         guard hostEnd > hostStart, position < bytes.count, unsafe bytes[position] == UInt8(ascii: "/") else {
             return nil
         }
@@ -55,9 +72,9 @@ struct PlainURL {
             position += 1
         }
         let host = unsafe UnsafeBufferPointer(rebasing: bytes[hostStart..<hostEnd])
-        let origin = unsafe OriginKey.shared(isSecure: isSecure, host: host)
+        let origin = unsafe OriginKey.shared(isSecure: isSecure, host: host, port: port)
         return PlainURL(
-            isSecure: isSecure, origin: origin, pathStart: hostEnd, pathEnd: pathEnd < 0 ? bytes.count : pathEnd)
+            isSecure: isSecure, origin: origin, pathStart: authorityEnd, pathEnd: pathEnd < 0 ? bytes.count : pathEnd)
     }
 
     private static let hostByte: UInt8 = 1

@@ -29,18 +29,20 @@ final class OriginKey: Hashable, Sendable, CustomStringConvertible {
     /// The latest origins of plain URLs, each in the place that its host's bytes give it.
     private static let latest = Guarded([OriginKey?](repeating: nil, count: 64))
 
-    /// The key of `http` or `https`, a host in lower case, and the usual port.
-    static func shared(isSecure: Bool, host: UnsafeBufferPointer<UInt8>) -> OriginKey {
-        var place = isSecure ? 1 : 0
+    /// The key of `http` or `https`, a host in lower case, and a port.
+    static func shared(isSecure: Bool, host: UnsafeBufferPointer<UInt8>, port: Int) -> OriginKey {
+        var place = port
         for index in host.indices { place = (place &* 31 &+ Int(unsafe host[index])) & 0xFFFF }
         place &= 63
         let scheme = isSecure ? "https" : "http"
         let found = latest.withLock { $0[place] }
-        if let found, let origin = found.origin, origin.scheme == scheme, unsafe origin.host.utf8.elementsEqual(host) {
+        if let found, let origin = found.origin, origin.port == port, origin.scheme == scheme,
+            unsafe origin.host.utf8.elementsEqual(host)
+        {
             return found
         }
         let text = unsafe String(decoding: host, as: UTF8.self)
-        let key = OriginKey(Origin(scheme: scheme, host: text, port: isSecure ? 443 : 80))
+        let key = OriginKey(Origin(scheme: scheme, host: text, port: port))
         let replaced = latest.withLock { keys in
             let old = keys[place]
             keys[place] = key
