@@ -13,6 +13,14 @@ struct SocketTests {
 
     private let queue = DispatchQueue(label: "callbacks")
 
+    /// Without limits of time: a test may be kept waiting while a server holds its answer back.
+    private func request(_ url: String, resize: Resize? = nil) -> ImageRequest {
+        var request = ImageRequest(url, resize: resize)
+        request.limits.connectTimeout = nil
+        request.limits.stallTimeout = nil
+        return request
+    }
+
     @Test("lets a queued request that is raised go out before the others")
     func raising() async throws {
         let server = try LoopbackServer()
@@ -24,7 +32,7 @@ struct SocketTests {
         var tasks: [ImageTask] = []
         for (index, path) in ["/first", "/a", "/b", "/c", "/d"].enumerated() {
             tasks.append(
-                pipeline.loadResponse(ImageRequest(server.url(path)), on: .queue(queue)) { _, result in
+                pipeline.loadResponse(request(server.url(path)), on: .queue(queue)) { _, result in
                     arrivals[index].arrive((try? result.get()) != nil)
                 })
             // The next is asked for when this one is where it should be: no luck in the order.
@@ -43,7 +51,7 @@ struct SocketTests {
         server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
         let pipeline = try pipeline()
         let tasks = (0..<3).map { _ in
-            pipeline.loadResponse(ImageRequest(server.url("/slow")), on: .queue(queue)) { _, _ in
+            pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, _ in
                 Issue.record("a cancelled task was told something")
             }
         }
@@ -52,7 +60,7 @@ struct SocketTests {
         tasks[1].cancel()
         // Another exchange comes and goes on the same event loop: were the transfer cancelled, that would be seen now.
         server.serve("/other", .ok(Bytes("x")))
-        _ = try await pipeline.response(for: ImageRequest(server.url("/other")))
+        _ = try await pipeline.response(for: request(server.url("/other")))
         #expect(!server.events.contains { $0.kind == .closedByPeer })
         tasks[2].cancel()
         try await server.waitUntilClosedByPeer("/slow", within: .seconds(50))
@@ -69,7 +77,7 @@ struct SocketTests {
         let pipeline = try pipeline()
         let half = Arrival<LoadProgress>()
         let end = Arrival<Int>()
-        pipeline.loadResponse(ImageRequest(server.url("/slow")), on: .queue(queue)) { _, progress in
+        pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, progress in
             if progress.receivedBytes == 500 { half.arrive(progress) }
         } completion: { _, result in
             end.arrive((try? result.get().body.count) ?? 0)
@@ -91,7 +99,7 @@ struct SocketTests {
             for index in 0..<100 {
                 group.addTask {
                     let size = index.isMultiple(of: 2) ? Resize(width: 16) : Resize(width: 32)
-                    return try await pipeline.image(for: ImageRequest(url, resize: size)).source
+                    return try await pipeline.image(for: request(url, resize: size)).source
                 }
             }
             try await server.waitUntilHeld("all", within: .seconds(50))
@@ -102,8 +110,8 @@ struct SocketTests {
         #expect(server.requestCount == 1)
         #expect(sources.filter { $0 == .network }.count == 1)
         #expect(sources.filter { $0 == .shared }.count == 99)
-        #expect(pipeline.cached(ImageRequest(url, resize: Resize(width: 16)))?.source == .memory)
-        #expect(pipeline.cached(ImageRequest(url, resize: Resize(width: 17))) == nil)
+        #expect(pipeline.cached(request(url, resize: Resize(width: 16)))?.source == .memory)
+        #expect(pipeline.cached(request(url, resize: Resize(width: 17))) == nil)
     }
 
     @Test("asks anew, and does not wait, when the job for its URL is being cancelled")
@@ -112,10 +120,10 @@ struct SocketTests {
         defer { server.stop() }
         server.serve("/a", inOrder: [.ok(Bytes("old")).held("old"), .ok(Bytes("new"))])
         let pipeline = try pipeline()
-        let task = pipeline.loadResponse(ImageRequest(server.url("/a")), on: .queue(queue)) { _, _ in }
+        let task = pipeline.loadResponse(request(server.url("/a")), on: .queue(queue)) { _, _ in }
         try await server.waitUntilHeld("old", within: .seconds(50))
         task.cancel()
-        let reply = try await pipeline.response(for: ImageRequest(server.url("/a")))
+        let reply = try await pipeline.response(for: request(server.url("/a")))
         #expect(reply.body == Bytes("new"))
     }
 
@@ -131,7 +139,7 @@ struct SocketTests {
         server.serve("/next", .redirect(to: other.url("/end?x=1"), status: 307))
         other.serve("/end", .ok(Bytes("there")))
         let pipeline = try pipeline()
-        var request = ImageRequest(server.url("/start").replacing("http://", with: "http://me:secret@"))
+        var request = self.request(server.url("/start").replacing("http://", with: "http://me:secret@"))
         request.fields = HTTPFields([("X-Everywhere", "1"), ("Cookie", "c=1")])
         request.originFields = HTTPFields([("X-Mine", "2")])
         let reply = try await pipeline.response(for: request)
@@ -157,7 +165,7 @@ struct SocketTests {
         // The rest is never sent: were it needed, this would not end.
         server.serve("/a.jpg", .ok(picture, type: "image/jpeg").held("never", after: 2000))
         let pipeline = try pipeline()
-        let info = try await pipeline.info(for: ImageRequest(server.url("/a.jpg")))
+        let info = try await pipeline.info(for: request(server.url("/a.jpg")))
         #expect(info.info.width == 640)
         #expect(info.info.height == 480)
         #expect(info.info.format == .jpeg)
@@ -175,7 +183,7 @@ struct SocketTests {
         server.serve("/b") { request in .ok(Bytes(request.fields["x-theme"] ?? "")).held("b") }
         let pipeline = try pipeline { $0.harmlessFields = ["X-Theme"] }
         func load(_ path: String, _ theme: String) async throws -> Bytes {
-            var request = ImageRequest(server.url(path))
+            var request = self.request(server.url(path))
             request.fields.append("X-Theme", theme)
             return try await pipeline.response(for: request).body
         }

@@ -127,13 +127,14 @@ struct Contract3Tests {
     @Test("two iterators of one stream are one load")
     func twoIterators() async throws {
         let stage = try Stage(.automatic)
-        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        stage.transport.serve(Stage.url, .status(404))
         let events = stage.pipeline.events(for: ImageRequest(Stage.url))
         var count = 0
         for await _ in events { count += 1 }
         for await _ in events { Issue.record("the stream had ended") }
         #expect(count >= 1)
         #expect(stage.pipeline.statistics.tasks == 1)
+        #expect(stage.transport.startCount == 1)
     }
 }
 

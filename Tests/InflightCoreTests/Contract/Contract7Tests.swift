@@ -170,6 +170,26 @@ struct Contract7Tests {
         #expect(stage.pipeline.cached(ImageRequest(Stage.url))?.width == nil)
     }
 
+    @Test("the last to leave stops a redirect's transfer, though it began before the first start had returned")
+    func redirectOvertakes() async throws {
+        let base = ScriptedTransport(.automatic)
+        base.serve(Stage.url, .redirect(to: "/2"))
+        base.serve("http://a.example/2", .silent)
+        let pipeline = try ImagePipeline(
+            configuration: .init(transports: [.shared(SlowTransport(base))], codecs: CodecRegistry([])))
+        let queue = ManualQueue()
+        // On a thread of its own, because the first start blocks it.
+        let loaded = Once<ImageTask>()
+        DispatchQueue(label: "caller").async {
+            loaded.set(pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, _ in })
+        }
+        let task = try await loaded.value
+        #expect(base.startedURLs == [Stage.url, "http://a.example/2"])
+        task.cancel()
+        #expect(base.cancelledURLs == ["http://a.example/2"])
+        await pipeline.shutdown(.finish)
+    }
+
     @Test("a decode has its bytes whichever thread starts it")
     func manyThreads() async throws {
         // One place to decode in and several threads that end fetches: whoever gives the place back starts the next.
@@ -189,6 +209,33 @@ struct Contract7Tests {
         }
         await pipeline.shutdown(.finish)
     }
+}
+
+/// Its first start returns only when what followed from it has started.
+private final class SlowTransport: Transport {
+    private let base: ScriptedTransport
+
+    init(_ base: ScriptedTransport) {
+        self.base = base
+    }
+
+    var schemes: Set<String> { base.schemes }
+
+    func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
+        let transfer = base.start(request, receiver: receiver)
+        if request.url.path == "/1" {
+            let hasFollowed = DispatchSemaphore(value: 0)
+            Task { [base] in
+                // Its receiver has heard of the first end, and so has started the second.
+                try? await base.wait(for: .ended(request.url.string, nil), within: .seconds(50))
+                hasFollowed.signal()
+            }
+            hasFollowed.wait()
+        }
+        return transfer
+    }
+
+    func shutdown() async {}
 }
 
 extension ImagePipeline.Configuration {
