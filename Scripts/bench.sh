@@ -100,4 +100,4 @@ for _ in $(seq 100); do
 done
 
 "$python" Benchmarks/Runner/bench.py --folder "$folder" --binaries "$binaries" --peers "$peers" --inflight "$inflight" \
-    --swift "$swift" --nginx "$nginx" --port "$port" --tls-port "$tls_port" "$@"
+    --swift "$swift" --port "$port" --tls-port "$tls_port" "$@"

@@ -31,7 +31,7 @@ class Bench:
     def __init__(self, options):
         self.folder = options.folder
         self.binaries, self.peers, self.inflight = options.binaries, options.peers, options.inflight
-        self.swift, self.nginx = options.swift, options.nginx
+        self.swift = options.swift
         self.plain = f"http://127.0.0.1:{options.port}"
         self.tls = f"https://127.0.0.1:{options.tls_port}"
         self.certificate = options.folder / "certificate.pem"
@@ -53,8 +53,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("folder", "binaries", "peers", "inflight"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
-    for name in ("swift", "nginx"):
-        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--swift", required=True)
     for name in ("port", "tls-port"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--quick", action="store_true", help="small counts, to try it out")

@@ -38,7 +38,7 @@ def lines(bench):
     versions = {
         "Swift": version(output(bench.swift, "--version"), r"Swift version (\S+)"),
         "libcurl": version(output("curl-config", "--version"), r"libcurl (\S+)"),
-        "nginx": version(output(bench.nginx, "-v"), r"nginx/(\S+)"),
+        "nginx": version(output("nginx", "-v"), r"nginx/(\S+)"),
         "libvips": version(output("pkg-config", "--modversion", "vips"), r"(\S+)"),
         "Pillow": PIL.__version__,
         "libjpeg-turbo": features.version("libjpeg_turbo"),

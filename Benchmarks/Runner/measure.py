@@ -34,7 +34,7 @@ def in_turns(rounds, **sides):
 
 
 def shown(value):
-    if value >= 1000:
+    if isinstance(value, int) or value >= 1000:
         return f"{value:,.0f}"
     if value >= 100:
         return f"{value:.0f}"
@@ -67,7 +67,8 @@ class Table:
         )
 
     def alone(self, what, unit, values, target=""):
-        self.add(what, f"{shown(statistics.median(values))} {unit} ({spread(values)})", target=target)
+        figures = (shown(statistics.median(values)), unit, f"({spread(values)})")
+        self.add(what, " ".join(filter(None, figures)), target=target)
 
     def markdown(self):
         yield "| what | ours (median) | peer (median) | ratio (spread) | target |"
