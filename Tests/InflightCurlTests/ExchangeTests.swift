@@ -138,13 +138,12 @@ struct ExchangeTests {
         #expect(server.requestCount(of: "/204") == 1)
     }
 
-    @Test func `A thousand at once all end, from many threads`() throws {
-        let server = try LoopbackServer()
-        server.serve("/", .ok(Bytes("x")))
+    @Test func `A thousand at once all end, cancelled or not`() throws {
+        let server = RawServer { while $0.readHead() != nil { $0.reply([0x78]) } }
         let transport = try CurlTransport()
         let recorders = try (0..<1000).map { number in
             let recorder = Recorder()
-            let transfer = transport.start(try .of(server.url("/")), receiver: recorder)
+            let transfer = transport.start(try .of(server.url + "/"), receiver: recorder)
             if number % 7 == 0 { transfer.cancel() }
             return recorder
         }
