@@ -21,7 +21,7 @@ final class ConformanceBench: Sendable {
     var serversView: String {
         let last = server.events.suffix(6).map(\.description).joined(separator: "; ")
         return "The server saw \(server.requestCount) requests on \(server.openedConnections) connections, of which "
-            + "\(server.openConnections) are open; last: \(last)"
+            + "\(server.openConnections) are open; last: \(last); now: \(SystemClock().now().nanoseconds / 1000) µs"
     }
 
     func fail(_ text: String) {

@@ -25,6 +25,8 @@ final class Channel {
     private let isStopping: () -> Bool
     private var session: TLSSession?
     private let clock = SystemClock()
+    /// Where the system puts what has come.
+    private var room = [UInt8](repeating: 0, count: 16 * 1024)
 
     init(descriptor: Int32, wake: Int32, isStopping: @escaping () -> Bool) {
         self.descriptor = descriptor
@@ -68,18 +70,14 @@ final class Channel {
 
     /// Appends what comes next to `buffer`. Returns `false` at the connection's end.
     func read(into buffer: inout [UInt8]) throws(Interruption) -> Bool {
-        let start = buffer.count
-        let room = 16 * 1024
-        buffer.append(contentsOf: repeatElement(0, count: room))
-        var count = 0
-        defer { buffer.removeLast(room - count) }
         while true {
-            let outcome = unsafe buffer.withUnsafeMutableBytes { bytes in
-                unsafe receive(UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
-            }
+            let outcome = unsafe room.withUnsafeMutableBytes { unsafe receive($0) }
             switch outcome {
-            case .done(let received):
-                count = received
+            case .done(let count):
+                // Bulk calls of the standard library alone: they are quick in unoptimised builds too.
+                unsafe room.withUnsafeBufferPointer { bytes in
+                    unsafe buffer.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[..<count]))
+                }
                 return true
             case .wantsRead: try waitReadable()
             case .wantsWrite: try waitWritable()

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import InflightCore
 
 /// Takes requests off a connection's bytes, pipelined ones too (RFC 9112). Confined to the connection's thread.
@@ -47,12 +48,16 @@ struct RequestReader {
 
     /// Where the first empty line ends.
     private func findHeadEnd(from position: Int) -> Int? {
-        unsafe buffer.withUnsafeBufferPointer { bytes in
-            var index = position
-            while index + 3 < bytes.count {
-                let isEnd = unsafe bytes[index + 3] == 0x0A && bytes[index + 2] == 0x0D && bytes[index + 1] == 0x0A
-                if isEnd, unsafe bytes[index] == 0x0D { return index + 4 }
-                index += 1
+        unsafe buffer.withUnsafeBytes { bytes in
+            var index = position + 3
+            while index < bytes.count {
+                guard let found = unsafe memchr(bytes.baseAddress! + index, 0x0A, bytes.count - index) else {
+                    return nil
+                }
+                let end = unsafe UnsafeRawPointer(found) - bytes.baseAddress!
+                let isEnd = unsafe bytes[end - 1] == 0x0D && bytes[end - 2] == 0x0A && bytes[end - 3] == 0x0D
+                if isEnd { return end + 1 }
+                index = end + 1
             }
             return nil
         }
