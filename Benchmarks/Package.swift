@@ -27,7 +27,12 @@ let package = Package(
         .target(name: "BenchmarkSupport"),
         // Many small files over HTTP, and the same with URLSession.
         .executableTarget(
-            name: "HTTPSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+            name: "HTTPSpeed",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
         .executableTarget(name: "URLSessionSpeed", dependencies: ["BenchmarkSupport"]),
         // JPEG to a thumbnail in memory.
         .executableTarget(

@@ -22,9 +22,10 @@ static void work(const struct picture *picture) {
     if (!pixels) fail("malloc");
     while (reader.output_scanline < reader.output_height) {
         JSAMPROW rows[16];
-        for (unsigned index = 0; index < 16; index++) rows[index] = pixels + row * (reader.output_scanline + index);
-        unsigned left = reader.output_height - reader.output_scanline;
-        jpeg_read_scanlines(&reader, rows, left < 16 ? left : 16);
+        unsigned count = reader.output_height - reader.output_scanline;
+        if (count > 16) count = 16;
+        for (unsigned index = 0; index < count; index++) rows[index] = pixels + row * (reader.output_scanline + index);
+        jpeg_read_scanlines(&reader, rows, count);
     }
     jpeg_finish_decompress(&reader);
     jpeg_destroy_decompress(&reader);

@@ -1,10 +1,11 @@
 // How near thumbnails come to a reference in double precision: PSNR over all channels, in dB.
 //
-//     quality FOLDER lanczos|area DUMP_FOLDER…
+//     quality FOLDER pixels|samples DUMP_FOLDER…
 //
-// The reference: libjpeg-turbo's full decode (the exact integer transform, smooth chroma), then a separable resize in
-// double precision by Lanczos of three lobes, or by the mean of the area, rounded once at the end. Prints a mean and the
-// worst picture for each folder of PPMs.
+// `pixels`: libjpeg-turbo's full decode (the exact integer transform, smooth chroma) to bytes of red, green and blue; then
+// a separable Lanczos resize of three lobes in double precision. `samples`: the decoder's bytes of luma and chroma; then
+// the same smooth chroma, colours (each pixel kept within 0 … 255) and the same resize, all in double precision. The
+// reference is not rounded. For pictures of 4:2:0 with even sides. Prints a mean and the worst for each folder of PPMs.
 #include "pictures.h"
 #include <jpeglib.h>
 #include <math.h>
@@ -17,36 +18,36 @@ static double lanczos(double x) {
     return x >= 3 ? 0 : 3 * sin(pi * x) * sin(pi * x / 3) / (pi * pi * x * x);
 }
 
-// One axis: `lines` lines of `from` pixels of three values become `to` pixels each, and the axes change places.
-static double *resize(const double *in, int lines, int from, int to, int with_area) {
-    double scale = (double)from / to, reach = with_area ? scale / 2 : 3 * scale;
-    double *out = calloc((size_t)lines * (size_t)to * 3, sizeof *out);
-    if (!out) fail("malloc");
+static double *new_pixels(int width, int height) {
+    double *pixels = calloc((size_t)width * (size_t)height * 3, sizeof *pixels);
+    if (!pixels) fail("malloc");
+    return pixels;
+}
+
+// One axis: `lines` lines of `from` pixels become `to` pixels each, and the axes change places.
+static double *resize(const double *in, int lines, int from, int to) {
+    double scale = (double)from / to, reach = 3 * scale;
+    double *out = new_pixels(lines, to), *weights = malloc((size_t)from * sizeof *weights);
+    if (!weights) fail("malloc");
     for (int target = 0; target < to; target++) {
         double centre = (target + 0.5) * scale, sum = 0;
-        int first = (int)floor(centre - reach), last = (int)ceil(centre + reach);
-        if (first < 0) first = 0;
-        if (last > from - 1) last = from - 1;
-        double weights[1024];
-        if (last - first >= 1024) fail("too large a reduction");
-        for (int source = first; source <= last; source++) {
-            double low = fmax(source, centre - reach), high = fmin(source + 1, centre + reach);
-            double weight = with_area ? fmax(0, high - low) : lanczos((source + 0.5 - centre) / scale);
-            weights[source - first] = weight;
-            sum += weight;
-        }
+        int first = (int)fmax(0, floor(centre - reach)), last = (int)fmin(from - 1, ceil(centre + reach));
+        for (int source = first; source <= last; source++)
+            sum += weights[source] = lanczos((source + 0.5 - centre) / scale);
         for (int line = 0; line < lines; line++) {
             double *pixel = out + ((size_t)target * (size_t)lines + (size_t)line) * 3;
-            for (int source = first; source <= last; source++)
+            for (int source = first; source <= last; source++) {
+                const double *from_pixel = in + ((size_t)line * (size_t)from + (size_t)source) * 3;
                 for (int channel = 0; channel < 3; channel++)
-                    pixel[channel] += in[((size_t)line * (size_t)from + (size_t)source) * 3 + (size_t)channel]
-                        * weights[source - first] / sum;
+                    pixel[channel] += from_pixel[channel] * weights[source] / sum;
+            }
         }
     }
+    free(weights);
     return out;
 }
 
-static double *decode(const struct picture *picture, int *width, int *height) {
+static double *decode(const struct picture *picture, J_COLOR_SPACE space, int *width, int *height) {
     struct jpeg_decompress_struct reader;
     struct jpeg_error_mgr errors;
     reader.err = jpeg_std_error(&errors);
@@ -54,14 +55,16 @@ static double *decode(const struct picture *picture, int *width, int *height) {
     jpeg_mem_src(&reader, picture->bytes, picture->count);
     jpeg_read_header(&reader, TRUE);
     reader.dct_method = JDCT_ISLOW;
-    reader.out_color_space = JCS_RGB;
+    reader.out_color_space = space;
+    // Without it chroma is repeated: every second sample of every second row is what is stored.
+    reader.do_fancy_upsampling = space == JCS_RGB;
     jpeg_start_decompress(&reader);
     *width = (int)reader.output_width;
     *height = (int)reader.output_height;
     size_t row = (size_t)*width * 3;
+    double *pixels = new_pixels(*width, *height);
     unsigned char *line = malloc(row);
-    double *pixels = malloc(row * (size_t)*height * sizeof *pixels);
-    if (!line || !pixels) fail("malloc");
+    if (!line) fail("malloc");
     for (int y = 0; y < *height; y++) {
         jpeg_read_scanlines(&reader, &line, 1);
         for (size_t x = 0; x < row; x++) pixels[(size_t)y * row + x] = line[x];
@@ -72,7 +75,36 @@ static double *decode(const struct picture *picture, int *width, int *height) {
     return pixels;
 }
 
-static double psnr(const struct picture *picture, const char *folder, int with_area) {
+// Chroma at (x, y): three quarters of the nearest stored sample, a quarter of the next, on both axes.
+static double chroma(const double *pixels, int channel, int width, int height, int x, int y) {
+    int near_x = x / 2, near_y = y / 2;
+    int far_x = x % 2 ? near_x + 1 : near_x - 1, far_y = y % 2 ? near_y + 1 : near_y - 1;
+    if (far_x < 0 || far_x * 2 >= width) far_x = near_x;
+    if (far_y < 0 || far_y * 2 >= height) far_y = near_y;
+#define stored(x, y) pixels[((size_t)(y) * 2 * (size_t)width + (size_t)(x) * 2) * 3 + (size_t)channel]
+    return 0.75 * (0.75 * stored(near_x, near_y) + 0.25 * stored(far_x, near_y))
+        + 0.25 * (0.75 * stored(near_x, far_y) + 0.25 * stored(far_x, far_y)) - 128;
+#undef stored
+}
+
+static double *decode_samples(const struct picture *picture, int *width, int *height) {
+    double *stored = decode(picture, JCS_YCbCr, width, height);
+    double *pixels = new_pixels(*width, *height);
+    for (int y = 0; y < *height; y++) {
+        for (int x = 0; x < *width; x++) {
+            size_t at = ((size_t)y * (size_t)*width + (size_t)x) * 3;
+            double blue = chroma(stored, 1, *width, *height, x, y), red = chroma(stored, 2, *width, *height, x, y);
+            double luma = stored[at];
+            pixels[at] = fmin(255, fmax(0, luma + 1.402 * red));
+            pixels[at + 1] = fmin(255, fmax(0, luma - 0.344136286 * blue - 0.714136286 * red));
+            pixels[at + 2] = fmin(255, fmax(0, luma + 1.772 * blue));
+        }
+    }
+    free(stored);
+    return pixels;
+}
+
+static double psnr(const struct picture *picture, const char *folder, int from_samples) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.ppm", folder, picture->name);
     FILE *file = fopen(path, "rb");
@@ -84,12 +116,13 @@ static double psnr(const struct picture *picture, const char *folder, int with_a
     fclose(file);
 
     int full_width, full_height;
-    double *full = decode(picture, &full_width, &full_height);
-    double *turned = resize(full, full_height, full_width, width, with_area);
-    double *reference = resize(turned, width, full_height, height, with_area);
+    double *full = from_samples ? decode_samples(picture, &full_width, &full_height)
+                                : decode(picture, JCS_RGB, &full_width, &full_height);
+    double *turned = resize(full, full_height, full_width, width);
+    double *reference = resize(turned, width, full_height, height);
     double sum = 0;
     for (size_t index = 0; index < count; index++) {
-        double difference = round(fmin(255, fmax(0, reference[index]))) - pixels[index];
+        double difference = fmin(255, fmax(0, reference[index])) - pixels[index];
         sum += difference * difference;
     }
     free(full), free(turned), free(reference), free(pixels);
@@ -99,11 +132,11 @@ static double psnr(const struct picture *picture, const char *folder, int with_a
 int main(int argc, char **argv) {
     if (argc < 4) return 64;
     read_pictures(argv[1]);
-    int with_area = strcmp(argv[2], "area") == 0;
+    int from_samples = strcmp(argv[2], "samples") == 0;
     for (int argument = 3; argument < argc; argument++) {
         double sum = 0, worst = INFINITY;
         for (int index = 0; index < picture_count; index++) {
-            double value = psnr(&pictures[index], argv[argument], with_area);
+            double value = psnr(&pictures[index], argv[argument], from_samples);
             sum += value;
             worst = fmin(worst, value);
         }

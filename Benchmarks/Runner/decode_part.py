@@ -75,15 +75,16 @@ def run_quality(bench, table, folder, one_thread):
     ]
     for command in commands:
         subprocess.run([str(part) for part in command], check=True, env=one_thread)
-    for reference, name in [("lanczos", "Lanczos of three lobes"), ("area", "mean of the area")]:
+    references = [("pixels", "of the decoder's RGB bytes"), ("samples", "of the decoder's luma and chroma")]
+    for reference, name in references:
         command = [bench.peer("quality"), folder, reference, *dumps.values()]
         lines = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True).stdout
         ours, vips, other = map(numbers, lines.splitlines())
         table.add(
-            f"PSNR to a reference in double precision ({name}): mean, worst",
-            f"{ours['mean']:.1f}, {ours['worst']:.1f} dB",
-            f"libvips: {vips['mean']:.1f}, {vips['worst']:.1f} dB; "
-            f"Pillow: {other['mean']:.1f}, {other['worst']:.1f} dB",
-            f"{ours['mean'] - vips['mean']:+.1f} dB to libvips",
-            "≥ libvips" if reference == "lanczos" else "",
+            f"PSNR to Lanczos in double precision {name}: mean, worst",
+            f"{ours['mean']:.2f}, {ours['worst']:.2f} dB",
+            f"libvips: {vips['mean']:.2f}, {vips['worst']:.2f} dB; "
+            f"Pillow: {other['mean']:.2f}, {other['worst']:.2f} dB",
+            f"{ours['mean'] - vips['mean']:+.2f} dB to libvips",
+            "≥ libvips",
         )

@@ -18,15 +18,20 @@ def noise(randomness, size, octaves):
 
 
 def photograph(seed, size):
+    """Drawn at twice the size, so that edges are as soft as a lens makes them; colours as pale as most photographs'."""
     randomness = random.Random(seed)
-    light = noise(randomness, size, 7)
+    width, height = size[0] * 2, size[1] * 2
+    light = noise(randomness, (width, height), 8)
     draw = ImageDraw.Draw(light)
     for _ in range(12):
-        x, y, r = (randomness.randrange(limit) for limit in (size[0], size[1], size[1] // 6))
-        draw.ellipse((x - r, y - r // 2, x + r, y + r // 2), outline=randomness.randrange(256), width=2)
-        draw.line((y, x, x, y + r), fill=randomness.randrange(256), width=3)
-    colours = [noise(randomness, size, 4) for _ in range(2)]
-    return Image.merge("YCbCr", (light, *colours)).convert("RGB")
+        x, y, r = (randomness.randrange(limit) for limit in (width, height, width // 6))
+        draw.ellipse((x - r, y - r // 2, x + r, y + r // 2), outline=randomness.randrange(256), width=4)
+        draw.line((y, x, x, y + r), fill=randomness.randrange(256), width=6)
+    colours = [
+        noise(randomness, (width, height), 4).point(lambda value: 128 + (value - 128) * 0.4) for _ in range(2)]
+    # Away from black and white, where colours would be clipped.
+    light = light.point(lambda value: 20 + value * 0.84)
+    return Image.merge("YCbCr", (light, *colours)).convert("RGB").resize(size, Image.BOX)
 
 
 def jpeg(picture, quality):

@@ -2,16 +2,19 @@
 //
 //     HTTPSpeed BASE COUNT [--tasks N] [--at-once N] [--cacert FILE]
 //
-// Asks for BASE/00000.jpg, BASE/00001.jpg, … COUNT of them, with N tasks for each.
+// Asks for BASE/00000.jpg, BASE/00001.jpg, … COUNT of them. With --tasks N tasks ask for each, and no request goes out
+// before all have asked: others of their own, on a transport that is moved by hand, hold every place until then.
 
 import BenchmarkSupport
 import Dispatch
 import Inflight
+import InflightTestSupport
 
 let options = Options(usage: "HTTPSpeed BASE COUNT [--tasks N] [--at-once N] [--cacert FILE]")
 let base = options.value(0)
 let count = options.number(1)
 let tasks = options.number("--tasks", default: 1)
+let isHeld = options.named("--tasks") != nil
 let atOnce = options.number("--at-once", default: 64)
 
 func url(_ index: Int) -> String {
@@ -26,10 +29,18 @@ configuration.maximumConcurrentFetches = atOnce
 // Over HTTP/2 the engine keeps one connection, with as many streams.
 configuration.maximumConcurrentFetchesPerOrigin = atOnce
 configuration.maximumStreamsPerOrigin = atOnce
+let holding = ScriptedTransport(.manual, schemes: ["held"], records: false)
+holding.serveOthers { _ in .ok(.empty) }
+if isHeld { configuration.transports.append(.shared(holding)) }
 let pipeline = try ImagePipeline(configuration: configuration)
 let queue = DispatchQueue(label: "callbacks")
 let tally = Tally(count * tasks)
 
+if isHeld {
+    for index in 0..<atOnce {
+        pipeline.loadResponse(ImageRequest("held://place/\(index)"), on: .queue(queue)) { _, _ in }
+    }
+}
 let start = Usage.now()
 for index in 0..<count {
     let request = ImageRequest(url(index))
@@ -37,13 +48,14 @@ for index in 0..<count {
         pipeline.loadResponse(request, on: .queue(queue)) { _, result in tally.take(result) }
     }
 }
+holding.finishAll()
 tally.wait()
 let used = Usage.now() - start
 
 if let error = tally.failures.first { print("\(tally.failures.count) failed: \(error.message)") }
 var sample = Sample()
 sample.add("loads", count * tasks)
-sample.add("exchanges", pipeline.statistics.exchanges)
+sample.add("exchanges", pipeline.statistics.exchanges - (isHeld ? atOnce : 0))
 sample.add("bytes", tally.bodies.reduce(0) { $0 + $1.count })
 sample.add("seconds", used.wall)
 sample.add("cpu", used.cpu)

@@ -92,10 +92,19 @@ struct ResourceURLTests {
         for (short, long) in [
             ("http://a.example/x/y.jpg?q=1", "http://A.example/x/y.jpg?q=1"),
             ("https://a.example/", "https://a.example:443/"),
+            ("http://a.example:8080/x", "http://a.example:08080/x"),
+            ("http://a.example:443/x", "http://A.example:443/x"),
+            ("https://a.example:65535/", "https://a.example:65535"),
         ] {
             #expect(PlainURL(short) != nil)
             #expect(PlainURL(long) == nil)
             #expect(try ResourceURL(short) == ResourceURL(long))
+            #expect(try ResourceURL(short).origin == ResourceURL(long).origin)
         }
+    }
+
+    @Test("takes the long way where a port is not written as it would be", arguments: ["", "80", "0", "65536", "1a"])
+    func unusualPort(port: String) {
+        #expect(PlainURL("http://a.example:\(port)/") == nil)
     }
 }
