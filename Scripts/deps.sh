@@ -21,8 +21,9 @@ build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
+bench|openssl|openssl|OpenSSL's command|the certificate of that server
+bench|curl|curl|curl|a peer: many files to disk, and starting
 bench|libvips-dev|vips/vips.h|libvips 8.14 or later|a peer: resizing
-bench|libvips-tools|vips|libvips's commands|a peer: resizing at the command line
 bench|python3-pil|pil|Pillow|a peer: thumbnails
 TABLE
 }

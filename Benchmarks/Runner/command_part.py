@@ -14,7 +14,7 @@ def watched(command, folder):
     null = os.open(os.devnull, os.O_RDWR)
     process = os.posix_spawn(
         command[0], [str(part) for part in command], os.environ,
-        file_actions=[(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1)])
+        file_actions=[(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1, 2)])
     os.close(null)
     threads, memory = 0, 0
     while True:
@@ -40,19 +40,31 @@ def watched(command, folder):
 
 
 def run_get(bench, table):
-    urls = bench.folder / "urls.txt"
-    urls.write_text("".join(f"{bench.plain}/{index:05}.jpg\n" for index in range(bench.count)))
-    target = bench.folder / "got"
-    command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet"]
-    cases = [("", []), (", 64 at a time", ["--concurrency", "64", "--per-host", "64"])]
-    for name, options in cases:
-        samples = in_turns(max(3, bench.rounds // 3), ours=lambda: watched([*command, *options], target))["ours"]
-        if any(one["files"] != bench.count for one in samples):
+    urls, target = bench.folder / "urls.txt", bench.folder / "got"
+    paths = [f"{index:05}.jpg" for index in range(bench.count)]
+    urls.write_text("".join(f"{bench.plain}/{path}\n" for path in paths))
+    config = bench.folder / "curl.txt"
+    config.write_text("".join(f'url = "{bench.plain}/{path}"\noutput = "{target}/{path}"\n' for path in paths))
+    curl = shutil.which("curl")
+    for at_once in (16, 64):
+        command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet"]
+        command += ["--concurrency", at_once, "--per-host", at_once]
+        sides = {"ours": lambda command=command: watched(command, target)}
+        if curl:
+            peer = [curl, "--silent", "--parallel", "--parallel-max", at_once, "--create-dirs", "--config", config]
+            sides["peer"] = lambda peer=peer: watched(peer, target)
+        samples = in_turns(max(3, bench.rounds // 2), **sides)
+        ours = samples["ours"]
+        if any(one["files"] != bench.count for one in ours):
             raise SystemExit("bench: `inflight get` did not write every file")
-        what = f"`inflight get` of {bench.count:,} to files{name}"
-        table.alone(f"{what}: peak memory", "MB", [one["memory"] for one in samples], "< 80 MB")
-        table.alone(f"{what}: threads", "", [one["threads"] for one in samples], "≤ 8")
-        table.alone(f"{what}: rate", "/s", [bench.count / one["seconds"] for one in samples])
+        what = f"`inflight get` of {bench.count:,} to files, {at_once} at a time"
+        table.alone(f"{what}: peak memory", "MB", [one["memory"] for one in ours], "< 80 MB")
+        table.alone(f"{what}: threads", "", [one["threads"] for one in ours], "≤ 8")
+        if curl:
+            rates = [[bench.count / one["seconds"] for one in samples[side]] for side in ("ours", "peer")]
+            table.compare(f"{what}: rate", "/s", *rates, "`curl --parallel`")
+            times = [[one["cpu"] / bench.count * 1e6 for one in samples[side]] for side in ("ours", "peer")]
+            table.compare(f"{what}: CPU time of each", "µs", *times, "`curl --parallel`")
 
 
 def start_time(command):
