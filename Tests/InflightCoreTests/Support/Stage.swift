@@ -3,12 +3,13 @@ import InflightCore
 import InflightTestSupport
 
 /// A pipeline over a script, with the clock and the callback queue in the test's hand.
-struct Stage: Sendable {
+final class Stage: Sendable {
     let transport: ScriptedTransport
     let clock = VirtualClock()
     let queue = ManualQueue()
     let codec: FakeCodec
     let pipeline: ImagePipeline
+    private let isManual: Bool
 
     static let url = "http://a.example/1"
 
@@ -17,6 +18,7 @@ struct Stage: Sendable {
         change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) throws {
         transport = ScriptedTransport(mode)
+        isManual = mode == .manual
         self.codec = codec
         var configuration = ImagePipeline.Configuration(
             transports: [.shared(transport)], codecs: CodecRegistry([codec]))
@@ -26,10 +28,19 @@ struct Stage: Sendable {
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
+    /// Ends what the test left as it was: what waits on the queue holds its task, and that the queue.
+    deinit {
+        if isManual {
+            transport.release("")
+            transport.finishAll()
+        }
+        while queue.count > 0 { queue.dropAll() }
+    }
+
     /// Loads bytes, and writes down what is heard: `name: text or code`.
     @discardableResult
     func load(
-        _ url: String = Self.url, priority: LoadPriority = .normal, log: Log = Log(), name: String = "end",
+        _ url: String = Stage.url, priority: LoadPriority = .normal, log: Log = Log(), name: String = "end",
         change: (inout ImageRequest) -> Void = { _ in }
     ) -> ImageTask {
         var request = ImageRequest(url, priority: priority)
