@@ -51,7 +51,7 @@ public struct GIFCodec: ImageCodec {
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         throw LoadError(
-            .unsupportedFormat, stage: .encode, message: "GIF is not written; choose jpeg, png or webp")
+            .unsupportedFormat, stage: .encode, message: "GIF is not written. Choose jpeg, png or webp.")
     }
 
     private static func info(_ structure: GIFStructure) -> ImageInfo {

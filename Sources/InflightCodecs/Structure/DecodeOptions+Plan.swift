@@ -12,8 +12,8 @@ extension DecodeOptions {
         guard !overflow, product <= maximumPixels else {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
-                message: "enlarged to \(plan.width) × \(plan.height) the picture would have more than the "
-                    + "\(maximumPixels) pixels that are allowed; ask for a smaller size")
+                message: "Enlarged to \(plan.width) × \(plan.height) the picture would have more than the "
+                    + "\(maximumPixels) pixels that are allowed. Ask for a smaller size.")
         }
         return plan.stored(for: info.orientation)
     }

@@ -4,30 +4,32 @@ import InflightCore
 /// The errors that all codecs throw, in the same words.
 enum PictureError {
     static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "the \(format) picture is damaged: \(what); fetch it again")
+        LoadError(.damaged, stage: .decode, message: "The \(format) picture is damaged: \(what). Fetch it again.")
     }
 
     static func cutShort(_ format: ImageFormat) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "the \(format) picture is cut short; fetch it again")
+        LoadError(.damaged, stage: .decode, message: "The \(format) picture is cut short. Fetch it again.")
     }
 
     static func unsupported(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(
-            .unsupportedFormat, stage: .decode, message: "the \(format) picture is of a kind that is not read: \(what)")
+            .unsupportedFormat, stage: .decode, message: "The \(format) picture is of a kind that is not read: \(what)."
+        )
     }
 
     static var cancelled: LoadError {
-        LoadError(.cancelled, stage: .decode, message: "the decoding was cancelled")
+        LoadError(.cancelled, stage: .decode, message: "The decoding was cancelled.")
     }
 
     static var noMemory: LoadError {
         LoadError(
-            .tooManyPixels, stage: .decode, message: "there is not enough memory for the picture; ask for a smaller one"
+            .tooManyPixels, stage: .decode,
+            message: "There is not enough memory for the picture. Ask for a smaller one."
         )
     }
 
     static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
-        LoadError(.cannotEncode, stage: .encode, message: "the picture cannot be written as \(format): \(what)")
+        LoadError(.cannotEncode, stage: .encode, message: "The picture cannot be written as \(format): \(what).")
     }
 }
 

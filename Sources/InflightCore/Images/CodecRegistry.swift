@@ -61,7 +61,7 @@ public struct CodecRegistry: Sendable {
             let known = encoders.keys.map(\.rawValue).sorted().joined(separator: ", ")
             throw LoadError(
                 .unsupportedFormat, stage: .encode,
-                message: "pictures cannot be written as \(options.format); choose one of: \(known)")
+                message: "Pictures cannot be written as \(options.format). Choose one of: \(known).")
         }
         return try codec.encode(pixels, options: options)
     }
@@ -71,7 +71,7 @@ public struct CodecRegistry: Sendable {
     ) throws(LoadError) -> ImageInfo {
         guard case .info(let info) = try codec.probe(bytes, format: format, isComplete: true) else {
             throw LoadError(
-                .damaged, stage: .decode, message: "the \(format) picture is cut short in its header; fetch it again")
+                .damaged, stage: .decode, message: "The \(format) picture is cut short in its header. Fetch it again.")
         }
         return info
     }
@@ -83,7 +83,7 @@ public struct CodecRegistry: Sendable {
         guard let codec = decoders[format] else {
             throw LoadError(
                 .unsupportedFormat, stage: .decode,
-                message: "this is a \(format) picture, a format that no codec here reads; ask for another format")
+                message: "This is a \(format) picture, a format that no codec here reads. Ask for another.")
         }
         return (codec, format)
     }
@@ -96,28 +96,28 @@ extension ImageInfo {
         guard overflow || product > maximum else { return }
         throw LoadError(
             .tooManyPixels, stage: .decode,
-            message: "the picture declares \(storedWidth) × \(storedHeight) pixels, and at most \(maximum) pixels are "
-                + "allowed; raise the limit if its source is trusted")
+            message: "The picture declares \(storedWidth) × \(storedHeight) pixels, and at most \(maximum) pixels are "
+                + "allowed. Raise the limit if its source is trusted.")
     }
 }
 
 /// What bytes that are no picture look like, for the message.
 enum ContentGuess {
     static func message(for bytes: Bytes) -> String {
-        if bytes.isEmpty { return "the body is empty" }
+        if bytes.isEmpty { return "The body is empty." }
         let start = (0..<min(bytes.count, 512)).map { bytes[$0] }
         let text = start.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
         let lower = String(decoding: text.prefix(64), as: UTF8.self).lowercased()
-        let advice = "; check the address"
+        let advice = ". Check the address."
         if lower.hasPrefix("<!doctype html") || lower.hasPrefix("<html") || lower.hasPrefix("<head") {
-            return "this is an HTML page, not a picture" + advice
+            return "This is an HTML page, not a picture" + advice
         }
         if lower.hasPrefix("{") || lower.hasPrefix("[") {
-            return "this looks like JSON, not a picture" + advice
+            return "This looks like JSON, not a picture" + advice
         }
-        if lower.hasPrefix("<") { return "this looks like XML, not a picture" + advice }
+        if lower.hasPrefix("<") { return "This looks like XML, not a picture" + advice }
         let isText = start.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || (0x09...0x0D).contains($0) }
-        if isText { return "this is text, not a picture" + advice }
-        return "the bytes are of no picture format that is known" + advice
+        if isText { return "This is text, not a picture" + advice }
+        return "The bytes are of no picture format that is known" + advice
     }
 }
