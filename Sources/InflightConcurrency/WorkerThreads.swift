@@ -62,7 +62,8 @@ public final class WorkerThreads: Sendable {
         func add(_ work: @escaping @Sendable () -> Void) {
             mutex.lock()
             queue.append(work)
-            let needsThread = idle == 0 && threads < limit
+            // A thread counts as idle until it has woken up, so one that is idle is there for one piece of work alone.
+            let needsThread = queue.count - first > idle && threads < limit
             if needsThread { threads += 1 }
             mutex.unlock()
             if needsThread {
