@@ -309,7 +309,7 @@ final class ScriptedCore: Sendable {
 
     /// Returns whether the thread has to be woken.
     private func enqueue(_ exchange: ScriptedExchange, _ state: inout State) -> Bool {
-        if isManual || exchange.isQueued { return false }
+        if isManual || exchange.isQueued || state.isThreadOver { return false }
         exchange.isQueued = true
         state.queue.append(exchange)
         defer { state.isThreadAsleep = false }
