@@ -39,7 +39,10 @@ final class MemoryPressureMonitor: Sendable {
             state.nextIdentifier += 1
             state.subscribers[state.nextIdentifier] = body
             if state.watch == nil, !state.isUnavailable {
-                state.watch = MemoryPressureWatch(triggers: open()) { [weak self] in self?.report($0) }
+                // The watch holds the subscribers, not the monitor: it is let go of with the last of them.
+                state.watch = MemoryPressureWatch(triggers: open()) { [subscribers = self.state] pressure in
+                    Self.report(pressure, to: subscribers)
+                }
                 state.isUnavailable = state.watch == nil
             }
             return state.nextIdentifier
@@ -50,7 +53,7 @@ final class MemoryPressureMonitor: Sendable {
     /// Whether the kernel is being watched.
     var isWatching: Bool { state.withLock { $0.watch != nil } }
 
-    private func report(_ pressure: MemoryPressure) {
+    private static func report(_ pressure: MemoryPressure, to state: Guarded<State>) {
         let subscribers = state.withLock { Array($0.subscribers.values) }
         for body in subscribers { body(pressure) }
     }

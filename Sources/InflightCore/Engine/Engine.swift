@@ -25,7 +25,9 @@ final class Engine: @unchecked Sendable {
     private enum Phase {
         case running
         /// Nothing new is taken; what is under way goes on.
-        case closing
+        case finishing
+        /// Nothing goes on.
+        case stopping
     }
 
     init(_ configuration: ImagePipeline.Configuration) throws(LoadError) {
@@ -107,14 +109,15 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    private func submit(_ task: ImageTask, plan: RequestPlan) {
+    /// - Parameter wasTaken: whether the task was under way before: a pipeline that is closing finishes it.
+    private func submit(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
         // Cancelled before it came here: nothing is started for it.
         if task.isCancelled { return }
         if let hit = cached(plan) { return task.didEnd(JobResult(.image(hit))) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
-        guard case .running = phase else {
+        guard phase == .running || (phase == .finishing && wasTaken) else {
             lock.unlock()
             return task.didEnd(JobResult(.failure(shutDown(plan.url))))
         }
@@ -262,7 +265,7 @@ final class Engine: @unchecked Sendable {
                     task,
                     plan: try RequestPlan(
                         task.request, goal: goal, harmlessFields: harmlessFields,
-                        varying: names.union(plan.varying)))
+                        varying: names.union(plan.varying)), wasTaken: true)
             } catch {
                 task.didEnd(JobResult(.failure(error)))
             }
@@ -316,7 +319,7 @@ final class Engine: @unchecked Sendable {
         let bridge = Bridge()
         let now = clock.now()
         change { machine, actions in
-            phase = .closing
+            if phase != .stopping { phase = mode == .finish ? .finishing : .stopping }
             if mode == .cancel {
                 var ids: [Machine.TaskID] = []
                 machine.forEachTask { id, _ in ids.append(id) }

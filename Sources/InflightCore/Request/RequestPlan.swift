@@ -111,8 +111,6 @@ final class RequestPlan: Sendable {
         }
     }
 
-    private static let secretFields: Set<String> = ["authorization", "cookie", "proxy-authorization"]
-
     private static func fetchBytes(
         _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>
     ) -> [UInt8] {
@@ -129,10 +127,10 @@ final class RequestPlan: Sendable {
         case .info: bytes.append(6)
         }
         if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
-        if !request.fields.isEmpty { append(request.fields, ignored: ignored, hidesAll: false, to: &bytes) }
+        if !request.fields.isEmpty { append(request.fields, ignored: ignored, to: &bytes) }
         if !request.originFields.isEmpty {
             bytes.append(2)
-            append(request.originFields, ignored: ignored, hidesAll: true, to: &bytes)
+            append(request.originFields, ignored: ignored, to: &bytes)
         }
         if let body = request.body {
             bytes.append(3)
@@ -143,18 +141,15 @@ final class RequestPlan: Sendable {
     }
 
     /// Names in lower case and in alphabetical order; values of one name in their own order.
-    private static func append(_ fields: HTTPFields, ignored: Set<String>, hidesAll: Bool, to bytes: inout [UInt8]) {
+    private static func append(_ fields: HTTPFields, ignored: Set<String>, to bytes: inout [UInt8]) {
         let sorted = (0..<fields.count).map { (name: fields.name($0).lowercased(), index: $0) }
             .filter { !ignored.contains($0.name) }
             .sorted { ($0.name, $0.index) < ($1.name, $1.index) }
         for (name, index) in sorted {
             bytes.append(contentsOf: name.utf8)
             bytes.append(UInt8(ascii: ":"))
-            if hidesAll || secretFields.contains(name) {
-                SecretHash.append(fields.rawValue(index), to: &bytes)
-            } else {
-                bytes.append(contentsOf: fields.rawValue(index))
-            }
+            // All of them: what is secret in a field of somebody's own cannot be known.
+            SecretHash.append(fields.rawValue(index), to: &bytes)
             bytes.append(0)
         }
     }

@@ -280,6 +280,7 @@ public final class ImageTask: @unchecked Sendable {
                 state.phase = .ended
                 return .event(.ended(outcome, isShared: state.isShared))
             }
+            precondition(state.waiter == nil, "the events of one load were asked for by two at once")
             state.waiter = bridge
             return .wait
         }
