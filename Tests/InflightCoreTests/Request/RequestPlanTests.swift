@@ -161,7 +161,8 @@ struct RequestPlanTests {
             request.body = Bytes("hunter2")
         }
         let bytes = Self.bytes(in: plan.finalKey)
-        #expect(Self.holds(bytes, "visible"), "the test sees what stands in a key")
+        #expect(Self.holds(bytes, "x-open"), "the test sees what stands in a key")
+        #expect(!Self.holds(bytes, "visible"), "what is secret in a field of somebody's own cannot be known")
         #expect(!Self.holds(bytes, "hunter2"))
         #expect(!Self.holds(bytes, "user"))
         var text = ""
