@@ -19,6 +19,8 @@ build|libwebp-dev|webp/decode.h|libwebp|WebP
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
+test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
+test|openssl|openssl|OpenSSL's command|the certificate of that server
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server

@@ -38,7 +38,7 @@ class Deps(unittest.TestCase):
         return result, self.log.read_text().splitlines()
 
     def packages(self):
-        rows = [line.split("|") for line in DEPS.read_text().splitlines() if line.startswith("build|")]
+        rows = [line.split("|") for line in DEPS.read_text().splitlines() if line.startswith(("build|", "test|"))]
         return [row[1] for row in rows]
 
     def installed(self, packages):

@@ -1,4 +1,4 @@
-internal import Dispatch
+package import Dispatch
 
 /// Work for dispatch queues, handed over so that a busy queue is not woken for each piece.
 ///
