@@ -114,11 +114,25 @@ struct BadInputTests {
 
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
-        var response: LoopbackServer.Response
+        /// Made when it is needed: the leak sanitizer cannot follow what a constant of this suite would hold for ever.
+        var response: @Sendable () -> LoopbackServer.Response
         var code: LoadError.Code
         var status: Int?
-        var mentions = ""
-        var change: @Sendable (inout ImageRequest) -> Void = { _ in }
+        var mentions: String
+        var change: @Sendable (inout ImageRequest) -> Void
+
+        init(
+            name: String, response: @escaping @Sendable @autoclosure () -> LoopbackServer.Response,
+            code: LoadError.Code, status: Int? = nil, mentions: String = "",
+            change: @escaping @Sendable (inout ImageRequest) -> Void = { _ in }
+        ) {
+            self.name = name
+            self.response = response
+            self.code = code
+            self.status = status
+            self.mentions = mentions
+            self.change = change
+        }
 
         var testDescription: String { name }
     }
@@ -180,7 +194,7 @@ struct BadInputTests {
     func answer(row: Row) async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
-        server.serve("/row", row.response)
+        server.serve("/row", row.response())
         let error = try await failure(try pipeline(), withPassword(server.url("/row")), change: row.change)
         #expect(error.code == row.code, "\(error)")
         #expect(error.status == row.status)
@@ -248,7 +262,7 @@ struct BadInputTests {
         let server = try LoopbackServer()
         defer { server.stop() }
         server.serve("/good", .ok(try Pictures.png(), type: "image/png"))
-        for (index, row) in Self.answers.enumerated() { server.serve("/bad\(index)", row.response) }
+        for (index, row) in Self.answers.enumerated() { server.serve("/bad\(index)", row.response()) }
         let pipeline = try pipeline()
         let good = server.url("/good")
         try await withThrowingTaskGroup(of: Void.self) { group in
