@@ -31,6 +31,8 @@ peer quality -ljpeg -lpthread -lm
 
 say "building the benchmarks"
 flags=(--package-path Benchmarks -c release)
+# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
+touch Package.swift Benchmarks/Package.swift
 "$swift" build "${flags[@]}" >&2
 binaries=$("$swift" build "${flags[@]}" --show-bin-path)
 inflight=$("$swift" build -c release --static-swift-stdlib --scratch-path "${SCRATCH:-.build}" --show-bin-path)/inflight

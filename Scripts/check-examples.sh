@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 flags=(--package-path Examples --scratch-path "$1")
 
+# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
+touch Package.swift Examples/Package.swift
 "$swift" build "${flags[@]}" -Xswiftc -warnings-as-errors
 program=$("$swift" build "${flags[@]}" --show-bin-path)/core-only
 "$program"
