@@ -35,7 +35,7 @@ public struct CallbackQueue: Sendable {
     /// Hands `work` to the queue. It never runs inside this call.
     package func submit(_ work: @escaping @Sendable () -> Void) {
         switch destination {
-        case .dispatch(let queue): DispatchTrain.add(work, to: queue)
+        case .dispatch(let queue): queue.async(execute: work)
         case .executor(let executor): executor.base.submit(work)
         }
     }
@@ -68,8 +68,5 @@ public struct MainCallbackQueue: Sendable {
     public static let main = MainCallbackQueue()
 
     /// The same place for code that does not care about actors.
-    package var queue: CallbackQueue { Self.shared }
-
-    // One object for all, by which the queue is known again.
-    private static let shared = CallbackQueue.queue(.main)
+    package var queue: CallbackQueue { .queue(.main) }
 }

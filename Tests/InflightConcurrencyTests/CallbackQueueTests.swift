@@ -3,7 +3,7 @@ import InflightConcurrency
 import Testing
 
 @Suite("Work for a dispatch queue", .timeLimit(.minutes(1)))
-struct DispatchTrainTests {
+struct CallbackQueueTests {
     @Test("runs once each, in the order in which it was added, from many threads")
     func order() {
         let queue = DispatchQueue(label: "serial")
