@@ -109,6 +109,20 @@ struct BadInputTests {
         _ = try registry.validate(Bytes(loose))
     }
 
+    @Test("a WebP that tells its canvas a second time, behind a frame that was measured by the first, is damaged")
+    func secondCanvas() throws {
+        let frame = Fixtures.losslessWebP[12...]
+        let canvas = Pieces.webPCanvas(width: 16, height: 12, flags: 0x08)
+        _ = try decode(Pieces.webP(Pieces.webPCanvas(width: 16, height: 12, flags: 0) + frame))
+        for (width, height) in [(1, 1), (1, 12), (16, 1), (5000, 12), (16, 12)] {
+            let file = Pieces.webP(canvas + frame + Pieces.webPCanvas(width: width, height: height, flags: 0))
+            #expect(code { _ = try decode(file) } == .damaged, "\(width) × \(height)")
+            #expect(code { _ = try registry.validate(Bytes(file)) } == .damaged, "\(width) × \(height)")
+        }
+        let animated = Fixtures.animatedWebP[12...] + Pieces.webPCanvas(width: 1, height: 1, flags: 0)
+        #expect(code { _ = try decode(Pieces.webP(Array(animated))) } == .damaged)
+    }
+
     @Test("too many pixels are refused on the header's word")
     func tooManyPixels() throws {
         let gif = Array("GIF89a".utf8) + [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x2C, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]

@@ -16,6 +16,9 @@ import InflightCore
         cancellation: CancellationFlag
     ) {
         precondition(target.count >= plan.width * plan.height * 4)
+        precondition(
+            structure.frameX + structure.frameWidth <= structure.width
+                && structure.frameY + structure.frameHeight <= structure.height, "the frame leaves the canvas")
         self.bytes = bytes
         self.structure = structure
         self.plan = plan

@@ -45,7 +45,8 @@ struct WebPStructure {
             }
             let content = position + 8..<position + 8 + size
             if bytes.has("VP8X", at: position) {
-                guard size >= 10 else { throw PictureError.damaged(.webp, "its header is broken") }
+                // Only in front: frames are measured by the canvas that it tells.
+                guard size >= 10, position == 12 else { throw PictureError.damaged(.webp, "its header is broken") }
                 guard let read = bytes.byte(at: content.lowerBound),
                     let width = bytes.little24(at: content.lowerBound + 4),
                     let height = bytes.little24(at: content.lowerBound + 7)

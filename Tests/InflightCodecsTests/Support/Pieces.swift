@@ -28,6 +28,16 @@ enum Pieces {
         Array(file[..<33]) + chunk + file[33...]
     }
 
+    /// A WebP file of these chunks.
+    static func webP(_ chunks: [UInt8]) -> [UInt8] {
+        Array("RIFF".utf8) + little32(chunks.count + 4) + Array("WEBP".utf8) + chunks
+    }
+
+    /// The chunk `VP8X`, which tells the size of the canvas.
+    static func webPCanvas(width: Int, height: Int, flags: UInt8) -> [UInt8] {
+        Array("VP8X".utf8) + little32(10) + [flags, 0, 0, 0] + little32(width - 1)[..<3] + little32(height - 1)[..<3]
+    }
+
     /// The checksum of PNG (annex D), bit by bit.
     private static func crc(_ bytes: [UInt8]) -> UInt32 {
         ~bytes.reduce(0xFFFF_FFFF as UInt32) { crc, byte in
