@@ -8,7 +8,7 @@ final class Engine: @unchecked Sendable {
 
     let clock: any EngineClock
     let codecs: CodecRegistry
-    let workers: WorkerThreads
+    let workers: any WorkExecutor
     let cache: MemoryCache<JobKey, LoadedImage>
     let harmlessFields: Set<String>
     private let transports: [String: any Transport]
@@ -37,7 +37,7 @@ final class Engine: @unchecked Sendable {
         cache = MemoryCache(configuration: configuration.memoryCache)
         multiplexedLimit = configuration.maximumStreamsPerOrigin
         let threads = max(1, configuration.decodeConcurrency)
-        workers = WorkerThreads(count: threads, name: "inflight-decode")
+        workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
 
         var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(
             limit: max(1, configuration.maximumConcurrentFetches))

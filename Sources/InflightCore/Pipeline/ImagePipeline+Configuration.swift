@@ -25,6 +25,9 @@ extension ImagePipeline {
         public var maximumStreamsPerOrigin = 64
         /// Decodes and processors under way at once: that many threads.
         public var decodeConcurrency = MachineSize.processors
+        /// Where they run instead of on threads of the pipeline's own: for a program that has threads for such work
+        /// already, or a test that steps it. It is never given more at once than ``decodeConcurrency``.
+        public var decodeExecutor: (any WorkExecutor)?
         /// Who goes first among loads of one priority.
         public var order = LoadOrder.firstInFirstOut
         /// Names of header fields that cannot change what an answer holds. Loads that differ in nothing else share their
