@@ -1,6 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`; what it prints stands at its end.
+let patterns = [
+    "callback-queue"
+]
+
 let package = Package(
     name: "inflight-examples",
     dependencies: [.package(name: "inflight", path: "..")],
@@ -10,4 +15,9 @@ let package = Package(
         // The engine's values alone: links no C library.
         .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
     ]
+        + patterns.map { name in
+            .executableTarget(
+                name: name, dependencies: [.product(name: "InflightConcurrency", package: "inflight")],
+                path: "Patterns/\(name)")
+        }
 )

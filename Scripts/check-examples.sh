@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the examples, and checks that the one that uses only the core links no library but the language's and the
-# system's own: Scripts/check-examples.sh SCRATCH-PATH
+# Builds the examples, runs those that say at their end what they print, and checks that the one that uses only the core
+# links no library but the language's and the system's own: Scripts/check-examples.sh SCRATCH-PATH
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,8 +10,23 @@ flags=(--package-path Examples --scratch-path "$1")
 # The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
 touch Package.swift Examples/Package.swift
 "$swift" build "${flags[@]}" -Xswiftc -warnings-as-errors
-program=$("$swift" build "${flags[@]}" --show-bin-path)/core-only
+bin=$("$swift" build "${flags[@]}" --show-bin-path)
+program=$bin/core-only
 "$program"
+
+failed=0
+for source in $(grep -rl --include=main.swift '^// Prints:$' Examples/Patterns); do
+    name=$(basename "$(dirname "$source")")
+    expected=$(sed '1,/^\/\/ Prints:$/d; s,^// \{0\,1\},,' "$source")
+    status=0
+    printed=$(timeout 60 "$bin/$name") || status=$?
+    if [ "$status" != 0 ] || [ "$printed" != "$expected" ]; then
+        printf 'example %s ended with status %s and printed:\n%s\ninstead of:\n%s\n' \
+            "$name" "$status" "$printed" "$expected" >&2
+        failed=1
+    fi
+done
+[ "$failed" = 0 ] || exit 1
 
 ours='^(linux-vdso|ld-linux.*|libc|libm|libgcc_s|libstdc\+\+|libpthread|libdl|librt|libutil)\.so'
 swifts='^(libswift.*|libdispatch|libBlocksRuntime|libFoundationEssentials|lib_FoundationCShims|lib_FoundationCollections)\.so'

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 // Weak: they are there only in a program that the sanitizer's runtime is linked into.
@@ -17,6 +20,28 @@ void inflight_tsan_acquire(void *address) {
 
 void inflight_tsan_release(void *address) {
     if (__tsan_release) __tsan_release(address);
+}
+
+// Weak as well: declared here by hand, so that this target needs no header of libdispatch.
+extern const char *dispatch_queue_get_label(void *) __attribute__((weak));
+
+const char *inflight_current_queue_label(void) {
+    const char *label = dispatch_queue_get_label ? dispatch_queue_get_label(NULL) : NULL;
+    return label ? label : "";
+}
+
+void inflight_current_thread_name(char *name, int size) {
+    if (pthread_getname_np(pthread_self(), name, (size_t)size) != 0) name[0] = 0;
+}
+
+int inflight_is_main_thread(void) {
+#if defined(__APPLE__)
+    return pthread_main_np();
+#elif defined(__linux__)
+    return syscall(SYS_gettid) == getpid();
+#else
+    return 0;
+#endif
 }
 
 void inflight_name_thread(const char *name) {

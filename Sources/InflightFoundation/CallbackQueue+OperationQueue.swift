@@ -20,5 +20,13 @@ private struct OperationQueueExecutor: CallbackExecutor {
         queue.addOperation(work)
     }
 
-    var isCurrent: Bool { OperationQueue.current === queue }
+    // Where the main queue is served by other threads, under `dispatchMain()`, Foundation does not know the main one.
+    var isCurrent: Bool {
+        queue === OperationQueue.main ? MainCallbackQueue.main.isCurrent : OperationQueue.current === queue
+    }
+
+    var name: String {
+        if queue === OperationQueue.main { return "the main queue" }
+        return queue.name.map { "the operation queue “\($0)”" } ?? "an operation queue without a name"
+    }
 }

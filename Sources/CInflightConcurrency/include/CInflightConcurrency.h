@@ -13,3 +13,13 @@ int inflight_start_thread(void (*body)(void *), void *context);
 
 /// How many processors this process may run on.
 int inflight_processor_count(void);
+
+/// The name of the dispatch queue that the calling thread works for, or of the default queue where there is none. Good
+/// as long as that queue.
+const char *inflight_current_queue_label(void);
+
+/// Writes the calling thread's name, 16 bytes at most with its end.
+void inflight_current_thread_name(char *name, int size);
+
+/// Whether the caller runs on the thread that the process began with: one system call.
+int inflight_is_main_thread(void);

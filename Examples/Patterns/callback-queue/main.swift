@@ -1,0 +1,47 @@
+// An object whose callbacks run where its user says: on any dispatch queue, or on the main queue with closures that may
+// touch views. There is no default: `.main` is as short to write as to forget.
+
+import Dispatch
+import InflightConcurrency
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+struct Greeter: Sendable {
+    /// `completion` is called on `queue`, never inside this call.
+    func greet(_ name: String, on queue: CallbackQueue, completion: @escaping @Sendable (String) -> Void) {
+        queue.submit { completion("Hello, \(name)!") }
+    }
+
+    /// The same for the main queue: `completion` is `@MainActor`.
+    func greet(
+        _ name: String, on queue: MainCallbackQueue, completion: @escaping @MainActor @Sendable (String) -> Void
+    ) {
+        queue.submit { completion("Hello, \(name)!") }
+    }
+}
+
+@MainActor final class Window {
+    var title = ""
+}
+
+let window = Window()
+let queue = DispatchQueue(label: "example.greetings")
+Greeter().greet("queue", on: .queue(queue)) { text in
+    CallbackQueue.queue(queue).preconditionIsCurrent("The greeting")
+    print(text, "on \(CallbackQueue.queue(queue).name)")
+    Greeter().greet("main queue", on: .main) { text in
+        window.title = text
+        print(window.title, "and main is current: \(MainCallbackQueue.main.isCurrent)")
+        exit(0)
+    }
+}
+// From here other threads serve the main queue, and it still knows that it is current.
+dispatchMain()
+
+// Prints:
+// Hello, queue! on the queue “example.greetings”
+// Hello, main queue! and main is current: true

@@ -1,0 +1,56 @@
+import Foundation
+import InflightConcurrency
+import InflightFoundation
+import Testing
+
+@Suite("An OperationQueue as a callback queue knows whether it is current", .timeLimit(.minutes(1)))
+struct OperationQueueCurrentTests {
+    @Test("inside its operations, and nowhere else")
+    func current() async {
+        let (one, other) = (OperationQueue(), OperationQueue())
+        let answers = await withCheckedContinuation { done in
+            CallbackQueue.queue(one).submit {
+                done.resume(returning: [CallbackQueue.queue(one).isCurrent, CallbackQueue.queue(other).isCurrent])
+            }
+        }
+        #expect(answers == [true, false])
+        #expect(!CallbackQueue.queue(one).isCurrent)
+    }
+
+    @Test("the main one too, on whatever thread the main queue is served")
+    func main() async {
+        let isCurrent = await withCheckedContinuation { done in
+            CallbackQueue.queue(OperationQueue.main).submit {
+                done.resume(returning: CallbackQueue.queue(OperationQueue.main).isCurrent)
+            }
+        }
+        #expect(isCurrent)
+        #expect(await MainActor.run { CallbackQueue.queue(OperationQueue.main).isCurrent })
+        #expect(!CallbackQueue.queue(OperationQueue.main).isCurrent)
+    }
+
+    @Test("has a name for messages, and may drop what it is given")
+    func name() {
+        let queue = OperationQueue()
+        queue.name = "app.downloads"
+        #expect(CallbackQueue.queue(queue).name == "the operation queue “app.downloads”")
+        #expect(CallbackQueue.queue(OperationQueue.main).name == "the main queue")
+        #expect(CallbackQueue.queue(queue).mayDrop)
+    }
+
+    @Test("under a run loop on the main thread the main queue is current, in a timer as well")
+    func runLoop() async {
+        await #expect(processExitsWith: .success) {
+            // The main thread leaves its loop for another one, as a program with a run loop of its own does.
+            await MainActor.run {
+                let timer = Timer(timeInterval: 0.001, repeats: false) { _ in
+                    let isCurrent =
+                        MainCallbackQueue.main.isCurrent && CallbackQueue.queue(OperationQueue.main).isCurrent
+                    exit(isCurrent ? EXIT_SUCCESS : EXIT_FAILURE)
+                }
+                RunLoop.current.add(timer, forMode: .default)
+                while RunLoop.current.run(mode: .default, before: .distantFuture) {}
+            }
+        }
+    }
+}
