@@ -2,17 +2,19 @@
 
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <jpeglib.h>
+#include <jerror.h>
+
+#include "growing_bytes.h"
 
 struct writer {
     struct jpeg_compress_struct info;
     struct jpeg_error_mgr errors;
+    struct jpeg_destination_mgr destination;
     jmp_buf escape;
     char *message;
-    unsigned char *bytes;
-    unsigned long count;
+    struct growing_bytes written;
 };
 
 static void fail(j_common_ptr info) {
@@ -22,6 +24,29 @@ static void fail(j_common_ptr info) {
 }
 
 static void silence(j_common_ptr info) { (void)info; }
+
+// The library's own destination in memory cannot be used: after an error it leaves a pointer to memory that it has
+// released when it grew, and none to what it holds.
+
+static void make_room(j_compress_ptr info) {
+    struct growing_bytes *written = &((struct writer *)info->client_data)->written;
+    if (!growing_bytes_reserve(written, 4096)) ERREXIT1(info, JERR_OUT_OF_MEMORY, 0);
+    info->dest->next_output_byte = written->bytes + written->count;
+    info->dest->free_in_buffer = written->capacity - written->count;
+}
+
+static boolean take_full_buffer(j_compress_ptr info) {
+    struct growing_bytes *written = &((struct writer *)info->client_data)->written;
+    // The library calls this when all of the room is used, whatever it says of what is left.
+    written->count = written->capacity;
+    make_room(info);
+    return TRUE;
+}
+
+static void take_rest(j_compress_ptr info) {
+    struct growing_bytes *written = &((struct writer *)info->client_data)->written;
+    written->count = written->capacity - info->dest->free_in_buffer;
+}
 
 int inflight_jpeg_encode(
     const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality, uint8_t **bytes,
@@ -39,13 +64,16 @@ int inflight_jpeg_encode(
     writer->info.client_data = writer;
     if (setjmp(writer->escape)) {
         jpeg_destroy_compress(&writer->info);
-        free(writer->bytes);
+        free(writer->written.bytes);
         free(writer);
         return INFLIGHT_DAMAGED;
     }
     j_compress_ptr info = &writer->info;
     jpeg_create_compress(info);
-    jpeg_mem_dest(info, &writer->bytes, &writer->count);
+    writer->destination.init_destination = make_room;
+    writer->destination.empty_output_buffer = take_full_buffer;
+    writer->destination.term_destination = take_rest;
+    info->dest = &writer->destination;
     info->image_width = (JDIMENSION)width;
     info->image_height = (JDIMENSION)height;
     info->input_components = 4;
@@ -59,8 +87,8 @@ int inflight_jpeg_encode(
         jpeg_write_scanlines(info, &row, 1);
     }
     jpeg_finish_compress(info);
-    *bytes = writer->bytes;
-    *count = writer->count;
+    *bytes = writer->written.bytes;
+    *count = writer->written.count;
     jpeg_destroy_compress(info);
     free(writer);
     return INFLIGHT_OK;

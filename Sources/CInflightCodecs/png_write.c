@@ -2,15 +2,13 @@
 
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <png.h>
 
+#include "growing_bytes.h"
+
 struct output {
-    uint8_t *bytes;
-    size_t count;
-    size_t capacity;
+    struct growing_bytes written;
     char *message;
 };
 
@@ -24,15 +22,9 @@ static void ignore(png_structp png, png_const_charp text) { (void)png, (void)tex
 
 static void append(png_structp png, png_bytep bytes, size_t count) {
     struct output *output = png_get_io_ptr(png);
-    if (count > output->capacity - output->count) {
-        size_t capacity = output->capacity * 2 > output->count + count ? output->capacity * 2 : output->count + count;
-        uint8_t *larger = realloc(output->bytes, capacity);
-        if (!larger) png_error(png, "there is no memory");
-        output->bytes = larger;
-        output->capacity = capacity;
-    }
-    memcpy(output->bytes + output->count, bytes, count);
-    output->count += count;
+    if (!growing_bytes_reserve(&output->written, count)) png_error(png, "there is no memory");
+    memcpy(output->written.bytes + output->written.count, bytes, count);
+    output->written.count += count;
 }
 
 static void flush(png_structp png) { (void)png; }
@@ -54,7 +46,7 @@ int inflight_png_encode(
     }
     if (setjmp(png_jmpbuf(png))) {
         png_destroy_write_struct(&png, &info);
-        free(output->bytes);
+        free(output->written.bytes);
         free(output);
         return INFLIGHT_DAMAGED;
     }
@@ -71,8 +63,8 @@ int inflight_png_encode(
     if (is_bgra) png_set_bgr(png);
     for (int row = 0; row < height; row++) png_write_row(png, pixels + (size_t)row * bytes_per_row);
     png_write_end(png, NULL);
-    *bytes = output->bytes;
-    *count = output->count;
+    *bytes = output->written.bytes;
+    *count = output->written.count;
     png_destroy_write_struct(&png, &info);
     free(output);
     return INFLIGHT_OK;

@@ -149,8 +149,19 @@ struct BadInputTests {
         _ = try decode(Fixtures.baselineJPEG, options)
         options.maximumPixels = 16 * 12 - 1
         #expect(code { _ = try decode(Fixtures.baselineJPEG, options) } == .tooManyPixels)
+        let most = Int(UInt32.max >> 1)
+        let largest = signature + Pieces.chunk("IHDR", Pieces.big32(most) + Pieces.big32(most) + header[8...])
+        options.maximumPixels = .max
+        #expect(code { _ = try decode(largest + png[33...], options) } == .tooManyPixels)
         options = DecodeOptions(resize: Resize(width: 100_000, height: 100_000, fit: .fill, enlarges: true))
         #expect(code { _ = try decode(Fixtures.baselineJPEG, options) } == .tooManyPixels)
+    }
+
+    @Test("memory that the system does not have is an error, not the end of the program")
+    func noMemory() {
+        for (width, height) in [(1 << 30, 1 << 30), (1 << 31, 1 << 31), (1 << 40, 1 << 40)] {
+            #expect(code { _ = try PixelMemory(width: width, height: height) } == .tooManyPixels)
+        }
     }
 
     @Test("what was cancelled before it began is not decoded", arguments: Fixtures.all.map(\.name))

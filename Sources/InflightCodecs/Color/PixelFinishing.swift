@@ -10,12 +10,12 @@ enum PixelFinishing {
     ) throws(LoadError) -> PixelBuffer {
         let alpha: PixelBuffer.Format.Alpha = hasAlpha ? (options.premultiplied ? .premultiplied : .straight) : .opaque
         let format = PixelBuffer.Format(order: options.order, alpha: alpha)
-        let pixels = try unsafe PixelBuffer(
-            width: plan.width, height: plan.height, format: format
-        ) { (memory: UnsafeMutableRawBufferPointer) throws(LoadError) in
-            try unsafe fill(memory)
-            unsafe PixelBuffer.bring(memory, from: hasAlpha ? .rgba : .rgbx, to: format)
-        }
+        let memory = try PixelMemory(width: plan.width, height: plan.height)
+        try unsafe fill(memory.bytes)
+        unsafe PixelBuffer.bring(memory.bytes, from: hasAlpha ? .rgba : .rgbx, to: format)
+        let pixels = PixelBuffer(
+            width: plan.width, height: plan.height, bytesPerRow: plan.width * format.bytesPerPixel, format: format,
+            bytes: memory.shared)
         return pixels.oriented(orientation)
     }
 }

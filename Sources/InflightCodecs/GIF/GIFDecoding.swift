@@ -29,8 +29,9 @@ import InflightCore
         }
         let isInterlaced = reader.frame.is_interlaced != 0
         // Of an interlaced frame all indices are held, else those of one row.
-        let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: isInterlaced ? width * height : width)
-        defer { unsafe indices.deallocate() }
+        let memory = try PixelMemory(width: width, height: isInterlaced ? height : 1, bytesPerPixel: 1)
+        defer { extendLifetime(memory) }
+        let indices = unsafe memory.bytes.assumingMemoryBound(to: UInt8.self).baseAddress!
         let band = CancellationFlag.band(width: width)
         if isInterlaced {
             var count = 0

@@ -49,10 +49,10 @@ import InflightCore
 
     private func readPasses(_ resizer: PixelRowResizer) throws(LoadError) {
         let stride = info.storedWidth * 4
-        let count = stride * info.storedHeight
-        let pixels = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
-        defer { unsafe pixels.deallocate() }
-        unsafe pixels.initialize(repeating: 0, count: count)
+        let memory = try PixelMemory(width: info.storedWidth, height: info.storedHeight)
+        defer { extendLifetime(memory) }
+        let pixels = unsafe memory.bytes.assumingMemoryBound(to: UInt8.self).baseAddress!
+        unsafe pixels.initialize(repeating: 0, count: memory.bytes.count)
         let band = CancellationFlag.band(width: info.storedWidth)
         for _ in 0..<7 {
             for y in 0..<info.storedHeight {

@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes PNG of eight bits, with alpha where a pixel has some.
+/// Writes PNG of eight bits, with alpha unless the pixels are of an opaque format.
 enum PNGEncoding {
     static func encode(_ pixels: PixelBuffer) throws(LoadError) -> Bytes {
         let straight = pixels.converted(to: PixelBuffer.Format(order: pixels.format.order, alpha: .straight))

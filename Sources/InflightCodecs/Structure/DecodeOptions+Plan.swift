@@ -9,11 +9,12 @@ extension DecodeOptions {
             scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
         let plan = resize?.plan(sourceWidth: info.width, sourceHeight: info.height) ?? whole
         let (product, overflow) = plan.width.multipliedReportingOverflow(by: plan.height)
-        guard !overflow, product <= maximumPixels else {
+        let maximum = min(maximumPixels, ImageInfo.mostPixels)
+        guard !overflow, product <= maximum else {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
                 message: "Enlarged to \(plan.width) × \(plan.height) the picture would have more than the "
-                    + "\(maximumPixels) pixels that are allowed. Ask for a smaller size.")
+                    + "\(maximum) pixels that are allowed. Ask for a smaller size.")
         }
         return plan.stored(for: info.orientation)
     }

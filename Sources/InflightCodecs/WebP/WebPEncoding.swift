@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes lossy WebP, with alpha where a pixel has some.
+/// Writes lossy WebP, with alpha unless the pixels are of an opaque format.
 enum WebPEncoding {
     static let maximumSide = 16_383
 

@@ -90,8 +90,13 @@ public struct CodecRegistry: Sendable {
 }
 
 extension ImageInfo {
-    /// Throws ``LoadError/Code/tooManyPixels`` where the header declares more pixels than `maximum`.
+    /// More pixels than these are refused, whatever a request allows: so that no product of theirs overflows.
+    package static let mostPixels = 1 << 32
+
+    /// Throws ``LoadError/Code/tooManyPixels`` where the header declares more pixels than `maximum`, or than
+    /// ``mostPixels``.
     package func checkPixels(maximum: Int) throws(LoadError) {
+        let maximum = min(maximum, Self.mostPixels)
         let (product, overflow) = storedWidth.multipliedReportingOverflow(by: storedHeight)
         guard overflow || product > maximum else { return }
         throw LoadError(

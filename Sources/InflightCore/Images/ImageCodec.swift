@@ -46,7 +46,8 @@ public struct DecodeOptions: Sendable, Hashable {
     /// ``PixelBuffer/Format/Alpha/opaque``.
     public var order: PixelBuffer.Format.Order = .rgba
     public var premultiplied = false
-    /// More than these, by the header, are refused with ``LoadError/Code/tooManyPixels``.
+    /// More than these, by the header, are refused with ``LoadError/Code/tooManyPixels``; more than four thousand
+    /// million (two to the power of 32) always are.
     public var maximumPixels: Int = 100_000_000
 
     public init(resize: Resize? = nil) {

@@ -155,6 +155,15 @@ struct ResamplingTests {
         }
     }
 
+    @Test("a line of more than a million pixels keeps its colour in one", arguments: [(1_100_000, 1), (1, 1_100_000)])
+    func longLine(_ width: Int, _ height: Int) {
+        let line = unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
+            unsafe memory.initializeMemory(as: UInt8.self, repeating: 255)
+        }
+        let dot = line.resized(to: Resize(width: 1, height: 1, fit: .fill).plan(sourceWidth: width, sourceHeight: height))
+        #expect(Self.pixel(dot, 0, 0) == SIMD4(255, 255, 255, 255))
+    }
+
     @Test("the colour of what cannot be seen does not bleed")
     func fringes() {
         let source = unsafe PixelBuffer(width: 40, height: 40, format: .rgba) { memory in

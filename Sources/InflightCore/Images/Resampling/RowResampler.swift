@@ -1,7 +1,7 @@
 /// Resizes one picture row by row: source rows go in from top to bottom, target rows come out as soon as they can be
 /// made. Works on one channel, or on four that are interleaved.
 ///
-/// It holds as many source rows as the filter reaches, at most about a hundred, whatever the picture's height: a large
+/// It holds as many source rows as the filter reaches, at most about a hundred unless there are millions: a large
 /// reduction is begun by averaging whole blocks of pixels. Samples between the steps are 16-bit integers with six bits
 /// behind the point.
 ///
@@ -141,10 +141,11 @@
     }
 
     /// How many pixels are averaged before the filter is applied, so that it always has eight samples or more for each
-    /// target sample where they are there: what such a block loses in sharpness cannot be seen.
+    /// target sample where they are there: what such a block loses in sharpness cannot be seen. No more than what a sum
+    /// of 32 bits holds.
     private static func block(count: Int, scaledCount: Int) -> Int {
         let reduction = count / scaledCount
-        return reduction >= 16 ? reduction / 8 : 1
+        return reduction >= 16 ? min(reduction / 8, 1 << 16) : 1
     }
 
     private static func zeroed<Number: FixedWidthInteger>(_ count: Int) -> UnsafeMutablePointer<Number> {
