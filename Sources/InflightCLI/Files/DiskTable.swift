@@ -11,18 +11,22 @@ final class DiskTable {
     private var slots: ScratchFile
     private let records: ScratchFile
     private var bits: Int
+    private let limit: Int
     private(set) var count = 0
     private var recordsEnd = 8
     private var page: [UInt64]
     private var pageNumber = -1
     private var pageIsDirty = false
 
-    /// - Parameter bits: the table begins with two to the power of so many slots.
-    init(bits: Int = 16) throws(SystemError) {
+    /// - Parameters:
+    ///   - bits: the table begins with two to the power of so many slots.
+    ///   - limit: the most bytes that each of its files may take.
+    init(bits: Int = 16, limit: Int = .max) throws(SystemError) {
         self.bits = max(8, bits)
+        self.limit = limit
         page = [UInt64](repeating: 0, count: Self.slotsPerPage * 2)
-        slots = try ScratchFile()
-        records = try ScratchFile()
+        slots = try ScratchFile(limit: limit)
+        records = try ScratchFile(limit: limit)
     }
 
     private var capacity: Int { 1 << bits }
@@ -142,7 +146,9 @@ final class DiskTable {
         pageNumber = number
     }
 
-    private func flush() throws(SystemError) {
+    /// Writes what is held. What was set before is found from now on, even if ``set(_:_:)`` fails later and
+    /// ``dropUnwritten()`` is called.
+    func flush() throws(SystemError) {
         guard pageIsDirty else { return }
         let result = unsafe page.withUnsafeBytes { buffer in
             Result { () throws(SystemError) in try unsafe slots.write(buffer, at: pageNumber * Self.pageSize) }
@@ -151,13 +157,30 @@ final class DiskTable {
         pageIsDirty = false
     }
 
+    /// Forgets what is held and cannot be written, so that what was written can be read.
+    func dropUnwritten() {
+        pageIsDirty = false
+        pageNumber = -1
+    }
+
+    /// Goes on with twice as many slots; where there is no room for them, with those that it has.
     private func grow() throws(SystemError) {
         try flush()
         let old = slots
-        let oldCapacity = capacity
-        slots = try ScratchFile()
-        bits += 1
-        pageNumber = -1
+        let larger = try ScratchFile(limit: limit)
+        (slots, bits, pageNumber) = (larger, bits + 1, -1)
+        do throws(SystemError) {
+            try fill(from: old, capacity: capacity / 2)
+            // Not before all of it is on disk can the old slots be let go of.
+            try flush()
+        } catch {
+            (slots, bits) = (old, bits - 1)
+            dropUnwritten()
+            throw error
+        }
+    }
+
+    private func fill(from old: ScratchFile, capacity oldCapacity: Int) throws(SystemError) {
         var oldPage = [UInt64](repeating: 0, count: Self.slotsPerPage * 2)
         for number in 0..<oldCapacity / Self.slotsPerPage {
             let result = unsafe oldPage.withUnsafeMutableBytes { buffer in

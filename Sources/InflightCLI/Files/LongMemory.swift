@@ -8,13 +8,15 @@ final class LongMemory {
     }
 
     private let limits: Limits
+    private let makeTable: () throws -> DiskTable
     private var recent: [[UInt8]: [UInt8]] = [:]
     private var recentBytes = 0
     private var disk: DiskTable?
     private var diskHasFailed = false
 
-    init(limits: Limits = Limits()) {
+    init(limits: Limits = Limits(), makeTable: @escaping () throws -> DiskTable = { try DiskTable() }) {
         self.limits = limits
+        self.makeTable = makeTable
     }
 
     /// How many entries are held in memory.
@@ -41,14 +43,16 @@ final class LongMemory {
 
     private func moveToDisk() {
         do {
-            if disk == nil { disk = try DiskTable() }
+            if disk == nil { disk = try makeTable() }
             // In the order of the table, so that each page is turned to once.
             let entries = recent.map { (hash: DiskTable.hash($0.key), key: $0.key, value: $0.value) }
             for entry in entries.sorted(by: { $0.hash < $1.hash }) { try disk?.set(entry.key, entry.value) }
+            try disk?.flush()
             recent.removeAll(keepingCapacity: true)
             recentBytes = 0
         } catch {
             // What is on disk already stays readable; what is in memory stays there.
+            disk?.dropUnwritten()
             diskHasFailed = true
         }
     }

@@ -3,9 +3,13 @@ import Glibc
 /// A file without a name: gone with the process, however that ends.
 final class ScratchFile {
     private let descriptor: Int32
+    private let limit: Int
 
     /// In `TMPDIR`, or where temporary files usually are; on a disk rather than in memory, where there is a choice.
-    init() throws(SystemError) {
+    ///
+    /// - Parameter limit: the most bytes that it may take.
+    init(limit: Int = .max) throws(SystemError) {
+        self.limit = limit
         descriptor = try Self.openSomewhere()
     }
 
@@ -29,7 +33,9 @@ final class ScratchFile {
         }
     }
 
+    /// - Throws: `EFBIG` beyond the limit; nothing is written then.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
+        guard bytes.count <= limit - offset else { throw SystemError(code: EFBIG) }
         var done = 0
         while done < bytes.count {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[done...])

@@ -37,6 +37,15 @@ struct LongMemoryTests {
         for key in 0..<20 { #expect(memory["\(key)"] == [UInt8](repeating: UInt8(key), count: 3000)) }
     }
 
+    @Test("Where the files run out of room nothing is forgotten: the rest stays in memory", arguments: 0...20)
+    func fullDisk(_ pages: Int) {
+        // So that some limits are met while the table is filled, and others while it grows.
+        let memory = LongMemory(limits: .init(entries: 20)) { try DiskTable(bits: 8, limit: pages * 4096) }
+        for number in 0..<3000 { memory["\(number)"] = [UInt8(number & 0xFF)] }
+        let forgotten = (0..<3000).filter { memory["\($0)"] != [UInt8($0 & 0xFF)] }
+        #expect(forgotten.isEmpty)
+    }
+
     @Test("The table grows by sweeps and loses nothing")
     func growth() throws {
         let table = try DiskTable(bits: 8)
