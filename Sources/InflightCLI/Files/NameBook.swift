@@ -29,9 +29,9 @@ struct NameBook {
     /// Names given, and the last number given to each unnumbered name.
     private let memory: LongMemory
     private var asked: [Int: Asked] = [:]
-    /// The loads without a name, of each stem, in the order of asking.
+    /// The loads without a name, in the order of asking, by what their stems begin with (``queue(of:)``).
     private var waiting: [String: [Int]] = [:]
-    /// For a stem, those stems whose first waits until it moves on.
+    /// For such a queue, those whose first waits until it moves on.
     private var dependents: [String: Set<String>] = [:]
 
     init(memory: LongMemory) {
@@ -44,7 +44,7 @@ struct NameBook {
     /// - Parameter id: greater than every one before.
     mutating func asked(_ id: Int, stem: String) {
         asked[id] = Asked(stem: stem)
-        waiting[stem, default: []].append(id)
+        waiting[Self.queue(of: stem), default: []].append(id)
     }
 
     /// - Returns: what can be decided now, this one or others or both.
@@ -53,10 +53,10 @@ struct NameBook {
         asked[id]?.ending = ending
         heldCount += 1
         var decisions: [Decision] = []
-        var stems = [stem]
-        while let stem = stems.popLast() {
-            guard advance(stem, into: &decisions) else { continue }
-            stems += dependents.removeValue(forKey: stem) ?? []
+        var names = [Self.queue(of: stem)]
+        while let name = names.popLast() {
+            guard advance(name, into: &decisions) else { continue }
+            names += dependents.removeValue(forKey: name) ?? []
         }
         return decisions
     }
@@ -73,15 +73,17 @@ struct NameBook {
         take(parts, number, in: "e")
     }
 
-    /// Names the first loads of a stem, as far as they have ended.
+    /// Names the first loads of a queue, as far as they have ended.
     /// - Returns: whether any was.
-    private mutating func advance(_ stem: String, into decisions: inout [Decision]) -> Bool {
-        guard var queue = waiting[stem] else { return false }
+    private mutating func advance(_ name: String, into decisions: inout [Decision]) -> Bool {
+        guard var queue = waiting[name] else { return false }
         var done = 0
-        while done < queue.count, let ending = asked[queue[done]]?.ending {
+        while done < queue.count, let load = asked[queue[done]], let ending = load.ending {
             let id = queue[done]
-            if let parent = Self.parent(of: stem), let first = waiting[parent]?.first, first < id {
-                dependents[parent, default: []].insert(stem)
+            if let parent = Self.parent(of: load.stem).map(Self.queue(of:)), parent != name,
+                let first = waiting[parent]?.first, first < id
+            {
+                dependents[parent, default: []].insert(name)
                 break
             }
             decisions.append(Decision(id: id, name: decide(id, ending)))
@@ -91,7 +93,7 @@ struct NameBook {
         }
         guard done > 0 else { return false }
         queue.removeFirst(done)
-        waiting[stem] = queue.isEmpty ? nil : queue
+        waiting[name] = queue.isEmpty ? nil : queue
         return true
     }
 
@@ -131,8 +133,17 @@ struct NameBook {
         let bare = NameParts(stem: parts.stem)
         if parts.fileExtension != nil, memory[space + bare.name(number: number)] != nil { return true }
         // A load that was asked for earlier, is under way, and wants what is a numbered name for this one.
-        guard number > 1, let id, let first = waiting[bare.name(number: number)]?.first else { return false }
+        let other = Self.queue(of: bare.name(number: number))
+        guard number > 1, let id, other != Self.queue(of: parts.stem), let first = waiting[other]?.first else {
+            return false
+        }
         return first < id
+    }
+
+    /// Stems of one queue may come to one name: equal ones, and long ones that are cut.
+    private static func queue(of stem: String) -> String {
+        // What is left of a cut stem beside the longest number and extension, by far.
+        stem.utf8.count <= 64 ? stem : String(decoding: stem.utf8.prefix(64), as: UTF8.self)
     }
 
     /// `a` for `a-2`: the stem whose numbered name this may be.

@@ -82,8 +82,10 @@ struct WantedName: Hashable, Sendable {
                 result.append(scalar)
             }
         }
-        let name = String(result).drop { $0 == "." || $0.isWhitespace }
-        return String(name.reversed().drop { $0.isWhitespace }.reversed())
+        // Scalar by scalar: a dot that bears a mark is another character, and hides a file all the same.
+        let name = result.drop { $0 == "." || $0.properties.isWhitespace }
+        let end = name.lastIndex { !$0.properties.isWhitespace }.map { name.index(after: $0) } ?? name.startIndex
+        return String(name[..<end])
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -29,6 +29,18 @@ struct NameBookTests {
         }
     }
 
+    @Test("Long names that are cut to the same are numbered in the order of asking, too")
+    func cut() {
+        let long = String(repeating: "x", count: 130)
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
+            #expect(
+                names([long + "-1.jpg", long + "-2.jpg", long + ".jpg"], ending: order.map { ($0, .jpeg) }) == [
+                    0: String(repeating: "x", count: 116) + ".jpg", 1: String(repeating: "x", count: 114) + "-2.jpg",
+                    2: String(repeating: "x", count: 114) + "-3.jpg",
+                ], "\(order)")
+        }
+    }
+
     @Test("What the files hold decides whether names are equal, not what their URLs say")
     func contents() {
         #expect(names(["a.jpg", "a.png"], ending: [(1, .png), (0, .jpeg)]) == [0: "a.jpg", 1: "a.png"])

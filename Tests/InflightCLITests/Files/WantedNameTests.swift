@@ -29,7 +29,9 @@ struct WantedNameTests {
             ("http://h/a%2Fb.jpg", "a_b.jpg"), ("http://h/..%2F..%2Fetc%2Fpasswd", "_.._etc_passwd.jpg"),
             ("http://h/a%5Cb.jpg", "a_b.jpg"), ("http://h/.htaccess", "htaccess.jpg"), ("http://h/...", "image.jpg"),
             ("http://h/a%00b%0A%1B[31mc%7F.jpg", "ab[31mc.jpg"), ("http://h/%C2%9Ba%E2%80%AE.jpg", "a.jpg"),
-            ("http://h/%20%20", "image.jpg"), ("http://h/.jpg", "jpg.jpg"), ("http://h/%2e%2e%2e.png", "png.jpg"),
+            ("http://h/%20%20", "image.jpg"), ("http://h/.jpg", "jpg.jpg"),
+            ("http://h/%2E%CC%81htaccess", "\u{301}htaccess.jpg"), ("http://h/.%20%CC%81%20", "\u{301}.jpg"),
+            ("http://h/%2e%2e%2e.png", "png.jpg"),
         ])
     func safety(_ url: String, _ expected: String) throws {
         #expect(try name(url) == expected)
