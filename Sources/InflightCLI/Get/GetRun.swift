@@ -253,10 +253,10 @@ final class GetRun: @unchecked Sendable {
         if narrator.showsProgress {
             progress = { [self] _, value in byID[id]?.receivedBytes = value.receivedBytes }
         }
-        let (work, wanted) = (work, ask.wanted)
+        let (work, wanted, url) = (work, ask.wanted, ask.url)
         if options.treatment == .remade {
             ask.task = pipeline.load(request, on: .queue(queue), progress: progress) { [self] _, result in
-                loaded(id, result) { image throws(LoadError) in try work.remake(image, wanted: wanted) }
+                loaded(id, result) { image throws(LoadError) in try work.remake(image, of: url, wanted: wanted) }
             }
         } else {
             ask.task = pipeline.loadResponse(request, on: .queue(queue), progress: progress) { [self] _, result in
@@ -372,7 +372,10 @@ final class GetRun: @unchecked Sendable {
         reporter.closed(
             waiter.number, waiter.text, digest, from: from,
             milliseconds: Int(duration.saturatedNanoseconds / 1_000_000))
-        if let status = reporter.outputLoss { endEarly(status: status) }
+        if let status = reporter.outputLoss {
+            interruption = interruption ?? "Given up"
+            endEarly(status: status)
+        }
     }
 
     private func note(_ error: LoadError, text: String) {

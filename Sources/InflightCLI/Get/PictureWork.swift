@@ -39,18 +39,25 @@ struct PictureWork: Sendable {
             report.picture = picture
             return try store(response.body, report, wanted.parts(for: info.format))
         } catch {
-            throw Self.explained(error, status: report.status, mediaType: mediaType)
+            // What could not be stored, or was given up, is no fault of the body.
+            guard error.stage != .store, error.code != .cancelled else { throw error }
+            report.outcome = .failed
+            report.picture = nil
+            report.source = nil
+            report.from = nil
+            report.error = Self.explained(error, status: report.status, mediaType: mediaType)
+            return Made(report: report, draft: nil, parts: wanted.parts(forMediaType: nil), writtenBytes: 0)
         }
     }
 
     /// Writes a decoded picture anew.
-    func remake(_ image: LoadedImage, wanted: WantedName) throws(LoadError) -> Made {
+    func remake(_ image: LoadedImage, of url: ResourceURL, wanted: WantedName) throws(LoadError) -> Made {
         try checkNotCancelled()
         let source = Report.Picture(format: image.info.format, width: image.info.width, height: image.info.height)
         var report = Report(
             outcome: .ok, picture: source, source: source, bytes: image.bodyBytes, wireBytes: image.wireBytes,
             status: image.head.version == .none ? nil : image.head.status, from: image.source.rawValue,
-            finalURL: nil)
+            finalURL: image.url == url.string ? nil : image.url)
         let format = outputFormat(of: image.info.format)
         let parts = wanted.parts(for: format)
         if options.discards { return Made(report: report, draft: nil, parts: parts, writtenBytes: 0) }
@@ -130,8 +137,11 @@ struct PictureWork: Sendable {
             switch error {
             case .closed: throw LoadError(.outputClosed, stage: .store, message: "Nobody reads the output any more.")
             case .failed(let code):
-                throw FileStore.cannotWrite(
-                    "Standard output cannot be written: \(SystemError(code: code).text).", SystemError(code: code))
+                let system = SystemError(code: code)
+                throw LoadError(
+                    .cannotWrite, stage: .store,
+                    message: "Standard output cannot be written: \(system.text). Send it elsewhere, or give a "
+                        + "directory with -o DIR.", underlying: system)
             }
         }
     }
@@ -143,7 +153,6 @@ struct PictureWork: Sendable {
 
     /// Adds what the server called the bytes, where they are no picture, and the status that they came with.
     private static func explained(_ error: LoadError, status: Int?, mediaType: String?) -> LoadError {
-        guard error.stage != .store else { return error }
         var message = error.message
         if error.code == .notAnImage {
             if message.last != "." { message += "." }

@@ -25,7 +25,7 @@ struct InfoCommand: Sendable {
                     try tell(place, result, isFirst: number == 0)
                 }
             } catch {
-                return error == .closed ? CommandLineTool.ExitStatus.closedOutput : CommandLineTool.ExitStatus.failure
+                return CommandLineTool.status(ofOutputLost: error)
             }
         }
         return status
@@ -39,10 +39,10 @@ struct InfoCommand: Sendable {
             let text = InfoText.lines(place, facts, style: Style.of(.output)).joined(separator: "\n")
             try StandardStream.output.write(Array(((isFirst ? "" : "\n") + text + "\n").utf8))
             if options.network.isVerbose {
-                StandardStream.error.say("\(Narrator.shown(place)): \(InfoText.story(facts))\n")
+                StandardStream.error.say("\(Self.shown(place)): \(InfoText.story(facts))\n")
             }
         case .failure(let error) where !options.network.isQuiet:
-            Narrator(options.network).failed(place, error)
+            Narrator(options.network).failed(shown: Self.shown(place), error)
         case .failure:
             break
         }
@@ -60,6 +60,11 @@ struct InfoCommand: Sendable {
         } catch {
             return (.failure(error), error.status)
         }
+    }
+
+    /// What was asked for, as it is told to people.
+    static func shown(_ place: String) -> String {
+        isURL(place) ? Narrator.shown(place) : Narrator.shown(name: place)
     }
 
     /// `scheme:` with what looks like a URL behind it; everything else is a file.

@@ -14,7 +14,7 @@ enum InfoText {
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
         rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not told by the server"))
-        return [style.bold(Narrator.shown(place))]
+        return [style.bold(InfoCommand.shown(place))]
             + rows.map { name, value in
                 "  " + name + String(repeating: " ", count: 13 - name.count) + TerminalText.safe(value)
             }

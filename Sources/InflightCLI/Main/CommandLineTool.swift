@@ -13,14 +13,32 @@ enum CommandLineTool {
         static let closedOutput: Int32 = 141
     }
 
+    /// This process's arguments, without the name of the program.
+    ///
+    /// What is not UTF-8 is refused: `CommandLine.arguments` would repair it, and so name another file.
+    static func arguments() throws(UsageError) -> [String] {
+        var arguments: [String] = []
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            // The system's own list: it is never changed, and ends behind the last.
+            guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
+            guard let text = unsafe String(validatingCString: argument) else {
+                let shown = unsafe String(cString: argument).quoted
+                throw UsageError(
+                    "Argument \(index), \(shown), is not UTF-8. Give the file another name, or a link to it.")
+            }
+            arguments.append(text)
+        }
+        return arguments
+    }
+
     /// - Parameter arguments: without the name of the program.
-    static func run(_ arguments: [String]) -> Int32 {
+    static func run(_ arguments: () throws(UsageError) -> [String]) -> Int32 {
         StandardStream.reserveDescriptors()
         // A closed pipe, and a file beyond the system's limit, are errors of the call that meets them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         do throws(UsageError) {
-            switch try Command.parse(arguments, standardOutputIsTerminal: StandardStream.output.isTerminal) {
+            switch try Command.parse(try arguments(), standardOutputIsTerminal: StandardStream.output.isTerminal) {
             case .version: return print(Version.text + "\n")
             case .help(let help): return print(help.text)
             case .get(let options): return get(options)
@@ -81,8 +99,15 @@ enum CommandLineTool {
             try StandardStream.output.write(Array(text.utf8))
             return ExitStatus.success
         } catch {
-            return error == .closed ? ExitStatus.closedOutput : ExitStatus.failure
+            return status(ofOutputLost: error)
         }
+    }
+
+    /// Says why standard output cannot be written, unless nobody reads it any more.
+    static func status(ofOutputLost error: StandardStream.WriteError) -> Int32 {
+        guard case .failed(let code) = error else { return ExitStatus.closedOutput }
+        StandardStream.error.say("inflight: Standard output cannot be written: \(SystemError(code: code).text).\n")
+        return ExitStatus.failure
     }
 
     private static func refuse(_ message: String) -> Int32 {

@@ -27,7 +27,7 @@ final class Narrator {
     func show(_ state: ProgressLine.State) {
         guard showsProgress else { return }
         // The last column stays free: some terminals begin a new line there.
-        let text = progress.text(state, columns: max(10, (stream.columns ?? 80) - 1))
+        let text = progress.text(state, columns: max(1, (stream.columns ?? 80) - 1))
         stream.say("\r\(text)\u{1B}[K")
         lineIsShown = true
     }
@@ -40,10 +40,15 @@ final class Narrator {
     }
 
     func failed(_ url: String, _ error: LoadError) {
+        failed(shown: Self.shown(url), error)
+    }
+
+    /// - Parameter shown: what failed, fit to be seen.
+    func failed(shown: String, _ error: LoadError) {
         guard tellsFailures else { return }
         let failure = Report.Digest.Failure(error)
         let code = failure.status.map { "\(failure.code) \($0)" } ?? failure.code
-        say("\(style.red("failed")) \(Self.shown(url)): \(code): \(TerminalText.safe(error.message))")
+        say("\(style.red("failed")) \(shown): \(code): \(TerminalText.safe(error.message))")
     }
 
     func warn(_ text: String) {
@@ -67,9 +72,19 @@ final class Narrator {
         stream.say(text + "\n")
     }
 
-    /// A URL without user name and password, not endless, and safe.
+    /// A URL, or what was meant to be one, without user name and password, not endless, and safe.
     static func shown(_ url: String) -> String {
-        let plain = (try? ResourceURL(url))?.string ?? url
-        return TerminalText.shortened(TerminalText.safe(String(plain.prefix(2000))), to: 300)
+        let plain: String
+        do throws(LoadError) {
+            plain = try ResourceURL(url).string
+        } catch {
+            plain = error.url ?? url
+        }
+        return shown(name: plain)
+    }
+
+    /// A name as it is, but for its end and for what is not safe.
+    static func shown(name: String) -> String {
+        TerminalText.shortened(TerminalText.safe(String(name.prefix(2000))), to: 300)
     }
 }

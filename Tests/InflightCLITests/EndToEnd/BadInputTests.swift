@@ -22,9 +22,11 @@ struct BadInputTests {
     }
 
     /// The failure of one URL, while a good one beside it is stored all the same.
-    private func failure(_ url: String, _ options: String..., sourceLocation: SourceLocation = #_sourceLocation) throws
-        -> Line
-    {
+    private func failure(
+        _ url: String, _ options: String..., options more: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Line {
+        let options = options + more
         let result = place.run(["get", url, server.url("/good.jpg"), "-o", "out", "--json"] + options)
         #expect(result.status == 1, sourceLocation: sourceLocation)
         let lines = try result.lines
@@ -139,6 +141,7 @@ struct BadInputTests {
         let page = try failure(server.url("/page.jpg"))
         #expect(page.error?.code == "notAnImage" && page.status == 200)
         #expect(page.error?.message.contains("text/html") == true)
+        #expect(page.bytes == 26 && page.wireBytes == 26 && page.format == nil)
         #expect(try failure(server.url("/page.jpg"), "--size", "9x").error?.message.contains("text/html") == true)
         #expect(try failure(server.url("/empty.jpg")).error?.code == "notAnImage")
     }
@@ -159,7 +162,8 @@ struct BadInputTests {
         server.serve("/empty.png", .ok(empty))
         #expect(try failure(server.url("/empty.png"), "--verify").error?.code == "damaged")
         let raw = place.run("get", server.url("/empty.png"), "-o", "raw", "--raw")
-        #expect(raw.status == 0 || raw.status == 1)
+        #expect(raw.status == 0)
+        #expect(place.holds("raw/empty.png", empty.array))
     }
 
     @Test("A format that is known, and that nothing here reads, is unsupported")
@@ -177,6 +181,15 @@ struct BadInputTests {
             #expect(try result.lines.first?.error?.code == "tooManyPixels", "\(options)")
         }
         #expect(try failure(server.url("/large.jpg"), "--max-pixels", "2399").error?.code == "tooManyPixels")
+    }
+
+    @Test(
+        "However many pixels are allowed, no header ends the command",
+        arguments: [[], ["--verify"], ["--size", "10x"]])
+    func anyPixels(_ options: [String]) throws {
+        server.serve("/huge.png", .ok(Pictures.hugePNG(0x7FFF_FFFF, 0x7FFF_FFFF)))
+        let line = try failure(server.url("/huge.png"), "--max-pixels", "\(Int.max)", options: options)
+        #expect(line.error?.code == "tooManyPixels")
     }
 
     @Test("Exactly as many pixels as allowed are within the limit")
@@ -221,6 +234,16 @@ struct BadInputTests {
         let json = place.run(["get", server.url("/good.jpg"), "--discard", "--json"], prefix: "exec > /dev/full")
         #expect(json.status == 1)
         #expect(json.errors.contains("Standard output cannot be written"))
+        #expect(!json.errors.contains("All well"))
+    }
+
+    @Test("A full disk behind what info, help and version print is told, and a failure")
+    func fullOutputElsewhere() {
+        for arguments in [["info", server.url("/good.jpg")], ["--help"], ["get", "--help"], ["--version"]] {
+            let result = place.run(arguments, prefix: "exec > /dev/full")
+            #expect(result.status == 1, "\(arguments)")
+            #expect(result.errors.hasPrefix("inflight: Standard output cannot be written"), "\(arguments)")
+        }
     }
 
     @Test("A line that is too long, or not UTF-8, is an error of its own and harms no other")
@@ -254,6 +277,13 @@ struct BadInputTests {
         let result = place.run("get", url, "-o", "out", "--verbose")
         #expect(result.status == 1)
         #expect(!result.errors.contains("s3cret"))
+        for arguments in [["get", "-o", "out"], ["info"]] {
+            for url in ["https://me:s3cret@h:99999/a.jpg", "https://me:s3cret@h/\u{1}", "me:s3cret@h"] {
+                let malformed = place.run(arguments + [url])
+                #expect(malformed.status == 1)
+                #expect(!malformed.errors.contains("s3cret") || url == "me:s3cret@h" && arguments == ["info"], "\(url)")
+            }
+        }
     }
 
     @Test("A list or a CA file that cannot be read ends it with 66 before anything is sent")
@@ -268,6 +298,16 @@ struct BadInputTests {
         }
         #expect(server.requestCount == 0)
         #expect(!place.names.contains("out"))
+    }
+
+    @Test("An argument that is not UTF-8 is wrong use: it would be taken for another file")
+    func notUTF8() {
+        for arguments in [["info"], ["get", server.url("/good.jpg"), "-o"]] {
+            let result = place.run(arguments, prefix: "set -- \"$@\" \"$(printf 'caf\\351')\"")
+            #expect(result.status == 64)
+            #expect(result.errors.contains("is not UTF-8"))
+        }
+        #expect(place.names.isEmpty && server.requestCount == 0)
     }
 
     @Test("Wrong use ends with 64 and a line that names it")

@@ -34,6 +34,15 @@ struct RemakingTests {
         #expect(pixels.width == width && pixels.height == height && info.format == .jpeg)
     }
 
+    @Test(
+        "Where redirects led to is told, as of bodies that are stored as they came",
+        arguments: [[], ["--size", "30x"]])
+    func redirected(_ options: [String]) throws {
+        server.serve("/moved", .redirect(to: "/a.jpg"))
+        let result = place.run(["get", server.url("/moved"), server.url("/a.jpg"), "-o", "out", "--json"] + options)
+        #expect(try result.lines.map(\.finalURL) == [server.url("/a.jpg"), nil])
+    }
+
     @Test("A format gives its extension", arguments: [("jpeg", "a.jpg"), ("png", "a.png"), ("webp", "a.webp")])
     func formats(_ format: String, _ file: String) throws {
         let result = place.run("get", server.url("/a.jpg"), "-o", "out", "--json", "--format", format)

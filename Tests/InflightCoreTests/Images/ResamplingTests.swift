@@ -160,7 +160,8 @@ struct ResamplingTests {
         let line = unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
             unsafe memory.initializeMemory(as: UInt8.self, repeating: 255)
         }
-        let dot = line.resized(to: Resize(width: 1, height: 1, fit: .fill).plan(sourceWidth: width, sourceHeight: height))
+        let dot = line.resized(
+            to: Resize(width: 1, height: 1, fit: .fill).plan(sourceWidth: width, sourceHeight: height))
         #expect(Self.pixel(dot, 0, 0) == SIMD4(255, 255, 255, 255))
     }
 
