@@ -20,7 +20,7 @@ RUN_TESTS = $(SWIFT) test --disable-xctest
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize bench clean
+.PHONY: help deps demo build test install lint sanitize simulate bench clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -66,6 +66,12 @@ sanitize: deps ## run all tests under the thread and the address sanitizer
 	@$(RUN_TESTS) --sanitize thread --scratch-path $(SCRATCH)/thread
 	@echo "==> tests under the address sanitizer"
 	@$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address
+
+N ?= 100000
+simulate: deps ## run N schedules of the simulator on all cores: N=1000000
+	@echo "==> $(N) schedules"
+	@$(SWIFT) build -c release --scratch-path $(SCRATCH) --product inflight-simulate
+	@"$$($(SWIFT) build -c release --scratch-path $(SCRATCH) --show-bin-path)/inflight-simulate" --count $(N)
 
 bench: deps build ## measure, beside the peers
 	@Scripts/deps.sh bench

@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-demo", targets: ["InflightDemo"]),
+        .executable(name: "inflight-simulate", targets: ["InflightSimulate"]),
     ],
     targets: [
         // Concurrency and engine: no C library.
@@ -48,12 +49,18 @@ let package = Package(
         .target(name: "CInflightTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(
             name: "InflightTestSupport",
-            dependencies: ["CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency"]),
+            dependencies: [
+                "CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency", "InflightContract",
+            ]),
+        // The contract as a model: it sees what a user of the package sees, which the compiler checks.
+        .target(name: "InflightContract", dependencies: ["InflightCore"], packageAccess: false),
+        .executableTarget(name: "InflightSimulate", dependencies: ["InflightTestSupport"]),
         .testTarget(name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight"]),
         .testTarget(
             name: "InflightTestSupportTests",
             dependencies: [
-                "InflightTestSupport", "CInflightTLS", "InflightCore", "InflightConcurrency", "InflightCurl",
+                "InflightTestSupport", "InflightContract", "CInflightTLS", "InflightCore", "InflightConcurrency",
+                "InflightCurl",
             ]),
 
         // Tests.

@@ -29,7 +29,10 @@ ALLOWED = {
     "Inflight": PLATFORM | ENGINE | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs"},
     "InflightCLI": PLATFORM | ASSEMBLY,
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
-    "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency"},
+    # The contract as a model knows what a user knows: the core's public names. The manifest denies it the others.
+    "InflightContract": PLATFORM | {"InflightCore"},
+    "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency", "InflightContract"},
+    "InflightSimulate": PLATFORM | {"InflightTestSupport"},
 }
 
 IMPORT = re.compile(

@@ -108,10 +108,9 @@ struct EngineMachine<Task, Job>: ~Copyable {
         }
         let id = makeTaskSlot(task, job: previous, priority: priority)
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
-        if root >= 0 {
-            enqueue(root, now: now)
-            startReady(jobs[Int(root)].lane, now: now, actions: &actions)
-        }
+        if root >= 0 { enqueue(root, now: now) }
+        // Who joins may have raised a fetch that waits into the places that low priorities leave free.
+        startReady(.fetch, now: now, actions: &actions)
         return (id, joined)
     }
 

@@ -56,5 +56,7 @@ extension ImagePipeline {
         public internal(set) var exchanges = 0
         public internal(set) var tasksUnderWay = 0
         public internal(set) var jobsUnderWay = 0
+
+        public init() {}
     }
 }

@@ -12,9 +12,10 @@ final class MachineWorld {
     var tasks: [String: Machine.TaskID] = [:]
     var now = MonotonicTime.zero
 
-    init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2) {
+    init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2, reserve: Int = 0) {
         var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: fetches)
         fetchLane.groupLimit = perOrigin
+        fetchLane.reserve = reserve
         machine = Machine(fetchLane: fetchLane, decodeLane: .init(limit: decodes))
     }
 
@@ -125,6 +126,14 @@ final class MachineWorld {
 
 @Suite("The engine's machine", .timeLimit(.minutes(1)))
 struct EngineMachineTests {
+    @Test("who joins a waiting job of low priority raises it into the place that was left free, at once")
+    func raisedIntoTheReserve() {
+        let world = MachineWorld(fetches: 2, reserve: 1)
+        #expect(world.add("a", "u", .low) == ["start u low"])
+        #expect(world.add("b", "v", .low) == [])
+        #expect(world.add("c", "v", .high) == ["start v high"])
+    }
+
     @Test("takes a task through its stages to its ending")
     func stages() {
         let world = MachineWorld()

@@ -1,0 +1,138 @@
+public import InflightCore
+
+// What decoders and processors see, and what has to hold when nothing is on its way.
+
+extension ContractModel {
+    /// Work is handed to the decode executor.
+    public func workIsHanded() {
+        handed += 1
+        if handed > bounds.decodes { broken(11, "\(handed) decodes were handed over at once") }
+    }
+
+    /// The decode executor is about to run what it was handed.
+    public func workBegins() {
+        handed -= 1
+    }
+
+    /// A decoder or a processor begins on what this content says.
+    ///
+    /// - Parameter isOutermost: nothing else is on its way: what nobody waits for was told so.
+    /// - Returns: the job, or -1 where there is none.
+    public func pixelsBegin(_ content: Content, pixels: Int, isOutermost: Bool) -> Int {
+        handed += 1
+        let job = live.first {
+            let wish = jobs[$0].wish
+            let stage = content.second > 0 ? 3 : content.first > 0 ? 2 : 1
+            return jobs[$0].stage == stage && jobs[$0].exchange == content.exchange && wish.size == content.size
+                && (stage < 2 || wish.first == content.first) && (stage < 3 || wish.second == content.second)
+        }
+        if pixels > bounds.maximumPixels { broken(11, "a picture of \(pixels) pixels was decoded") }
+        guard let job else {
+            if isOutermost {
+                broken(7, "work on the pixels of exchange \(content.exchange) began that nobody waits for")
+            }
+            return -1
+        }
+        if jobs[job].state != .wanting {
+            broken(7, "two jobs work on the pixels of exchange \(content.exchange) in one way")
+        }
+        jobs[job].state = .running
+        return job
+    }
+
+    /// Whether the work may find that it was cancelled: looked at when nothing else is on its way.
+    public func saw(isCancelled: Bool, inJob job: Int) {
+        guard job >= 0 else { return }
+        if isCancelled, isLive(job) { broken(7, "work on pixels was cancelled, though somebody waits for it") }
+        if !isCancelled, !isLive(job) { broken(7, "work on pixels goes on that nobody waits for") }
+    }
+
+    /// The work is about to return.
+    public func pixelsEnd(_ job: Int, _ failure: LoadError.Code?, varies: Bool) {
+        handed -= 1
+        guard job >= 0, isLive(job) else { return }
+        if let failure { return failed(job, failure) }
+        // Kept are the pictures that somebody asked for, not those on the way to them.
+        if bounds.keepsPictures, !varies, waiting.contains(where: { tasks[$0].job == job }) {
+            kept[jobs[job].key] = jobs[job].exchange
+        }
+        succeeded(job, exchange: jobs[job].exchange)
+    }
+
+    /// A picture was refused by its header.
+    public func pictureIsRefused(exchange: Int, _ code: LoadError.Code) {
+        guard let job = live.first(where: { jobs[$0].stage == 1 && jobs[$0].exchange == exchange })
+        else { return }
+        failed(job, code)
+    }
+
+    // MARK: At rest
+
+    /// Nothing of the engine is on its way: what holds now.
+    public func rests(_ statistics: ImagePipeline.Statistics) {
+        if statistics.tasksUnderWay != waiting.count {
+            broken(7, "\(statistics.tasksUnderWay) tasks are under way, not \(waiting.count)")
+        }
+        var stopping = 0
+        for exchange in exchanges where exchange.job < 0 || !isLive(exchange.job) {
+            stopping += 1
+            if !exchange.isCancelled { broken(7, "exchange \(exchange.serial) goes on that nobody waits for") }
+        }
+        var wanted = 0
+        var running = 0
+        for job in live {
+            if jobs[job].stage > 0 {
+                if jobs[job].state != .blocked { wanted += 1 }
+                if jobs[job].state == .running { running += 1 }
+            } else if jobs[job].state == .wanting, hasPlace(job) {
+                broken(11, "a fetch of resource \(jobs[job].wish.resource) waits, though there is a place for it")
+            }
+        }
+        if handed < min(bounds.decodes, wanted) {
+            broken(11, "\(wanted) decodes are wanted, \(handed) run, and \(bounds.decodes) may")
+        }
+        let least = live.count + stopping
+        if statistics.jobsUnderWay < least || statistics.jobsUnderWay > least + handed - running {
+            broken(7, "\(statistics.jobsUnderWay) jobs are under way, not \(least) to \(least + handed - running)")
+        }
+        if statistics.tasks != askedTasks || statistics.sharedTasks != joinedTasks {
+            broken(
+                7,
+                "\(statistics.tasks) tasks, \(statistics.sharedTasks) shared are counted, not \(askedTasks), \(joinedTasks)"
+            )
+        }
+        if bounds.isOrderKnown, statistics.exchanges != startedExchanges {
+            broken(7, "\(statistics.exchanges) exchanges are counted, not \(startedExchanges)")
+        }
+    }
+
+    /// `shutdown` has returned.
+    public func isShutDown() {
+        if !live.isEmpty || !exchanges.isEmpty || handed > 0 {
+            broken(10, "shutdown returned while \(live.count + exchanges.count + handed) jobs go on")
+        }
+    }
+
+    /// Time passes, and still something is under way.
+    public func neverEnds() { broken(3, "something never ends") }
+
+    /// Nobody holds the pipeline, and everything has ended; but its parts are still there.
+    public func leaks() { broken(10, "the pipeline is never released") }
+
+    public var taskCount: Int { tasks.count }
+
+    /// All that could happen has happened.
+    public func finishes() {
+        for task in tasks.indices {
+            switch tasks[task].phase {
+            case .asking, .waiting, .told: broken(3, "task \(task) was never told an ending")
+            case .cancelled:
+                if tasks[task].queue < 0 { broken(3, "whoever awaits task \(task) was never told of the cancel") }
+            case .ended, .lost, .silent, .gone: break
+            }
+            if tasks[task].hasClosures { broken(10, "the closures of task \(task) were never released") }
+        }
+        if !live.isEmpty { broken(7, "\(live.count) jobs never ended") }
+        if handed != 0 { broken(11, "work on pixels never returned") }
+    }
+}

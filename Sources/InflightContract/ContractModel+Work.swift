@@ -1,0 +1,284 @@
+public import InflightCore
+
+// Who waits for what, and what becomes of it.
+
+extension ContractModel {
+    // MARK: Sharing
+
+    /// Joins the latest stage that is under way, and begins what comes after it.
+    func join(_ task: Int, varied: Bool) {
+        let wish = tasks[task].wish
+        if wish.kind == .picture, let exchange = kept[wish.key(stage: wish.stages - 1, varied: varied)] {
+            tasks[task].isFromMemory = true
+            return tell(task, .content(exchange))
+        }
+        if isClosed, !varied { return tell(task, .failure(.shutDown)) }
+        var found = -1
+        var stage = wish.stages
+        while stage > 0 {
+            let key = wish.key(stage: stage - 1, varied: varied)
+            if let job = live.first(where: { jobs[$0].key == key && jobs[$0].isInTable }) {
+                found = job
+                break
+            }
+            stage -= 1
+        }
+        askedTasks += 1
+        if stage > 0 { joinedTasks += 1 }
+        tasks[task].isShared = stage > 0
+        for next in stage..<wish.stages {
+            jobs.append(
+                JobRecord(
+                    key: wish.key(stage: next, varied: varied), stage: next, wish: wish, origin: wish.origin,
+                    isVaried: varied, upstream: found, state: found < 0 ? .wanting : .blocked))
+            found = jobs.count - 1
+            live.append(found)
+        }
+        tasks[task].job = found
+        noteLevels()
+    }
+
+    /// Whether the task waits for the job, or for what comes of it.
+    func waits(_ task: Int, for job: Int) -> Bool {
+        var next = tasks[task].job
+        while next >= 0 {
+            if next == job { return true }
+            next = jobs[next].upstream
+        }
+        return false
+    }
+
+    /// The highest priority of those who wait for the job, or -1.
+    func level(of job: Int) -> Int {
+        var level = -1
+        for task in waiting where Int(tasks[task].priority.rawValue) > level && waits(task, for: job) {
+            level = Int(tasks[task].priority.rawValue)
+        }
+        return level
+    }
+
+    /// Jobs that wait for a place stand behind the others of a level when they come to it.
+    func noteLevels() {
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting {
+            let level = level(of: job)
+            if level != jobs[job].level {
+                jobs[job].level = level
+                lastSequence += 1
+                jobs[job].sequence = lastSequence
+            }
+        }
+    }
+
+    func tell(_ task: Int, _ outcome: Outcome) {
+        if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
+        tasks[task].job = -1
+        tasks[task].phase = .told
+        tasks[task].outcome = outcome
+    }
+
+    /// A task does not wait any more; what nobody else waits for is over.
+    func leave(_ task: Int) {
+        if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
+        var job = tasks[task].job
+        tasks[task].job = -1
+        while job >= 0 {
+            let upstream = jobs[job].upstream
+            if level(of: job) < 0 {
+                abandon(job)
+                live.removeAll { $0 == job }
+            }
+            job = upstream
+        }
+        noteLevels()
+    }
+
+    func abandon(_ job: Int) {
+        jobs[job].isInTable = false
+        jobs[job].state = .over
+    }
+
+    func succeeded(_ job: Int, exchange: Int) {
+        live.removeAll { $0 == job }
+        abandon(job)
+        var index = 0
+        while index < waiting.count {
+            let task = waiting[index]
+            if tasks[task].job == job { tell(task, .content(exchange)) } else { index += 1 }
+        }
+        for next in live where jobs[next].upstream == job {
+            jobs[next].upstream = -1
+            jobs[next].state = .wanting
+            jobs[next].exchange = exchange
+        }
+    }
+
+    func failed(_ job: Int, _ code: LoadError.Code) {
+        var index = 0
+        while index < waiting.count {
+            let task = waiting[index]
+            if waits(task, for: job) { tell(task, .failure(code)) } else { index += 1 }
+        }
+        for next in live where level(of: next) < 0 { abandon(next) }
+        live.removeAll { jobs[$0].state == .over }
+    }
+
+    // MARK: What the transport sees
+
+    func isLive(_ job: Int) -> Bool { jobs[job].state != .over }
+
+    /// An exchange is asked for.
+    public func exchangeStarts(
+        _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, priority: LoadPriority
+    ) {
+        startedExchanges += 1
+        let group = kind == .bytes ? Wish.Kind.picture : kind
+        var job: Int?
+        for next in live where jobs[next].stage == 0 && jobs[next].state == .wanting {
+            let wish = jobs[next].wish
+            guard wish.resource == resource, (wish.kind == .bytes ? .picture : wish.kind) == group,
+                wish.language == language
+            else { continue }
+            // Where an answer varied there may be two that look the same: it is the turn of one.
+            if let found = job, jobs[next].origin != origin || jobs[found].origin == origin && !isBefore(next, found) {
+                continue
+            }
+            job = next
+        }
+        guard let job else {
+            exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
+            return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
+        }
+        if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
+        if bounds.isOrderKnown { checkTurn(of: job, priority: priority) }
+        jobs[job].state = .running
+        jobs[job].exchange = serial
+        if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
+        exchanges.append(ExchangeRecord(serial: serial, job: job, origin: origin))
+        if exchanges.count > bounds.fetches { broken(11, "\(exchanges.count) fetches run at once") }
+        let ofOrigin = running(of: origin)
+        let limit = multiplexed & (1 << origin) != 0 ? bounds.streamsPerOrigin : bounds.fetchesPerOrigin
+        if ofOrigin > limit { broken(11, "\(ofOrigin) fetches of origin \(origin) run at once") }
+    }
+
+    func running(of origin: UInt8) -> Int {
+        var count = 0
+        for exchange in exchanges where exchange.origin == origin { count += 1 }
+        return count
+    }
+
+    /// Whether there is a place for a job that waits for one.
+    func hasPlace(_ job: Int) -> Bool {
+        let free = bounds.fetches - exchanges.count
+        if free <= 0 || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin { return false }
+        return jobs[job].level >= Int(LoadPriority.normal.rawValue) || free > bounds.reserved
+    }
+
+    private func checkTurn(of job: Int, priority: LoadPriority) {
+        let level = level(of: job)
+        if Int(priority.rawValue) != level {
+            broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level)")
+        }
+        for other in live
+        where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other) {
+            if jobs[other].level > level {
+                broken(7, "a fetch of level \(level) went before one of level \(jobs[other].level)")
+            } else if jobs[other].level == level, goesBefore(jobs[other].sequence, jobs[job].sequence) {
+                broken(7, "a fetch went before another of its level whose turn it was")
+            }
+        }
+    }
+
+    private func isBefore(_ left: Int, _ right: Int) -> Bool {
+        jobs[left].level == jobs[right].level
+            ? goesBefore(jobs[left].sequence, jobs[right].sequence) : jobs[left].level > jobs[right].level
+    }
+
+    private func goesBefore(_ left: Int, _ right: Int) -> Bool {
+        bounds.isLastInFirstOut ? left > right : left < right
+    }
+
+    /// The engine calls `cancel()` of an exchange.
+    public func exchangeIsCancelled(_ serial: Int) {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        exchanges[index].isCancelled = true
+        let job = exchanges[index].job
+        if job >= 0, isLive(job) { broken(7, "exchange \(serial) was cancelled, though somebody waits for it") }
+    }
+
+    /// An answer's head is about to be handed over: it goes over one connection with others.
+    public func multiplexes(origin: UInt8) {
+        multiplexed |= 1 << origin
+    }
+
+    /// An answer's head is about to be handed over that says: it would be another one with another harmless field.
+    public func answerVaries(_ serial: Int) {
+        guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !jobs[job].isVaried
+        else { return }
+        let leaving = waiting.filter { waits($0, for: job) && tasks[$0].wish.language != jobs[job].wish.language }
+        for other in live where isAtOrAfter(other, job) { jobs[other].isInTable = false }
+        for task in leaving {
+            leave(task)
+            tasks[task].isMoved = true
+            waiting.append(task)
+        }
+        for task in leaving { join(task, varied: true) }
+    }
+
+    private func isAtOrAfter(_ later: Int, _ job: Int) -> Bool {
+        var next = later
+        while next >= 0 {
+            if next == job { return true }
+            next = jobs[next].upstream
+        }
+        return false
+    }
+
+    /// So much of an answer's body has come, these bytes included.
+    public func bytesCome(_ serial: Int, received: Int64) {
+        guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return }
+        for task in waiting where waits(task, for: job) { tasks[task].sent = max(tasks[task].sent, received) }
+    }
+
+    public enum ExchangeEnd: Sendable {
+        case content
+        case failure(LoadError.Code)
+        case redirect(origin: UInt8)
+        /// The engine wanted it so.
+        case stopped
+    }
+
+    /// An exchange is about to end.
+    public func exchangeEnds(_ serial: Int, _ end: ExchangeEnd) {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        let job = exchanges.remove(at: index).job
+        guard job >= 0, isLive(job) else { return }
+        switch end {
+        case .content: succeeded(job, exchange: serial)
+        case .failure(let code): failed(job, code)
+        case .stopped: broken(7, "exchange \(serial) was stopped, though somebody waits for it")
+        case .redirect(let origin):
+            jobs[job].redirects += 1
+            if jobs[job].redirects > jobs[job].wish.redirects { return failed(job, .badRedirect) }
+            if isLate(job) { return failed(job, .timedOut) }
+            jobs[job].origin = origin
+            jobs[job].state = .wanting
+            jobs[job].level = level(of: job)
+            // It had a place and gave it back: it goes before all others of its level.
+            lastSequence += 1
+            jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
+        }
+    }
+
+    private func isLate(_ job: Int) -> Bool {
+        let total = jobs[job].wish.totalTime
+        return total > 0 && now - jobs[job].startedAt >= total
+    }
+
+    /// The clock is about to show this time.
+    public func timeComes(_ time: Int64) {
+        now = time
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting && jobs[job].startedAt >= 0 {
+            if isLate(job) { failed(job, .timedOut) }
+        }
+    }
+}

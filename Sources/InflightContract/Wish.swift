@@ -1,0 +1,131 @@
+public import InflightCore
+
+/// What one load asks for, in the contract's terms: all that makes work the same work, and nothing else.
+public struct Wish: Sendable, Hashable {
+    public enum Kind: UInt8, Sendable {
+        case picture, bytes
+        /// Any answer, whatever its status: never shared with the two above.
+        case answer
+        /// What the picture's header says: as little shared.
+        case header
+    }
+
+    public var kind: Kind
+    /// Which URL, method, body and fields, the harmless ones left out: a number of the world's.
+    public var resource: UInt8
+    public var origin: UInt8
+    /// The value of the harmless field, from 1.
+    public var language: UInt8
+    /// The wanted width; 0 for the picture's own.
+    public var size: UInt8
+    /// Processors by number; 0 for none.
+    public var first: UInt8
+    public var second: UInt8
+    /// The time that the fetch may take in all, in nanoseconds; 0 for any.
+    public var totalTime: Int64
+    /// How many redirects may be followed.
+    public var redirects = 20
+
+    public init(kind: Kind, resource: UInt8, origin: UInt8) {
+        self.kind = kind
+        self.resource = resource
+        self.origin = origin
+        language = 1
+        size = 0
+        first = 0
+        second = 0
+        totalTime = 0
+    }
+
+    /// Fetch, decode, and a stage for each processor.
+    var stages: Int {
+        guard kind == .picture else { return 1 }
+        return first == 0 ? 2 : second == 0 ? 3 : 4
+    }
+
+    /// What makes the work of a stage the same as another's. Each key holds the one before it.
+    func key(stage: Int, varied: Bool) -> Int {
+        let group: Int =
+            switch kind {
+            case .picture, .bytes: 0
+            case .answer: 1
+            case .header: 2
+            }
+        var key = Int(resource) | group << 8 | (varied ? Int(language) : 0) << 10
+        if stage > 0 { key |= (Int(size) + 1) << 14 }
+        if stage > 1 { key |= Int(first) << 22 }
+        if stage > 2 { key |= Int(second) << 26 }
+        return key
+    }
+}
+
+/// What a picture or a body holds, as far as its bytes tell.
+public struct Content: Sendable, Hashable {
+    public var resource: UInt8
+    public var language: UInt8
+    /// Which exchange it came from, counted by the world.
+    public var exchange: Int
+    public var size: UInt8
+    public var first: UInt8
+    public var second: UInt8
+
+    public init(resource: UInt8, language: UInt8, exchange: Int, size: UInt8 = 0, first: UInt8 = 0, second: UInt8 = 0) {
+        self.resource = resource
+        self.language = language
+        self.exchange = exchange
+        self.size = size
+        self.first = first
+        self.second = second
+    }
+}
+
+/// What a load gave its caller.
+public enum Ending: Sendable {
+    case content(Content, LoadSource?)
+    case failure(LoadError.Code)
+}
+
+/// The bounds that were asked of the pipeline.
+public struct Bounds: Sendable {
+    public var fetches = 64
+    public var fetchesPerOrigin = 6
+    public var streamsPerOrigin = 64
+    public var decodes = 2
+    public var maximumPixels = 100_000_000
+    /// Places that low priorities leave free.
+    public var reserved = 0
+    public var isLastInFirstOut = false
+    /// Pictures that somebody asked for are all kept in memory; otherwise none is.
+    public var keepsPictures = true
+    /// Nothing waits long enough to be raised, and nothing happens inside anything else: who goes first can be foretold.
+    public var isOrderKnown = true
+
+    public init() {}
+}
+
+/// Where code of the caller runs.
+public struct Place: Sendable {
+    /// The callback queue, or -1.
+    public var queue = -1
+    /// The load that is being asked for by a call further up this thread, or -1.
+    public var loading = -1
+    /// The task whose `cancel()` is further up this thread, or -1.
+    public var cancelling = -1
+    /// The queue that is letting go of its work further up this thread, or -1.
+    public var dropping = -1
+
+    public init() {}
+}
+
+/// A rule of the contract that did not hold.
+public struct Violation: Sendable, Hashable, CustomStringConvertible {
+    public var rule: Int
+    public var message: String
+
+    public init(rule: Int, message: String) {
+        self.rule = rule
+        self.message = message
+    }
+
+    public var description: String { "contract \(rule): \(message)" }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import InflightTestSupport
+
+// Schedules of the simulator, on all cores: `make simulate N=1000000`.
+//
+//     inflight-simulate [--count N] [--from SEED] [--threads N]      run schedules until one breaks a rule
+//     inflight-simulate --seed SEED [--shrink]                       tell what happens in one, or in its shortest form
+
+var run = SimulationRun()
+var seed: UInt64?
+var shrinks = false
+var arguments = CommandLine.arguments.dropFirst()
+
+func fail(_ message: String) -> Never {
+    print("inflight-simulate: \(message)")
+    exit(64)
+}
+
+@MainActor
+func number<Number: FixedWidthInteger>(_ name: String) -> Number {
+    guard let text = arguments.popFirst(), let value = Number(text) else { fail("\(name) needs a number") }
+    return value
+}
+
+while let argument = arguments.popFirst() {
+    switch argument {
+    case "--count": run.count = number(argument)
+    case "--from": run.start = number(argument)
+    case "--threads": run.threads = number(argument)
+    case "--seed": seed = number(argument)
+    case "--shrink": shrinks = true
+    default: fail("\(argument) is no option; there are --count, --from, --threads, --seed, --shrink")
+    }
+}
+
+func show(_ report: Simulator.Report) {
+    for line in report.lines { print("  " + line) }
+    print(
+        "seed \(report.seed): \(report.kept.count) choices, \(report.tasks) tasks, trace \(String(report.hash, radix: 16))"
+    )
+    print(report.violation.map { "broken: \($0)" } ?? "every rule holds")
+}
+
+if let seed {
+    let report = shrinks ? Simulator.shrink(seed: seed) : Simulator.run(seed: seed, records: true)
+    show(report)
+    exit(report.violation == nil ? 0 : 1)
+}
+
+run.onStandstill = { seed in
+    print("seed \(seed) stands still: contract 6: a lock is held while a caller's code runs")
+    exit(1)
+}
+let summary = run.run()
+print(
+    "\(summary.schedules) schedules, \(summary.steps) steps, \(summary.tasks) tasks in \(summary.duration): "
+        + "\(Int(summary.schedulesPerSecond)) schedules/s, \(Int(summary.stepsPerSecond)) steps/s "
+        + "on \(run.threads) threads")
+if let failure = summary.failure {
+    print("seed \(failure.seed) breaks a rule: \(failure.violation.map { "\($0)" } ?? ""). Its shortest script:")
+    show(Simulator.shrink(seed: failure.seed))
+    exit(1)
+}

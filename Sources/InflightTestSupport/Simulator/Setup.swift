@@ -1,0 +1,52 @@
+internal import InflightContract
+internal import InflightCore
+
+/// What a seed's world is like.
+struct Setup {
+    var bounds = Bounds()
+    /// Things happen on other threads while code of the caller runs.
+    var nests = false
+    var hasHarmless = false
+    var hasHuge = false
+    var isMultiplexed = false
+    /// Time goes in seconds, not in milliseconds.
+    var isSlow = false
+    var totalTime: Int64 = 20_000_000
+    let tasks = 24
+    let steps = 240
+
+    init(seed: UInt64) {
+        var draws = Draws(seed ^ 0x1F15_47BE_9B4C_3D27)
+        bounds.fetches = 1 + draws.below(5)
+        bounds.fetchesPerOrigin = 1 + draws.below(3)
+        bounds.streamsPerOrigin = bounds.fetchesPerOrigin + draws.below(3)
+        bounds.decodes = 1 + draws.below(2)
+        bounds.reserved = bounds.fetches / 4
+        bounds.isLastInFirstOut = draws.once(in: 4)
+        bounds.keepsPictures = !draws.once(in: 3)
+        nests = draws.once(in: 2)
+        hasHarmless = draws.once(in: 4)
+        hasHuge = draws.once(in: 6)
+        isMultiplexed = draws.once(in: 6)
+        // Where answers vary, the model has to know whose turn it is.
+        isSlow = !hasHarmless && draws.once(in: 6)
+        if isSlow { totalTime = 20_000_000_000 }
+        bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed
+    }
+
+    func configuration(_ world: World, codec: any ImageCodec) -> ImagePipeline.Configuration {
+        var configuration = ImagePipeline.Configuration(
+            transports: [.shared(world.transport)], codecs: CodecRegistry([codec]))
+        configuration.clock = world.clock
+        configuration.memoryCache = MemoryCacheConfiguration(
+            limit: bounds.keepsPictures ? 1 << 20 : 0, reactsToMemoryPressure: false)
+        configuration.maximumConcurrentFetches = bounds.fetches
+        configuration.maximumConcurrentFetchesPerOrigin = bounds.fetchesPerOrigin
+        configuration.maximumStreamsPerOrigin = bounds.streamsPerOrigin
+        configuration.decodeConcurrency = bounds.decodes
+        configuration.decodeExecutor = world.threads
+        configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+        if hasHarmless { configuration.harmlessFields = ["Accept-Language"] }
+        return configuration
+    }
+}

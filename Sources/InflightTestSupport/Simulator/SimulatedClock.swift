@@ -1,0 +1,65 @@
+internal import InflightConcurrency
+internal import InflightContract
+
+/// Time that stands still until the simulator moves it.
+// Unchecked: everything in a simulation happens on one thread.
+final class SimulatedClock: EngineClock, @unchecked Sendable {
+    private unowned let world: World
+    private var time: Int64 = 0
+    private var timers: [Timer] = []
+
+    // Unchecked: as above.
+    private final class Timer: ScheduledWork, @unchecked Sendable {
+        let deadline: Int64
+        var body: (@Sendable () -> Void)?
+
+        init(_ deadline: Int64, _ body: @escaping @Sendable () -> Void) {
+            self.deadline = deadline
+            self.body = body
+        }
+
+        func cancel() { body = nil }
+    }
+
+    init(_ world: World) {
+        self.world = world
+    }
+
+    func now() -> MonotonicTime {
+        world.poke()
+        return MonotonicTime(nanoseconds: time)
+    }
+
+    func secondsSince1970() -> Double { 1_700_000_000 + Double(time) / 1e9 }
+
+    func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
+        world.poke()
+        let timer = Timer(deadline.nanoseconds, body)
+        timers.append(timer)
+        return timer
+    }
+
+    var hasTimers: Bool { timers.contains { $0.body != nil } }
+
+    /// The next deadline, or a second from now.
+    var nextDeadline: Int64 {
+        timers.filter { $0.body != nil }.map(\.deadline).min() ?? time + 1_000_000_000
+    }
+
+    func advance(to target: Int64) {
+        time = max(time, target)
+        world.note(1, UInt64(time), "clock: \(Double(time) / 1e6) ms")
+        world.model.timeComes(time)
+        if timers.isEmpty { return }
+        let due = timers.filter { $0.deadline <= time }
+        timers.removeAll { $0.deadline <= time || $0.body == nil }
+        for timer in due {
+            let body = timer.body.take()
+            body?()
+        }
+    }
+
+    func advance(by nanoseconds: Int64) { advance(to: time + nanoseconds) }
+
+    func removeAll() { timers = [] }
+}

@@ -1,0 +1,170 @@
+internal import InflightConcurrency
+internal import InflightContract
+internal import InflightCore
+
+/// What a simulated body holds: PNG's signature, so that its format is told, and what it is about.
+struct SimulatedBody {
+    static let count = 16
+    static let damaged: UInt8 = 1
+    static let huge: UInt8 = 2
+
+    var content: Content
+    var flags: UInt8
+
+    var bytes: [UInt8] {
+        let serial = UInt16(truncatingIfNeeded: content.exchange)
+        return [
+            0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, content.resource, content.language, UInt8(serial & 255),
+            UInt8(serial >> 8), flags, 0, 0, 0,
+        ]
+    }
+
+    init(content: Content, flags: UInt8) {
+        self.content = content
+        self.flags = flags
+    }
+
+    init(_ bytes: Bytes) {
+        self = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe SimulatedBody(
+                content: Content(
+                    resource: bytes[8], language: bytes[9], exchange: Int(bytes[10]) | Int(bytes[11]) << 8),
+                flags: bytes[12])
+        }
+    }
+}
+
+/// A picture of two pixels that say what it is.
+extension Content {
+    init(_ pixels: PixelBuffer) {
+        self = unsafe pixels.withUnsafeBytes { bytes in
+            unsafe Content(
+                resource: bytes[0], language: bytes[1], exchange: Int(bytes[2]) | Int(bytes[3]) << 8, size: bytes[4],
+                first: bytes[5], second: bytes[6])
+        }
+    }
+
+    var pixels: PixelBuffer {
+        let bytes: [UInt8] = [
+            resource, language, UInt8(exchange & 255), UInt8(exchange >> 8 & 255), size, first, second, 255,
+        ]
+        return PixelBuffer(width: 2, height: 1, bytesPerRow: 8, format: .rgbx, bytes: Bytes(bytes))
+    }
+}
+
+/// A codec whose decodes take as long, and end as well or badly, as the simulator decides.
+// Unchecked: everything in a simulation happens on one thread.
+final class SimulatedCodec: ImageCodec, @unchecked Sendable {
+    private unowned let world: World
+
+    init(_ world: World) {
+        self.world = world
+    }
+
+    var decodableFormats: Set<ImageFormat> { [.png] }
+    var encodableFormats: Set<ImageFormat> { [] }
+
+    func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        world.poke()
+        guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
+        let body = SimulatedBody(bytes)
+        let isHuge = body.flags & SimulatedBody.huge != 0
+        if isHuge, isComplete { world.model.pictureIsRefused(exchange: body.content.exchange, .tooManyPixels) }
+        // The width tells whoever asks for the header alone which exchange it came from.
+        return .info(
+            ImageInfo(
+                format: .png, storedWidth: body.content.exchange + 1, storedHeight: isHuge ? 1_000_000_000 : 1))
+    }
+
+    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {}
+
+    func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        let body = SimulatedBody(bytes)
+        var content = body.content
+        content.size = UInt8(options.resize?.width ?? 0)
+        try world.work(on: content, isDamaged: body.flags & SimulatedBody.damaged != 0, cancellation)
+        return content.pixels
+    }
+
+    func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        throw LoadError(.cannotEncode, stage: .encode, message: "This codec writes nothing.")
+    }
+}
+
+/// A processor that writes its number into the picture.
+struct SimulatedProcessor: ImageProcessing {
+    // Safe: the world lives until every task and job of its pipeline is gone.
+    unowned let world: World
+    let number: UInt8
+
+    var identity: String {
+        world.poke()
+        if world.joining >= 0 {
+            let id = world.joining
+            world.joining = -1
+            world.interleave(in: 2)
+            world.model.joins(id)
+        }
+        return number == 1 ? "p1" : "p2"
+    }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        var content = Content(pixels)
+        if content.first == 0 { content.first = number } else { content.second = number }
+        try world.work(on: content, isDamaged: false, cancellation)
+        return content.pixels
+    }
+}
+
+/// The decode lane's threads: each closure is run when the simulator says so.
+// Unchecked: everything in a simulation happens on one thread.
+final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
+    private unowned let world: World
+    private var work: [@Sendable () -> Void] = []
+
+    init(_ world: World) {
+        self.world = world
+    }
+
+    var isReady: Bool { !work.isEmpty }
+
+    func run(_ work: @escaping @Sendable () -> Void) {
+        world.model.workIsHanded()
+        world.poke()
+        self.work.append(work)
+    }
+
+    func runOne() {
+        var body: (@Sendable () -> Void)? = work.remove(at: world.draws.below(work.count))
+        let before = world.place
+        world.place = .init()
+        world.model.workBegins()
+        body?()
+        body = nil
+        world.place = before
+    }
+}
+
+extension World {
+    /// What every piece of work on pixels does: it takes a while, looks at its cancellation or does not, and may fail.
+    func work(on content: Content, isDamaged: Bool, _ cancellation: CancellationFlag) throws(LoadError) {
+        note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")
+        // Only here is it known that nothing else is on its way.
+        let isOutermost = depth == 0
+        let job = model.pixelsBegin(content, pixels: 2, isOutermost: isOutermost)
+        poke()
+        interleave(in: 2)
+        if isOutermost { model.saw(isCancelled: cancellation.isCancelled, inJob: job) }
+        var failure: LoadError.Code?
+        if cancellation.isCancelled, !draws.once(in: 3) {
+            failure = .cancelled
+        } else if isDamaged || draws.once(in: 16) {
+            failure = .damaged
+        }
+        note(6, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) ends")
+        model.pixelsEnd(job, failure, varies: answersVary[content.exchange])
+        if let failure { throw LoadError(failure, stage: .decode, message: "The simulator wants it so.") }
+    }
+}

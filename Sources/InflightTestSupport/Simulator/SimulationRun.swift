@@ -1,0 +1,113 @@
+internal import InflightConcurrency
+internal import InflightContract
+internal import Synchronization
+
+/// Many schedules on several threads, each schedule on one.
+///
+/// A schedule that does not move for ten seconds has met a lock that is held while a caller's code runs (contract 6):
+/// its thread cannot be brought back, so its seed is handed to `onStandstill`, which ends the process.
+public struct SimulationRun: Sendable {
+    /// The first seed.
+    public var start: UInt64 = 1
+    public var count = 200
+    public var threads = MachineSize.processors
+    public var standstill = Duration.seconds(10)
+    public var onStandstill: @Sendable (UInt64) -> Void = { seed in
+        fatalError("The schedule of seed \(seed) stands still: contract 6: a lock is held while a caller's code runs.")
+    }
+    /// Called now and then with how many schedules are done.
+    public var onProgress: (@Sendable (Int) -> Void)?
+
+    public init() {}
+
+    public struct Summary: Sendable {
+        public var schedules = 0
+        public var steps = 0
+        public var tasks = 0
+        public var duration = Duration.zero
+        /// The one with the lowest seed, of those that were found.
+        public var failure: Simulator.Report?
+
+        public var schedulesPerSecond: Double { Double(schedules) / seconds }
+        public var stepsPerSecond: Double { Double(steps) / seconds }
+        private var seconds: Double { max(1e-9, Double(duration.saturatedNanoseconds) / 1e9) }
+    }
+
+    private final class Shared: Sendable {
+        let next = Atomic<Int>(0)
+        let isOver = Atomic<Bool>(false)
+        let summary = Guarded(Summary())
+        let timer = Guarded<(any ScheduledWork)?>(nil)
+    }
+
+    /// What one thread does now.
+    private final class Lane: Sendable {
+        /// The number of the schedule from 1, or 0.
+        let current = Atomic<Int>(0)
+        let seen = Atomic<Int>(0)
+    }
+
+    /// Runs until all are done, or one breaks a rule. Blocks the calling thread.
+    public func run() -> Summary {
+        let clock = SystemClock()
+        let began = clock.now()
+        let shared = Shared()
+        let lanes = (0..<max(1, min(threads, count))).map { _ in Lane() }
+        watch(lanes, shared)
+        let workers = lanes.map { lane in
+            JoinableThread(name: "simulate") { work(lane, shared) }
+        }
+        for worker in workers { worker.join() }
+        shared.isOver.store(true, ordering: .relaxed)
+        shared.timer.withLock { $0.take() }?.cancel()
+        var summary = shared.summary.withLock { $0 }
+        summary.duration = clock.now() - began
+        return summary
+    }
+
+    private func work(_ lane: Lane, _ shared: Shared) {
+        let batch = 32
+        while !shared.isOver.load(ordering: .relaxed) {
+            let first = shared.next.add(batch, ordering: .relaxed).oldValue
+            if first >= count { return }
+            var steps = 0
+            var tasks = 0
+            var done = 0
+            var failure: Simulator.Report?
+            for index in first..<min(count, first + batch) where failure == nil {
+                lane.current.store(index + 1, ordering: .relaxed)
+                let report = Simulator.run(seed: start &+ UInt64(index))
+                done += 1
+                steps += report.steps
+                tasks += report.tasks
+                if report.violation != nil { failure = report }
+            }
+            lane.current.store(0, ordering: .relaxed)
+            if failure != nil { shared.isOver.store(true, ordering: .relaxed) }
+            let total = shared.summary.withLock { summary in
+                summary.schedules += done
+                summary.steps += steps
+                summary.tasks += tasks
+                if let failure, failure.seed < summary.failure?.seed ?? .max { summary.failure = failure }
+                return summary.schedules
+            }
+            onProgress?(total)
+        }
+    }
+
+    /// Looks twice in each span of patience whether every thread has come further.
+    private func watch(_ lanes: [Lane], _ shared: Shared) {
+        let clock = SystemClock()
+        let timer = clock.schedule(at: clock.now() + standstill / 2) {
+            for lane in lanes {
+                let current = lane.current.load(ordering: .relaxed)
+                let before = lane.seen.load(ordering: .relaxed)
+                // Seen twice, the sign says that it was seen once before.
+                if current != 0, before == -current { onStandstill(start &+ UInt64(current - 1)) }
+                lane.seen.store(before == current ? -current : current, ordering: .relaxed)
+            }
+            if !shared.isOver.load(ordering: .relaxed) { watch(lanes, shared) }
+        }
+        shared.timer.withLock { $0 = timer }
+    }
+}

@@ -1,0 +1,85 @@
+public import InflightContract
+
+/// The shipping pipeline on one thread: transport, decoder, clock, callback queues and task executor are replaced, and
+/// a seed decides at every step what happens next, out of all that could.
+///
+/// ```swift
+/// let report = Simulator.run(seed: 42)
+/// if let violation = report.violation { print(violation, Simulator.shrink(seed: 42).lines.joined(separator: "\n")) }
+/// ```
+///
+/// A schedule has 240 choices and at least 20 tasks for 4 keys and more, in callback, `async` and stream form, over four
+/// callback queues of three kinds. Callers join, leave, change priorities, call back into the engine from everything that
+/// they implement, suspend and empty their queues, let go of what they hold, and shut down. Transport, decoder and
+/// processors fail in every way they can. In every second world other threads run while a caller's code does: the
+/// simulator goes on above it on the same stack.
+///
+/// After each step ``ContractModel`` looks whether the contract holds. The same seed gives the same schedule, on every
+/// machine. A lock that is held while a caller's code runs makes a schedule stand still: see ``SimulationRun``.
+public enum Simulator {
+    /// What one schedule came to.
+    public struct Report: Sendable {
+        public var seed: UInt64
+        /// The first rule that was broken.
+        public var violation: Violation?
+        /// Choices that were made, those at the end included.
+        public var steps: Int
+        public var tasks: Int
+        /// A digest of everything that happened, in its order.
+        public var hash: UInt64
+        /// What happened, if it was to be recorded.
+        public var lines: [String]
+        /// Which of the schedule's choices are left after shrinking.
+        public var kept: [Int]
+    }
+
+    /// Runs the schedule of a seed, on this thread.
+    ///
+    /// - Parameter records: whether ``Report/lines`` tell what happened, which takes ten times as long.
+    public static func run(seed: UInt64, records: Bool = false) -> Report {
+        let setup = Setup(seed: seed)
+        return run(setup, seed: seed, steps: Array(0..<setup.steps), records: records)
+    }
+
+    /// The shortest script that can be found for the rule that a seed's schedule breaks: every choice that is not needed
+    /// for it is taken out.
+    public static func shrink(seed: UInt64) -> Report {
+        let setup = Setup(seed: seed)
+        var steps = Array(0..<setup.steps)
+        guard let rule = run(setup, seed: seed, steps: steps, records: false).violation?.rule else {
+            return run(seed: seed, records: true)
+        }
+        var size = steps.count / 2
+        while size > 0 {
+            var start = 0
+            var isShorter = false
+            while start < steps.count {
+                var fewer = steps
+                fewer.removeSubrange(start..<min(steps.count, start + size))
+                if run(setup, seed: seed, steps: fewer, records: false).violation?.rule == rule {
+                    steps = fewer
+                    isShorter = true
+                } else {
+                    start += size
+                }
+            }
+            if !isShorter || size > 1 { size /= 2 }
+        }
+        return run(setup, seed: seed, steps: steps, records: true)
+    }
+
+    private static func run(_ setup: Setup, seed: UInt64, steps: [Int], records: Bool) -> Report {
+        let world = World(setup: setup, records: records)
+        for step in steps where world.model.violation == nil {
+            var draws = Draws(seed &* 0xD134_2543_DE82_EF95 &+ UInt64(step))
+            world.step(draws.next())
+        }
+        if world.model.violation == nil { world.drain(seed: ~seed) }
+        let report = Report(
+            seed: seed, violation: world.model.violation, steps: world.steps, tasks: world.model.taskCount,
+            hash: world.hash, lines: world.lines, kept: steps)
+        // What a broken engine never lets go of must find its world as long as there is a process.
+        if report.violation != nil { World.keepForEver(world) }
+        return report
+    }
+}

@@ -1,0 +1,329 @@
+internal import InflightConcurrency
+internal import InflightContract
+internal import InflightCore
+
+/// One caller: what it holds of what it asked for.
+// Unchecked: everything in a simulation happens on one thread.
+final class Caller: @unchecked Sendable {
+    /// The model's number of the task, or -1 before there is one.
+    var id = -1
+    /// `nil` where the caller did not keep it.
+    var task: ImageTask?
+    var awaiting: Task<Void, Never>?
+}
+
+/// What a caller's closures capture: it tells where it is released.
+// Unchecked: everything in a simulation happens on one thread.
+private final class Captured: @unchecked Sendable {
+    private unowned let world: World
+    private let id: Int
+
+    init(_ world: World, _ id: Int) {
+        self.world = world
+        self.id = id
+    }
+
+    func touch() {}
+
+    deinit {
+        world.model.released(id, at: world.place)
+        world.poke()
+    }
+}
+
+// What callers do: each at a moment, and from a place, that the seed decides.
+
+extension World {
+    private static let priorities: [LoadPriority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
+
+    func act() {
+        let isBehind = model.taskCount * setup.steps < steps * (setup.tasks + 4)
+        switch draws.below(40) {
+        case _ where isBehind && model.taskCount < setup.tasks, 0..<6: ask()
+        case 6..<18: cancel()
+        case 18..<25: prioritize()
+        case 25, 26:
+            if let caller = caller() { caller.task = nil }
+        case 27..<30:
+            let queue = queues[draws.below(queues.count)]
+            queue.isSuspended.toggle()
+            note(12, UInt64(queue.index), "queue \(queue.index) is \(queue.isSuspended ? "suspended" : "resumed")")
+        case 30: queues[2].drop()
+        case 31..<34: look()
+        case 34:
+            note(13, 0, "memory is emptied")
+            model.emptiesMemory()
+            pipeline?.removeAllFromMemoryCache()
+        case 35 where steps > setup.steps * 3 / 4: shutDown()
+        case 36 where steps > setup.steps * 7 / 8:
+            note(14, 0, "the pipeline is let go of")
+            pipeline = nil
+        default:
+            guard let caller = caller(), let task = caller.task, caller.id >= 0 else { return }
+            model.saw(isCancelled: task.isCancelled, of: caller.id)
+        }
+    }
+
+    /// One of the latest callers.
+    private func caller() -> Caller? {
+        guard !callers.isEmpty else { return nil }
+        return callers[max(0, callers.count - 1 - draws.below(14))]
+    }
+
+    // MARK: Asking
+
+    private func wish() -> Wish {
+        let resource = UInt8(draws.below(7))
+        if resource == Resources.header { return Resources.wish(resource, kind: .header, setup: setup) }
+        let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
+        var wish = Resources.wish(resource, kind: kind, setup: setup)
+        if setup.hasHarmless { wish.language = UInt8(1 + draws.below(2)) }
+        guard kind == .picture else { return wish }
+        wish.size = setup.hasHuge ? 0 : UInt8(draws.below(2))
+        if draws.once(in: 3) {
+            wish.first = UInt8(1 + draws.below(2))
+            if draws.once(in: 2) { wish.second = 1 }
+        }
+        return wish
+    }
+
+    private func request(_ wish: Wish, _ priority: LoadPriority) -> ImageRequest {
+        var request: ImageRequest
+        if let made = requests[wish] {
+            request = made
+        } else {
+            request = Resources.request(wish, setup: setup, world: self)
+            requests[wish] = request
+        }
+        request.priority = priority
+        return request
+    }
+
+    private func ask() {
+        guard let pipeline, model.taskCount < setup.tasks + 8 else { return }
+        let wish = wish()
+        let priority = Self.priorities[draws.below(Self.priorities.count)]
+        let request = request(wish, priority)
+        let form = draws.below(8)
+        let caller = Caller()
+        if wish.kind == .header || wish.kind == .answer || form == 0 {
+            expect(caller, pipeline, wish, request)
+        } else if form == 1, wish.kind == .picture {
+            follow(caller, pipeline, wish, request)
+        } else {
+            load(caller, pipeline, wish, request)
+        }
+        callers.append(caller)
+    }
+
+    /// Processors are asked for their identities before a request is ready: until then other threads may come first.
+    private func join(_ id: Int, _ wish: Wish) {
+        if wish.first > 0 { joining = id } else { model.joins(id) }
+    }
+
+    private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
+        let queue = draws.below(queues.count)
+        let id = model.asked(wish, priority: request.priority, queue: queue)
+        caller.id = id
+        join(id, wish)
+        note(15, UInt64(id), "task \(id) on queue \(queue): \(wish.text), \(request.priority)")
+        let before = place.loading
+        place.loading = id
+        caller.task = start(pipeline, wish, request, id: id, queue: queue)
+        place.loading = before
+    }
+
+    /// A function of its own: what it holds of the closures is let go of before it returns.
+    private func start(
+        _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest, id: Int, queue: Int
+    ) -> ImageTask {
+        let captured = Captured(self, id)
+        var progress: (@Sendable (ImageTask, LoadProgress) -> Void)?
+        if draws.once(in: 2) {
+            progress = { [unowned self] task, progress in
+                captured.touch()
+                model.progressBegins(id, received: progress.receivedBytes, at: place)
+                note(16, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
+                called(id, task)
+            }
+        }
+        if wish.kind == .picture {
+            return pipeline.load(request, on: callbackQueues[queue], progress: progress) {
+                [unowned self] task, result in
+                captured.touch()
+                ended(id, result.ending, task)
+            }
+        }
+        return pipeline.loadResponse(request, on: callbackQueues[queue], progress: progress) {
+            [unowned self] task, result in
+            captured.touch()
+            ended(id, result.ending, task)
+        }
+    }
+
+    private func ended(_ id: Int, _ ending: Ending, _ task: ImageTask) {
+        model.endingBegins(id, ending, at: place)
+        note(17, UInt64(id), "task \(id) ends: \(ending)")
+        model.saw(isCancelled: task.isCancelled, of: id)
+        called(id, task)
+    }
+
+    /// A callback runs: its caller does what it likes, and so do other threads.
+    private func called(_ id: Int, _ task: ImageTask) {
+        poke()
+        switch draws.below(8) {
+        case 0: cancel(id, task)
+        case 1: act()
+        default: break
+        }
+        interleave(in: 4)
+        model.callbackReturned(id)
+    }
+
+    // MARK: Awaiting
+
+    private func expect(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
+        note(18, 0, "somebody is to await \(wish.text)")
+        caller.awaiting = Task(executorPreference: executor) { [unowned self] in
+            let id = model.asked(wish, priority: request.priority, queue: -1, isCancelled: Task.isCancelled)
+            caller.id = id
+            join(id, wish)
+            note(19, UInt64(id), "task \(id), awaited: \(wish.text)")
+            let ending: Ending
+            do throws(LoadError) {
+                switch wish.kind {
+                case .picture: ending = .content(Content(try await pipeline.image(for: request).pixels), nil)
+                case .bytes: ending = .content(Content(data: [UInt8](try await pipeline.data(for: request))), nil)
+                case .answer:
+                    let response = try await pipeline.response(for: request)
+                    ending = .content(SimulatedBody(response.body).content, response.source)
+                case .header:
+                    let info = try await pipeline.info(for: request).info
+                    let content = Content(resource: wish.resource, language: 0, exchange: info.storedWidth - 1)
+                    ending = .content(content, nil)
+                }
+            } catch {
+                ending = .failure(error.code)
+            }
+            note(20, UInt64(id), "task \(id) got \(ending)")
+            model.heard(id, ending)
+        }
+    }
+
+    private func follow(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
+        note(21, 0, "somebody is to follow the events of \(wish.text)")
+        var events: LoadEvents? = pipeline.events(for: request)
+        caller.task = events?.task
+        let patience = draws.below(6)
+        caller.awaiting = Task(executorPreference: executor) { [unowned self, taken = events.take()] in
+            var iterator = taken?.makeAsyncIterator()
+            let isCancelled = Task.isCancelled || (caller.task?.isCancelled ?? false)
+            let priority = caller.task?.priority ?? request.priority
+            let id = model.asked(wish, priority: priority, queue: -1, isCancelled: isCancelled)
+            caller.id = id
+            model.joins(id)
+            note(22, UInt64(id), "task \(id), followed: \(wish.text)")
+            var count = 0
+            while let event = await iterator?.next(isolation: nil) {
+                switch event {
+                case .progress(let progress):
+                    note(23, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
+                    model.heard(id, progress: progress.receivedBytes)
+                case .success(let image):
+                    note(24, UInt64(id), "task \(id) got its picture")
+                    model.heard(id, .content(Content(image.pixels), image.source))
+                case .failure(let error):
+                    note(25, UInt64(id), "task \(id) got \(error.code)")
+                    model.heard(id, .failure(error.code))
+                }
+                count += 1
+                if count == patience { break }
+            }
+            model.goesAway(id)
+            iterator = nil
+        }
+    }
+
+    // MARK: Leaving
+
+    private func cancel() {
+        guard let caller = caller() else { return }
+        if let awaiting = caller.awaiting, draws.once(in: 2) || caller.task == nil {
+            note(26, UInt64(max(0, caller.id)), "whoever awaits task \(caller.id) is cancelled")
+            if caller.id >= 0 { model.cancels(caller.id) }
+            awaiting.cancel()
+        } else if let task = caller.task, caller.id >= 0 {
+            cancel(caller.id, task)
+        }
+    }
+
+    private func cancel(_ id: Int, _ task: ImageTask) {
+        note(27, UInt64(id), "task \(id) is cancelled")
+        model.cancels(id)
+        let before = place.cancelling
+        place.cancelling = id
+        task.cancel()
+        place.cancelling = before
+        model.saw(isCancelled: task.isCancelled, of: id)
+    }
+
+    private func prioritize() {
+        guard let caller = caller(), let task = caller.task, caller.id >= 0 else { return }
+        let priority = Self.priorities[draws.below(Self.priorities.count)]
+        note(28, UInt64(caller.id), "task \(caller.id) is worth \(priority)")
+        model.prioritizes(caller.id, to: priority)
+        task.priority = priority
+    }
+
+    private func look() {
+        guard let pipeline else { return }
+        var wish = wish()
+        wish.kind = .picture
+        if wish.resource == Resources.header { return }
+        let cached = pipeline.cached(request(wish, .normal))
+        model.saw(cached: cached.map { Content($0.pixels).exchange }, for: wish)
+    }
+
+    private func shutDown() {
+        guard let pipeline else { return }
+        let mode: ImagePipeline.ShutdownMode = draws.once(in: 2) ? .finish : .cancel
+        Task(executorPreference: executor) { [unowned self] in
+            note(29, 0, "the pipeline is shut down: \(mode)")
+            model.shutsDown(mode)
+            await pipeline.shutdown(mode)
+            note(30, 0, "the pipeline was shut down")
+            model.isShutDown()
+        }
+    }
+}
+
+extension Wish {
+    var text: String {
+        "\(kind) of \(resource)" + (size > 0 ? " at \(size)" : "") + (first > 0 ? " by \(first)" : "")
+            + (second > 0 ? ", \(second)" : "") + (language > 1 ? " in language \(language)" : "")
+    }
+}
+
+extension Result where Success == LoadedImage, Failure == LoadError {
+    fileprivate var ending: Ending {
+        switch self {
+        case .success(let image): .content(Content(image.pixels), image.source)
+        case .failure(let error): .failure(error.code)
+        }
+    }
+}
+
+extension Result where Success == LoadedResponse, Failure == LoadError {
+    fileprivate var ending: Ending {
+        switch self {
+        case .success(let response): .content(SimulatedBody(response.body).content, response.source)
+        case .failure(let error): .failure(error.code)
+        }
+    }
+}
+
+extension Content {
+    fileprivate init(data bytes: [UInt8]) {
+        self.init(resource: bytes[8], language: bytes[9], exchange: Int(bytes[10]) | Int(bytes[11]) << 8)
+    }
+}
