@@ -3,7 +3,7 @@ import PackageDescription
 
 // One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`; what it prints stands at its end.
 let patterns = [
-    "callback-queue"
+    "callback-queue", "cancellation", "gate",
 ]
 
 let package = Package(

@@ -1,6 +1,8 @@
 /// Set once, never taken back, seen at once by every thread that looks: for work that looks at it between its steps.
+///
+/// The small form of ``CancellationToken``: no handlers and no children, one allocation of 17 bytes, no lock of its own.
 // Unchecked: `isSet` is touched only while the stripe is held.
-public final class CancellationFlag: @unchecked Sendable {
+public final class CancellationFlag: Cancelling, @unchecked Sendable {
     private var isSet = false
 
     public init() {}

@@ -15,6 +15,14 @@ public struct MainCallbackQueue: Sendable {
         DispatchQueue.main.async(execute: work)
     }
 
+    /// `body` as a closure that patterns can call that were made with ``queue``; it stops the program where it is called
+    /// anywhere else than on the main queue.
+    public func callback<each Input: Sendable>(
+        _ body: @escaping @MainActor @Sendable (repeat each Input) -> Void
+    ) -> @Sendable (repeat each Input) -> Void {
+        { (input: repeat each Input) in MainActor.assumeIsolated { body(repeat each input) } }
+    }
+
     /// Whether the caller runs on the main queue, or on the main thread outside any queue. Any thread; about 50 ns where
     /// it does.
     public var isCurrent: Bool { queue.isCurrent }

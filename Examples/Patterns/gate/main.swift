@@ -1,0 +1,59 @@
+// A task handle whose callbacks arrive in order, end once, and are silent after a cancel, whatever threads the work runs
+// on. All of that is the gate's; the class itself only starts the work.
+
+import Dispatch
+import InflightConcurrency
+
+final class Countdown: Sendable {
+    private let gate: Gate<Int, String>
+
+    init(from start: Int, on queue: CallbackQueue) {
+        gate = Gate(on: queue)
+        let gate = gate
+        DispatchQueue.global().async {
+            for number in stride(from: start, to: 0, by: -1) { gate.send(number) }
+            gate.end(with: "lift-off")
+        }
+    }
+
+    /// Handlers may be set late: the ones that are there when something passes the gate are called.
+    func onNumber(_ handler: @escaping @Sendable (Int) -> Void) { gate.setEventHandler(handler) }
+    func onEnd(_ handler: @escaping @Sendable (String) -> Void) { gate.setEndHandler(handler) }
+
+    /// On the callback queue: nothing is called after this.
+    func cancel() { gate.cancel() }
+}
+
+let queue = DispatchQueue(label: "example.callbacks")
+let ended = DispatchSemaphore(value: 0)
+
+// Suspended, so that nothing is told before the handlers are set.
+queue.suspend()
+let heard = Countdown(from: 3, on: .queue(queue))
+heard.onNumber { print($0) }
+heard.onEnd {
+    print($0)
+    ended.signal()
+}
+queue.resume()
+ended.wait()
+
+queue.suspend()
+let cancelled = Countdown(from: 1000, on: .queue(queue))
+cancelled.onNumber { [weak cancelled] number in
+    print("stopped at", number)
+    cancelled?.cancel()
+    ended.signal()
+}
+cancelled.onEnd { _ in print("never told") }
+queue.resume()
+ended.wait()
+queue.sync {}
+withExtendedLifetime(cancelled) {}
+
+// Prints:
+// 3
+// 2
+// 1
+// lift-off
+// stopped at 1000

@@ -1,0 +1,45 @@
+extension CallbackQueue {
+    /// Empties `box` on this queue: at once where it is current, else as work of the queue. So what a caller's closures
+    /// captured dies where they would have been called. Where the queue drops the work it dies there.
+    package func release<Content: Sendable>(_ box: ReleaseBox<Content>) {
+        if box.isEmpty { return }
+        if isCurrent { box.empty() } else { submit { box.empty() } }
+    }
+}
+
+/// Holds something until it is told to let go of it, whoever holds the box.
+package final class ReleaseBox<Content: Sendable>: Sendable {
+    private let content: Guarded<Content?>
+
+    package init(_ content: Content?) {
+        self.content = Guarded(content)
+    }
+
+    package var isEmpty: Bool { content.withLock { $0 == nil } }
+
+    package func empty() {
+        _ = content.withLock { $0.take() }
+    }
+}
+
+/// Work on a queue that may drop it: its release without having run says so.
+package final class DroppableWork: Sendable {
+    private struct Ways: Sendable {
+        var run: @Sendable () -> Void
+        var dropped: @Sendable () -> Void
+    }
+
+    private let ways: Guarded<Ways?>
+
+    package init(run: @escaping @Sendable () -> Void, dropped: @escaping @Sendable () -> Void) {
+        ways = Guarded(Ways(run: run, dropped: dropped))
+    }
+
+    package func run() {
+        ways.withLock { $0.take() }?.run()
+    }
+
+    deinit {
+        ways.withLock { $0.take() }?.dropped()
+    }
+}

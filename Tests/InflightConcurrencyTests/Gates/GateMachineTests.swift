@@ -1,0 +1,159 @@
+import InflightConcurrency
+import Testing
+
+@Suite("The gate's machine", .timeLimit(.minutes(1)))
+struct GateMachineTests {
+    private typealias Machine = GateMachine<Int, String>
+
+    private func passed(_ passage: Machine.Passage) -> String {
+        switch passage {
+        case .nothing: "nothing"
+        case .event(let event): "\(event)"
+        case .outcome(let outcome): outcome
+        }
+    }
+
+    @Test("passes events in their order, one at a time, then the outcome")
+    func order() {
+        var machine = Machine(keepsLatestOnly: false)
+        #expect(machine.eventArrived(1).submits)
+        #expect(!machine.eventArrived(2).submits)
+        #expect(machine.outcomeArrived("end") == (false, true))
+        #expect(passed(machine.queueReached()) == "1")
+        #expect(machine.callbackReturned() == true)
+        #expect(passed(machine.queueReached()) == "2")
+        #expect(machine.callbackReturned() == true)
+        #expect(passed(machine.queueReached()) == "end")
+        #expect(machine.phase == .delivering)
+        #expect(machine.callbackReturned() == false)
+        #expect(machine.phase == .ended)
+        #expect(!machine.isScheduled)
+    }
+
+    @Test("with the latest only, an event replaces those that did not pass, and gives them back")
+    func latest() {
+        var machine = Machine(keepsLatestOnly: true)
+        #expect(machine.eventArrived(1) == (true, []))
+        #expect(machine.eventArrived(2) == (false, [1]))
+        #expect(passed(machine.queueReached()) == "2")
+        #expect(machine.eventArrived(3) == (false, []))
+        #expect(machine.callbackReturned() == true)
+        #expect(passed(machine.queueReached()) == "3")
+        #expect(machine.callbackReturned() == false)
+        #expect(machine.eventArrived(4).submits)
+    }
+
+    @Test("takes one outcome, and no event after it")
+    func oneOutcome() {
+        var machine = Machine(keepsLatestOnly: false)
+        #expect(machine.outcomeArrived("first") == (true, true))
+        #expect(machine.outcomeArrived("second") == (false, false))
+        #expect(machine.eventArrived(1) == (false, [1]))
+        #expect(passed(machine.queueReached()) == "first")
+        #expect(machine.outcomeArrived("third") == (false, false))
+        #expect(machine.callbackReturned() == false)
+        #expect(machine.outcomeArrived("fourth") == (false, false))
+    }
+
+    @Test("passes nothing after a cancel, and gives back what nobody will hear")
+    func cancelled() throws {
+        var machine = Machine(keepsLatestOnly: false)
+        _ = machine.eventArrived(1)
+        _ = machine.outcomeArrived("end")
+        let cancelled = machine.cancelled()
+        let left = try #require(cancelled)
+        #expect(Array(left.events) == [1] && left.outcome == "end" && left.isEnd)
+        #expect(machine.phase == .cancelled)
+        #expect(passed(machine.queueReached()) == "nothing")
+        #expect(machine.cancelled() == nil)
+        #expect(machine.eventArrived(2) == (false, [2]))
+        #expect(machine.outcomeArrived("late") == (false, false))
+        #expect(machine.phase == .cancelled)
+    }
+
+    @Test("a cancel while an event is handled stops what comes next")
+    func cancelledWithin() {
+        var machine = Machine(keepsLatestOnly: false)
+        _ = machine.eventArrived(1)
+        _ = machine.eventArrived(2)
+        _ = machine.queueReached()
+        let left = machine.cancelled()
+        #expect(left.map { Array($0.events) } == [2])
+        #expect(machine.callbackReturned() == false)
+        #expect(!machine.isScheduled)
+    }
+
+    @Test("cannot be cancelled when the ending has passed")
+    func tooLate() {
+        var machine = Machine(keepsLatestOnly: false)
+        _ = machine.outcomeArrived("end")
+        _ = machine.queueReached()
+        #expect(machine.cancelled() == nil)
+        #expect(machine.phase == .delivering)
+        _ = machine.callbackReturned()
+        #expect(machine.cancelled() == nil)
+        #expect(machine.phase == .ended)
+    }
+
+    @Test("goes on after a delivery that was dropped, and ends when the ending was")
+    func dropped() {
+        var machine = Machine(keepsLatestOnly: false)
+        _ = machine.eventArrived(1)
+        _ = machine.outcomeArrived("end")
+        let first = machine.deliveryDropped()
+        #expect(first.submits && Array(first.leftovers.events) == [1] && !first.leftovers.isEnd)
+        #expect(machine.phase == .waiting)
+        let second = machine.deliveryDropped()
+        #expect(!second.submits && second.leftovers.outcome == "end" && second.leftovers.isEnd)
+        #expect(machine.phase == .ended)
+        #expect(!machine.isScheduled)
+    }
+
+    @Test("a delivery that was dropped after a cancel changes nothing")
+    func droppedLate() {
+        var machine = Machine(keepsLatestOnly: false)
+        _ = machine.outcomeArrived("end")
+        _ = machine.cancelled()
+        let dropped = machine.deliveryDropped()
+        #expect(!dropped.submits && !dropped.leftovers.isEnd && machine.phase == .cancelled)
+    }
+
+    /// Every word of six letters over what can happen: the invariants hold after each step.
+    @Test("keeps its promises whatever happens in whatever order", arguments: [false, true])
+    func exhaustive(keepsLatestOnly: Bool) {
+        for word in 0..<(6 * 6 * 6 * 6 * 6 * 6) {
+            var machine = Machine(keepsLatestOnly: keepsLatestOnly)
+            var (rest, inHandler, endings, wasCancelled, heard) = (word, false, 0, false, 0)
+            for step in 1...6 {
+                let wasScheduled = machine.isScheduled
+                var submits = false
+                switch rest % 6 {
+                case 0: submits = machine.eventArrived(step).submits
+                case 1: submits = machine.outcomeArrived("end").submits
+                case 2: if machine.cancelled() != nil { wasCancelled = true }
+                case 3 where machine.isScheduled && !inHandler:
+                    switch machine.queueReached() {
+                    case .nothing: break
+                    case .event(let event):
+                        #expect(event > heard && endings == 0 && !wasCancelled)
+                        (heard, inHandler) = (event, true)
+                    case .outcome:
+                        #expect(endings == 0 && !wasCancelled)
+                        (endings, inHandler) = (1, true)
+                    }
+                case 4 where inHandler:
+                    inHandler = false
+                    if machine.callbackReturned() { submits = !wasScheduled }
+                case 5 where machine.isScheduled && !inHandler:
+                    if machine.deliveryDropped().submits { submits = !wasScheduled }
+                default: break
+                }
+                rest /= 6
+                // One delivery is under way at most, and none where nothing is to be delivered.
+                #expect(!(submits && wasScheduled))
+                #expect(wasCancelled == (machine.phase == .cancelled))
+                #expect(endings == 0 || machine.phase == .delivering || machine.phase == .ended)
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+import Dispatch
+import InflightConcurrency
+import Testing
+
+@Suite("A gate", .timeLimit(.minutes(1)))
+struct GateTests {
+    private let hand = HandQueue()
+    private let log = Log()
+
+    private func makeGate(keeping backlog: Gate<Int, String>.Backlog = .all) -> Gate<Int, String> {
+        let gate = Gate<Int, String>(on: hand.callbackQueue, keeping: backlog)
+        let log = log
+        gate.setEventHandler { log.note("\($0)") }
+        gate.setEndHandler { log.note($0) }
+        return gate
+    }
+
+    @Test("tells events in order, then one ending, on its queue and never inside a call")
+    func order() {
+        let gate = makeGate()
+        for number in 1...3 { gate.send(number) }
+        #expect(gate.end(with: "end"))
+        #expect(!gate.end(with: "another"))
+        gate.send(4)
+        #expect(log.all.isEmpty)
+        #expect(gate.phase == .waiting)
+        hand.runAll()
+        #expect(log.all == ["1", "2", "3", "end"])
+        #expect(gate.phase == .ended)
+    }
+
+    @Test("submits the next only when the last handler has returned")
+    func oneAtATime() {
+        let gate = makeGate()
+        let hand = hand
+        let most = Guarded(0)
+        gate.setEventHandler { _ in most.withLock { $0 = max($0, hand.count) } }
+        for number in 1...3 { gate.send(number) }
+        #expect(hand.count == 1)
+        hand.runAll()
+        #expect(most.withLock { $0 } == 0)
+    }
+
+    @Test("with the latest only, tells what is newest")
+    func latest() {
+        let gate = makeGate(keeping: .latest)
+        for number in 1...100 { gate.send(number) }
+        gate.end(with: "end")
+        hand.runAll()
+        #expect(log.all == ["100", "end"])
+    }
+
+    @Test("is silent after a cancel, also for what was on its way")
+    func silence() {
+        let gate = makeGate()
+        gate.send(1)
+        gate.end(with: "end")
+        #expect(gate.cancel())
+        #expect(!gate.cancel())
+        #expect(gate.isCancelled)
+        hand.runAll()
+        #expect(log.all.isEmpty)
+        #expect(gate.isCancelled)
+    }
+
+    @Test("cannot be cancelled from within its ending, nor after it")
+    func tooLate() {
+        let gate = makeGate()
+        let log = log
+        gate.setEndHandler { [weak gate] _ in
+            log.note("\(gate?.cancel() ?? true) \(gate.map { "\($0.phase)" } ?? "gone")")
+        }
+        gate.end(with: "end")
+        hand.runAll()
+        #expect(log.all == ["false delivering"])
+        #expect(!gate.cancel())
+        #expect(gate.phase == .ended)
+    }
+
+    @Test("can be cancelled from within an event's handler")
+    func cancelWithin() {
+        let gate = makeGate()
+        let log = log
+        gate.setEventHandler { [weak gate] number in
+            log.note("\(number)")
+            gate?.cancel()
+        }
+        for number in 1...3 { gate.send(number) }
+        gate.end(with: "end")
+        hand.runAll()
+        #expect(log.all == ["1"])
+    }
+
+    @Test("calls the handler that is set when it opens: set late, replaced, or cleared")
+    func handlers() {
+        let (set, replaced, cleared) = (makeGate(), makeGate(), makeGate())
+        let log = log
+        for gate in [set, replaced, cleared] { gate.end(with: "old") }
+        set.setEndHandler(nil)
+        set.setEndHandler { _ in log.note("set late") }
+        replaced.setEndHandler { _ in log.note("replaced") }
+        cleared.setEndHandler(nil)
+        hand.runAll()
+        #expect(log.all == ["set late", "replaced"])
+        #expect(cleared.phase == .ended)
+        cleared.setEndHandler { _ in log.note("after the end") }
+        hand.runAll()
+        #expect(log.all == ["set late", "replaced"])
+    }
+
+    @Test("replaces an event's handler between two events")
+    func replacedBetween() {
+        let gate = makeGate()
+        let log = log
+        gate.send(1)
+        gate.send(2)
+        hand.runNext()
+        gate.setEventHandler { log.note("new \($0)") }
+        hand.runAll()
+        #expect(log.all == ["1", "new 2"])
+    }
+
+    @Test("loses what its queue drops, and tells what comes after it")
+    func dropped() {
+        let gate = makeGate()
+        gate.send(1)
+        hand.dropAll()
+        gate.send(2)
+        hand.runAll()
+        gate.end(with: "end")
+        hand.dropAll()
+        hand.runAll()
+        #expect(log.all == ["2"])
+        #expect(gate.phase == .ended)
+    }
+
+    @Test("holds no lock while a handler runs or captures are released")
+    func reentrant() {
+        let gate = makeGate()
+        let log = log
+        let witness = Witness { [weak gate] in log.note("released, \(gate.map { "\($0.phase)" } ?? "gone")") }
+        gate.setEventHandler { [weak gate] number in
+            witness.touch()
+            if number == 1 { gate?.send(2) }
+            if number == 2 { gate?.end(with: "end") }
+        }
+        gate.send(1)
+        hand.runAll()
+        #expect(log.all.contains("end"))
+    }
+
+    @Test("lets go of its handlers inside cancel()")
+    func releasedByCancel() {
+        let gate = makeGate()
+        let log = log
+        do {
+            let witness = Witness { log.note("released") }
+            gate.setEndHandler { _ in witness.touch() }
+        }
+        log.note("before")
+        gate.cancel()
+        log.note("after")
+        #expect(log.all == ["before", "released", "after"])
+    }
+
+    @Test("lets go of its handlers on its queue: when it has ended, and when it is released without an end")
+    func releasedOnQueue() async {
+        let queue = DispatchQueue(label: "callbacks")
+        let here = CallbackQueue.queue(queue)
+        for ends in [true, false] {
+            let wasThere = await withCheckedContinuation { done in
+                let gate = Gate<Int, String>(on: here)
+                do {
+                    let witness = Witness { done.resume(returning: here.isCurrent) }
+                    gate.setEndHandler { _ in witness.touch() }
+                    gate.setEventHandler { _ in witness.touch() }
+                }
+                if ends { gate.end(with: "end") }
+            }
+            #expect(wasThere, "ends: \(ends)")
+        }
+    }
+
+    @Test("lets go of a handler that is replaced at once, and of one that comes after the end")
+    func releasedByReplacing() {
+        let gate = makeGate()
+        let log = log
+        do {
+            let witness = Witness { log.note("first") }
+            gate.setEndHandler { _ in witness.touch() }
+        }
+        gate.setEndHandler(nil)
+        #expect(log.all == ["first"])
+        gate.cancel()
+        do {
+            let witness = Witness { log.note("second") }
+            gate.setEndHandler { _ in witness.touch() }
+        }
+        #expect(log.all == ["first", "second"])
+    }
+
+    @Test("is kept alive while a delivery is on its way")
+    func keptAlive() async {
+        let queue = DispatchQueue(label: "callbacks")
+        let told = await withCheckedContinuation { done in
+            let gate = Gate<Int, String>(on: .queue(queue))
+            gate.setEndHandler { done.resume(returning: $0) }
+            gate.end(with: "end")
+        }
+        #expect(told == "end")
+    }
+
+    @Test("on a concurrent queue tells in order too, from many threads at once")
+    func concurrentQueue() async {
+        let queue = DispatchQueue(label: "wide", attributes: .concurrent)
+        let told = await withCheckedContinuation { done in
+            let gate = Gate<Int, String>(on: .queue(queue))
+            let seen = Guarded([Int]())
+            gate.setEventHandler { number in seen.withLock { $0.append(number) } }
+            gate.setEndHandler { _ in done.resume(returning: seen.withLock { $0 }) }
+            for number in 0..<2000 { gate.send(number) }
+            gate.end(with: "end")
+        }
+        #expect(told == Array(0..<2000))
+    }
+
+    @Test("cancelled on its serial queue, starts no handler after that, whatever other threads do")
+    func exactSilence() async {
+        let queue = DispatchQueue(label: "callbacks")
+        for _ in 0..<300 {
+            let wasCancelled = Guarded(false)
+            let late = Guarded(0)
+            let gate = Gate<Int, String>(on: .queue(queue))
+            gate.setEventHandler { _ in if wasCancelled.withLock({ $0 }) { late.withLock { $0 += 1 } } }
+            gate.setEndHandler { _ in if wasCancelled.withLock({ $0 }) { late.withLock { $0 += 1 } } }
+            DispatchQueue.global().async {
+                for number in 0..<20 { gate.send(number) }
+                gate.end(with: "end")
+            }
+            await queue.ask { if gate.cancel() { wasCancelled.withLock { $0 = true } } }
+            await queue.settle()
+            #expect(late.withLock { $0 } == 0)
+        }
+    }
+
+    @Test("on the main queue calls closures that may touch views")
+    func mainQueue() async {
+        @MainActor final class Label {
+            var text = ""
+            nonisolated init() {}
+        }
+        let label = Label()
+        let main = MainCallbackQueue.main
+        await withCheckedContinuation { done in
+            let gate = Gate<Int, String>(on: main.queue)
+            gate.setEndHandler(
+                main.callback { text in
+                    label.text = text
+                    done.resume()
+                })
+            gate.end(with: "end")
+        }
+        #expect(await label.text == "end")
+    }
+}
