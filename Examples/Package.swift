@@ -3,7 +3,7 @@ import PackageDescription
 
 // One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`; what it prints stands at its end.
 let patterns = [
-    "callback-queue", "cancellation", "gate",
+    "callback-queue", "cancellation", "confined-class", "gate", "guarded", "thread-safe-class",
 ]
 
 let package = Package(

@@ -34,6 +34,10 @@ void inflight_current_thread_name(char *name, int size) {
     if (pthread_getname_np(pthread_self(), name, (size_t)size) != 0) name[0] = 0;
 }
 
+uintptr_t inflight_thread_id(void) {
+    return (uintptr_t)pthread_self();
+}
+
 int inflight_is_main_thread(void) {
 #if defined(__APPLE__)
     return pthread_main_np();

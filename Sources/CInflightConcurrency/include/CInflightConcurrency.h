@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdint.h>
+
 /// Tells the thread sanitizer, where it runs, that what happened before a `release` on `address` happened before
 /// the `acquire` that follows it. Without the sanitizer both do nothing.
 void inflight_tsan_acquire(void *address);
@@ -23,3 +25,6 @@ void inflight_current_thread_name(char *name, int size);
 
 /// Whether the caller runs on the thread that the process began with: one system call.
 int inflight_is_main_thread(void);
+
+/// A number that no other living thread has, never 0.
+uintptr_t inflight_thread_id(void);

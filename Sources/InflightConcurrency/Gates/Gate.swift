@@ -59,7 +59,8 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
 
     deinit {
         // Nothing ended it: what the handlers captured goes where they would have been called.
-        queue.release(ReleaseBox(state.withLock { $0.handlers.isEmpty ? nil : $0.takeHandlers() }))
+        if state.withLock({ $0.handlers.isEmpty }) { return }
+        queue.release(ReleaseBox(state.withLock { $0.takeHandlers() }))
     }
 
     public var phase: GatePhase { state.withLock { $0.machine.phase } }

@@ -1,21 +1,22 @@
 extension CallbackQueue {
     /// Empties `box` on this queue: at once where it is current, else as work of the queue. So what a caller's closures
     /// captured dies where they would have been called. Where the queue drops the work it dies there.
-    package func release<Content: Sendable>(_ box: ReleaseBox<Content>) {
-        if box.isEmpty { return }
+    package func release(_ box: some Emptying) {
         if isCurrent { box.empty() } else { submit { box.empty() } }
     }
 }
 
 /// Holds something until it is told to let go of it, whoever holds the box.
-package final class ReleaseBox<Content: Sendable>: Sendable {
+package protocol Emptying: AnyObject, Sendable {
+    func empty()
+}
+
+package final class ReleaseBox<Content: Sendable>: Emptying {
     private let content: Guarded<Content?>
 
     package init(_ content: Content?) {
         self.content = Guarded(content)
     }
-
-    package var isEmpty: Bool { content.withLock { $0 == nil } }
 
     package func empty() {
         _ = content.withLock { $0.take() }

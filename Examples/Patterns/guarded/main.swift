@@ -1,0 +1,20 @@
+// One dictionary for many threads, behind a lock or behind a queue with many readers: the same code uses either.
+
+import Dispatch
+import InflightConcurrency
+
+func count(_ words: [String], in counts: some Guarding<[String: Int]>) -> [String] {
+    DispatchQueue.concurrentPerform(iterations: words.count) { index in
+        // Looking and changing are one turn: nobody comes between.
+        counts.write { $0[words[index], default: 0] += 1 }
+    }
+    return counts.read { counts in counts.keys.sorted().map { "\($0) \(counts[$0] ?? 0)" } }
+}
+
+let words = ["one", "two", "three", "two", "three", "three"]
+print("by a lock:", count(words, in: Guarded([:])))
+print("by a queue:", count(words, in: QueueGuarded([:])))
+
+// Prints:
+// by a lock: ["one 1", "three 3", "two 2"]
+// by a queue: ["one 1", "three 3", "two 2"]

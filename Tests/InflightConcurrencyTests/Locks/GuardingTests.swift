@@ -1,0 +1,93 @@
+import Dispatch
+import InflightConcurrency
+import Testing
+
+@Suite("A guarded value", .timeLimit(.minutes(1)))
+struct GuardingTests {
+    enum Kind: CaseIterable {
+        case lock
+        case queue
+
+        func make(_ value: [Int]) -> any Guarding<[Int]> {
+            switch self {
+            case .lock: Guarded(value)
+            case .queue: QueueGuarded(value)
+            }
+        }
+    }
+
+    @Test("loses nothing when many threads change it and look at it", arguments: Kind.allCases)
+    func exclusion(kind: Kind) {
+        func hammer(_ guarded: some Guarding<[Int]>) {
+            DispatchQueue.concurrentPerform(iterations: 8) { index in
+                for _ in 0..<500 {
+                    guarded.write { $0[index % 2] += 1 }
+                    // Both halves are changed together: no reader sees one without the other.
+                    guarded.write { value in
+                        value[2] += 1
+                        value[3] += 1
+                    }
+                    let isWhole = guarded.read { $0[2] == $0[3] }
+                    #expect(isWhole)
+                }
+            }
+            let sums = guarded.read { [$0[0] + $0[1], $0[2]] }
+            #expect(sums == [4000, 4000])
+        }
+        hammer(kind.make([0, 0, 0, 0]))
+    }
+
+    @Test("gives out what the body gives, and throws what it throws, with its type", arguments: Kind.allCases)
+    func results(kind: Kind) {
+        struct Broken: Error {}
+        func check(_ guarded: some Guarding<[Int]>) {
+            #expect(guarded.read { $0.count } == 2)
+            #expect(throws: Broken.self) {
+                try guarded.write { (value) throws(Broken) in
+                    value = []
+                    throw Broken()
+                }
+            }
+            #expect(throws: Broken.self) { try guarded.read { (_) throws(Broken) in throw Broken() } }
+            // What was changed before the error stays.
+            #expect(guarded.read { $0.count } == 0)
+        }
+        check(kind.make([1, 2]))
+    }
+
+    @Test("by a queue lets readers in side by side")
+    func readersTogether() {
+        let guarded = QueueGuarded(1)
+        let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        // Each reader waits until the other one is inside.
+        DispatchQueue.concurrentPerform(iterations: 2) { index in
+            guarded.read { _ in
+                (index == 0 ? first : second).signal()
+                (index == 0 ? second : first).wait()
+            }
+        }
+    }
+
+    @Test("by a queue can be changed later, and who comes after sees it")
+    func later() {
+        let guarded = QueueGuarded([Int]())
+        for number in 0..<1000 {
+            guarded.writeLater { $0.append(number) }
+            let last = guarded.read { $0.last }
+            #expect(last == number)
+        }
+        guarded.writeLater { $0 = [] }
+        guarded.write { $0.append(7) }
+        #expect(guarded.read { $0 } == [7])
+    }
+
+    @Test("by a queue stops who enters it from inside, instead of waiting for itself")
+    func reentered() async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let guarded = QueueGuarded(1)
+            guarded.write { _ in guarded.read { _ in } }
+        }
+        let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(message.contains("entered from inside itself"), "\(message)")
+    }
+}
