@@ -78,8 +78,10 @@ let package = Package(
         .testTarget(
             name: "InflightTests", dependencies: ["Inflight", "InflightCodecs", "InflightTestSupport"]),
         .testTarget(
-            name: "InflightCodecsTests", dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency"]),
-        .testTarget(name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency"]),
+            name: "InflightCodecsTests",
+            dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(
+            name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency", "InflightTestSupport"]),
     ]
 )
 

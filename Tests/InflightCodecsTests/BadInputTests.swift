@@ -1,6 +1,7 @@
 import InflightCodecs
 import InflightConcurrency
 import InflightCore
+import InflightTestSupport
 import Testing
 
 @testable import InflightCodecs
@@ -62,7 +63,7 @@ struct BadInputTests {
     @Test("bytes that were changed at random never crash a decoder", arguments: Fixtures.all.map(\.name))
     func changed(_ name: String) throws {
         let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
-        var generator = SeededGenerator(state: 0x1F17)
+        var generator = SeededGenerator(seed: 0x1F17)
         var options = DecodeOptions()
         // A changed header may ask for much: what is to be found here does not need it.
         options.maximumPixels = 300_000

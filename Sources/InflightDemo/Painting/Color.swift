@@ -1,3 +1,5 @@
+import InflightTestSupport
+
 /// Red, green and blue from 0 to 1, as sRGB stores them; the fourth lane is not used.
 typealias Color = SIMD4<Float>
 
@@ -33,21 +35,16 @@ enum Math {
     }
 }
 
-/// Numbers that are the same on every machine and in every run (SplitMix64).
+/// Numbers that are the same on every machine and in every run.
 struct Dice {
-    private var state: UInt64
+    private var numbers: SeededGenerator
 
     init(seed: UInt64) {
-        state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1
+        // Apart, so that neighbouring seeds do not give neighbouring rows.
+        numbers = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1)
     }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
+    mutating func next() -> UInt64 { numbers.next() }
 
     mutating func float(_ range: ClosedRange<Float>) -> Float {
         range.lowerBound + (range.upperBound - range.lowerBound) * Float(next() >> 40) / Float(1 << 24)

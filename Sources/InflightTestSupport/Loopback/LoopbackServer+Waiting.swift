@@ -1,3 +1,5 @@
+internal import InflightConcurrency
+
 // Each wait has two forms: one that suspends, one that blocks its thread. Both look first, so what has already happened
 // is not waited for, and both end with a `WaitFailure` when the time is over. Cancelling the Swift task does not end
 // them early.
@@ -5,14 +7,13 @@ extension LoopbackServer {
     /// Waits until `condition` is true. Any thread; costs nothing while it waits.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         let bridge = Bridge()
-        let result = await withCheckedContinuation { continuation in
-            core.addWaiter(condition, within: limit) { result in
-                bridge.handOver()
-                continuation.resume(returning: result)
-            }
+        let outcome = Guarded(Result<Void, WaitFailure>.success(()))
+        core.addWaiter(condition, within: limit) { result in
+            outcome.withLock { $0 = result }
+            bridge.open()
         }
-        bridge.takeOver()
-        try result.get()
+        await bridge.wait()
+        try outcome.withLock { $0 }.get()
     }
 
     /// Waits until `condition` is true. Blocks the calling thread.

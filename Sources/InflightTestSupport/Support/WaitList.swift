@@ -28,14 +28,13 @@ final class WaitList: Sendable {
         for what: String, within limit: Duration, seen: @Sendable () -> String, _ isTrue: @escaping @Sendable () -> Bool
     ) async throws(WaitFailure) {
         let bridge = Bridge()
-        let happened = await withCheckedContinuation { continuation in
-            add(within: limit, isTrue) { happened in
-                bridge.handOver()
-                continuation.resume(returning: happened)
-            }
+        let outcome = Guarded(false)
+        add(within: limit, isTrue) { happened in
+            outcome.withLock { $0 = happened }
+            bridge.open()
         }
-        bridge.takeOver()
-        if !happened { throw failure(what, limit, seen()) }
+        await bridge.wait()
+        if !outcome.withLock({ $0 }) { throw failure(what, limit, seen()) }
     }
 
     /// Blocks the calling thread.

@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightCore

@@ -1,4 +1,5 @@
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @testable import InflightCore

@@ -1,4 +1,5 @@
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @testable import InflightCore
@@ -42,7 +43,7 @@ struct EngineMachineModelTests {
     @Test("keeps one job for a key, one ending for a task, its limits, and ends idle")
     func random() {
         for seed in 1...300 as ClosedRange<UInt64> {
-            var random = CoreSeededGenerator(seed: seed)
+            var random = SeededGenerator(seed: seed)
             let world = MachineWorld(fetches: 3, perOrigin: 2, decodes: 2)
             var observer = Observer()
             for step in 0..<150 {
@@ -76,12 +77,12 @@ struct EngineMachineModelTests {
         }
     }
 
-    private func priority(_ random: inout CoreSeededGenerator) -> LoadPriority {
+    private func priority(_ random: inout SeededGenerator) -> LoadPriority {
         LoadPriority.allCases.randomElement(using: &random)!
     }
 
     private func end(
-        _ job: String, _ world: MachineWorld, _ observer: inout Observer, _ random: inout CoreSeededGenerator
+        _ job: String, _ world: MachineWorld, _ observer: inout Observer, _ random: inout SeededGenerator
     ) {
         let wasStopping = observer.stopping.remove(job) != nil
         observer.running.remove(job)
@@ -93,21 +94,5 @@ struct EngineMachineModelTests {
             if wasStopping { #expect(lines.allSatisfy { $0.hasPrefix("start") }) }
             observer.hear(lines)
         }
-    }
-}
-
-struct CoreSeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
