@@ -1,0 +1,53 @@
+import Dispatch
+import Inflight
+import InflightCore
+
+/// The end: when all is done, or earlier.
+extension GetRun {
+    func endIfDone() {
+        guard !isEnding, arguments.isEmpty, list?.isAtEnd ?? true, byID.isEmpty, pendingWork == 0 else { return }
+        isEnding = true
+        var status =
+            reporter.totals.failed > 0 ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
+        if let failure = list?.failure {
+            narrator.warn("The list could not be read to its end: \(failure.text).")
+            status = CommandLineTool.ExitStatus.noInput
+        }
+        end(status)
+    }
+
+    func endEarly(status: Int32) {
+        guard !isEnding else { return }
+        isEnding = true
+        endStatus = status
+        cancellation.cancel()
+        list?.stop()
+        // In the order of asking, so that what is written gets the names that it would have had.
+        for ask in byID.values.sorted(by: { $0.id < $1.id }) where ask.task != nil { abandon(ask) }
+        endIfQuiet()
+    }
+
+    /// After an early end: as soon as the threads have put down what they had in hand.
+    func endIfQuiet() {
+        guard let endStatus, pendingWork == 0, !hasEnded else { return }
+        end(endStatus)
+    }
+
+    func end(_ status: Int32) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        timer?.cancel()
+        removeDrafts()
+        narrator.clear()
+        if status != CommandLineTool.ExitStatus.closedOutput {
+            reporter.flush()
+            reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)
+            var summary = Summary(totals: reporter.totals, elapsed: clock.now() - start)
+            summary.directory = try? store?.get().shownPath
+            summary.isOfAnything = options.treatment == .anything
+            summary.interruption = interruption
+            narrator.summarize(summary)
+        }
+        onEnd(status)
+    }
+}

@@ -1,0 +1,95 @@
+import Dispatch
+import Inflight
+import InflightCore
+
+/// Taking lines, as many as can be worked on.
+extension GetRun {
+    var outstanding: Int { max(reporter.outstanding, byID.count) }
+
+    var canTakeMore: Bool {
+        !isEnding && loading < options.concurrency * 4 && outstanding < Self.mostOutstanding
+            && reporter.outstandingBytes < Self.mostOutstandingBytes
+    }
+
+    /// Takes as many lines as can be worked on now.
+    func pump() {
+        guard !isEnding else { return }
+        for _ in 0..<Self.linesAtOnce {
+            guard canTakeMore else { return }
+            if let url = arguments.popFirst() {
+                ask(url)
+                continue
+            }
+            guard let line = list?.next() else {
+                endIfDone()
+                return
+            }
+            switch line {
+            case .text(let bytes): ask(bytes)
+            case .tooLong(let beginning): refuse(beginning)
+            }
+        }
+        schedulePump()
+    }
+
+    func schedulePump() {
+        guard !pumpIsScheduled else { return }
+        pumpIsScheduled = true
+        queue.async { [self] in
+            pumpIsScheduled = false
+            pump()
+        }
+    }
+
+    func ask(_ line: [UInt8]) {
+        if let text = String(validating: line, as: UTF8.self) { return ask(text) }
+        let text = String(decoding: line.prefix(200), as: UTF8.self)
+        let message = "This line of the list is not UTF-8. Percent-encode what is not ASCII."
+        refuse(text, LoadError(.invalidURL, stage: .request, message: message))
+    }
+
+    func refuse(_ beginning: [UInt8]) {
+        let text = String(decoding: beginning, as: UTF8.self) + "…"
+        let message =
+            "This line of the list is longer than \(Quantity.grouped(ListSource.longestLine)) bytes, too long for a URL."
+        refuse(text, LoadError(.invalidURL, stage: .request, message: message))
+    }
+
+    func refuse(_ text: String, _ error: LoadError) {
+        let waiter = newWaiter(text)
+        conclude(waiter, Report.failure(error).digest, from: nil)
+        note(error, text: text)
+    }
+
+    func newWaiter(_ text: String) -> Ask.Waiter {
+        reporter.totals.asked += 1
+        return Ask.Waiter(number: reporter.opened(text), text: text, askedAt: clock.now())
+    }
+
+    func ask(_ text: String) {
+        let url: ResourceURL
+        do throws(LoadError) {
+            url = try ResourceURL(text)
+        } catch {
+            return refuse(text, error)
+        }
+        let waiter = newWaiter(text)
+        let key = Ask.key(url)
+        if let ask = live[key] {
+            reporter.totals.shared += 1
+            narrator.tell(text, "the same as one under way: it takes that one's answer")
+            ask.waiters.append(waiter)
+        } else if let digest = memory["u" + key].flatMap(Report.Digest.init(encoded:)) {
+            reporter.totals.shared += 1
+            narrator.tell(text, "the same as an earlier one: it takes that one's answer")
+            conclude(waiter, digest, from: digest.hasSource ? LoadSource.shared.rawValue : nil)
+            digest.failure.map { reporter.totals.note($0, url: Narrator.shown(text), message: "") }
+        } else {
+            nextID += 1
+            let ask = Ask(id: nextID, url: url, key: key, wanted: WantedName(url), first: waiter)
+            live[key] = ask
+            byID[ask.id] = ask
+            begin(ask)
+        }
+    }
+}
