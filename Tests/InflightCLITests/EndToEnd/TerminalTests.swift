@@ -10,10 +10,11 @@ import Testing
 struct TerminalTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer
+    private let jpeg: Bytes
 
     init() throws {
         server = try LoopbackServer()
-        let jpeg = try Pictures.make(.jpeg, 60, 40)
+        jpeg = try Pictures.make(.jpeg, 60, 40)
         server.serve("/good.jpg", .ok(jpeg))
         server.serve("/slow.jpg", .ok(jpeg).held("slow", after: 100))
     }
@@ -29,22 +30,30 @@ struct TerminalTests {
         let all = seen + command.readTerminal()
         #expect(command.wait().status == 0)
         for line in all.split(whereSeparator: { $0 == "\r" || $0 == "\n" || $0 == "\r\n" }) {
-            let plain = line.filter { $0 != "\u{1B}" }
-            #expect(plain.count <= columns + 8, "\(line)")
+            // Without the sequences that the command uses.
+            let plain = line.replacing(/\u{1B}\[[0-9]*[mK]/, with: "")
+            // The last column stays free in what is drawn over.
+            let room = line.hasSuffix("\u{1B}[K") ? columns - 1 : columns
+            #expect(plain.count <= room && !plain.contains("\u{1B}"), "\(line)")
         }
+        #expect(seen.contains("\r") && seen.contains("\u{1B}[K"))
         #expect(all.contains("All well: 2 pictures"))
         #expect(all.contains("\u{1B}[1m"))
     }
 
     @Test("There are no colours where NO_COLOR says so, and no progress line on a terminal that can nothing")
     func plain() throws {
-        for environment in [["NO_COLOR": "1"], ["TERM": "dumb"]] {
+        // Slow enough for a progress line to be drawn.
+        server.serve("/late.jpg", .ok(jpeg).delayed(.milliseconds(500)))
+        for (environment, hasProgress) in [(["NO_COLOR": "1"], true), (["TERM": "dumb"], false)] {
             let command = RunningCommand(
-                ["get", server.url("/good.jpg"), "-o", "out"], in: place, environment: environment,
+                ["get", server.url("/late.jpg"), server.url("/none"), "-o", "out"], in: place, environment: environment,
                 errors: .terminal(columns: 80))
             let all = command.readTerminal()
-            #expect(command.wait().status == 0)
+            #expect(command.wait().status == 1)
+            #expect(all.contains("1 of 2 pictures stored"))
             #expect(!all.contains("\u{1B}[1m") && !all.contains("\u{1B}[31m"))
+            #expect(all.contains("\u{1B}[K") == hasProgress, "\(environment)")
         }
     }
 

@@ -45,11 +45,7 @@ struct Contract5Tests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [1]))
         let log = Log()
-        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, progress in
-            log.add("\(progress.receivedBytes)")
-        } completion: { _, result in
-            log.add(result.shown)
-        }
+        stage.loadInSteps(log: log)
         for _ in 0..<3 { stage.transport.step(Stage.url) }
         #expect(stage.queue.submittedCount == 1)
         stage.queue.runAll()
@@ -72,11 +68,7 @@ struct Contract5Tests {
         func load(_ theme: String) {
             var request = ImageRequest(Stage.url)
             request.fields.append("X-Theme", theme)
-            stage.pipeline.loadResponse(request, on: stage.queue.callbackQueue) { _, progress in
-                log.add("\(theme) \(progress.receivedBytes)")
-            } completion: { _, result in
-                log.add("\(theme) \(result.shown)")
-            }
+            stage.loadInSteps(request, log: log, prefix: theme + " ")
         }
         load("dark")
         load("light")

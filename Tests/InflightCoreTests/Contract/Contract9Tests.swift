@@ -13,11 +13,7 @@ struct Contract9Tests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcd"), chunks: [2]))
         let log = Log()
-        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, progress in
-            log.add("\(progress.receivedBytes)")
-        } completion: { _, result in
-            log.add(result.shown)
-        }
+        stage.loadInSteps(log: log)
         stage.transport.step(Stage.url)
         stage.transport.step(Stage.url)
         stage.queue.dropAll()
@@ -35,11 +31,7 @@ struct Contract9Tests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcd"), chunks: [2]))
         let log = Log()
-        stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, _ in
-            log.add("progress")
-        } completion: { _, result in
-            log.add(result.shown)
-        }
+        stage.loadInSteps(log: log)
         stage.transport.finishAll()
         stage.queue.dropAll()
         stage.queue.runAll()

@@ -37,6 +37,16 @@ final class Stage: Sendable {
         while queue.count > 0 { queue.dropAll() }
     }
 
+    /// Loads bytes, and writes down what is heard, progress too: numbers of bytes, then text or code.
+    @discardableResult
+    func loadInSteps(_ request: ImageRequest = ImageRequest(Stage.url), log: Log, prefix: String = "") -> ImageTask {
+        pipeline.loadResponse(request, on: queue.callbackQueue) { _, progress in
+            log.add("\(prefix)\(progress.receivedBytes)")
+        } completion: { _, result in
+            log.add(prefix + result.shown)
+        }
+    }
+
     /// Loads bytes, and writes down what is heard: `name: text or code`.
     @discardableResult
     func load(
