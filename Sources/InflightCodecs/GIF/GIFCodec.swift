@@ -10,13 +10,7 @@ public struct GIFCodec: ImageCodec {
 
     /// In a part of an animation, the frames are counted that begin in it.
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        switch try GIFStructure.readHeader(bytes) {
-        case .needsMoreBytes(let count):
-            if isComplete { throw PictureError.cutShort(.gif) }
-            return .needsMoreBytes(count)
-        case .header(let structure):
-            return .info(Self.info(structure))
-        }
+        try GIFStructure.probe(bytes, isComplete: isComplete)
     }
 
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
@@ -26,21 +20,14 @@ public struct GIFCodec: ImageCodec {
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        guard case .header(let structure) = try GIFStructure.readHeader(bytes) else {
-            throw PictureError.cutShort(.gif)
-        }
-        let info = Self.info(structure)
-        try info.checkPixels(maximum: options.maximumPixels)
+        let structure = try GIFStructure.wholeHeader(bytes)
         // A frame may be larger than the canvas that it is cut off by.
-        var frame = info
+        var frame = structure.info(bytes)
         frame.storedWidth = structure.frameWidth
         frame.storedHeight = structure.frameHeight
         try frame.checkPixels(maximum: options.maximumPixels)
-        try cancellation.check()
-        let plan = try options.storedPlan(for: info)
-        return try unsafe PixelFinishing.make(
-            plan: plan, hasAlpha: info.hasAlpha, orientation: .up, options: options
-        ) { (target) throws(LoadError) in
+        return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
+            (_, plan, target) throws(LoadError) in
             try GIFReader.with(bytes) { (reader) throws(LoadError) in
                 try unsafe GIFDecoding(
                     reader: reader, structure: structure, plan: plan, target: target, cancellation: cancellation
@@ -52,12 +39,5 @@ public struct GIFCodec: ImageCodec {
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         throw LoadError(
             .unsupportedFormat, stage: .encode, message: "GIF is not written. Choose jpeg, png or webp.")
-    }
-
-    private static func info(_ structure: GIFStructure) -> ImageInfo {
-        ImageInfo(
-            format: .gif, storedWidth: structure.width, storedHeight: structure.height,
-            frameCount: structure.frameCount, colorModel: .indexed, hasAlpha: structure.hasAlpha,
-            isProgressive: structure.isInterlaced)
     }
 }

@@ -1,7 +1,9 @@
 import InflightCore
 
 /// The blocks of a GIF file (GIF89a specification, sections 15 to 27), walked without decoding.
-struct GIFStructure {
+struct GIFStructure: FileStructure {
+    static let format = ImageFormat.gif
+
     var width = 0
     var height = 0
     var hasAlpha = false
@@ -11,18 +13,19 @@ struct GIFStructure {
     var frameWidth = 0
     var frameHeight = 0
 
-    enum Reading {
-        case header(GIFStructure)
-        case needsMoreBytes(Int)
-    }
-
     /// Where a walk over the blocks came to.
     private enum End {
         case trailer, unknown, needs(Int)
     }
 
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: .gif, storedWidth: width, storedHeight: height, frameCount: frameCount, colorModel: .indexed,
+            hasAlpha: hasAlpha, isProgressive: isInterlaced)
+    }
+
     /// Reads up to the first frame, and goes on as far as there are bytes, to count the others.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<GIFStructure> {
         var structure = GIFStructure()
         switch try structure.walk(bytes) {
         case .needs(let count) where structure.frameCount == 0: return .needsMoreBytes(count)

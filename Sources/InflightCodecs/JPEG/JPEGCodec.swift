@@ -17,13 +17,7 @@ public struct JPEGCodec: ImageCodec {
     public var encodableFormats: Set<ImageFormat> { [.jpeg] }
 
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        switch try JPEGStructure.readHeader(bytes) {
-        case .needsMoreBytes(let count):
-            if isComplete { throw PictureError.cutShort(.jpeg) }
-            return .needsMoreBytes(count)
-        case .header(let structure):
-            return .info(Self.info(structure, bytes))
-        }
+        try JPEGStructure.probe(bytes, isComplete: isComplete)
     }
 
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
@@ -33,20 +27,12 @@ public struct JPEGCodec: ImageCodec {
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        guard case .header(let structure) = try JPEGStructure.readHeader(bytes) else {
-            throw PictureError.cutShort(.jpeg)
-        }
-        let info = Self.info(structure, bytes)
-        try info.checkPixels(maximum: options.maximumPixels)
-        try cancellation.check()
-        let plan = try options.storedPlan(for: info)
-        // Made first: it may be the largest piece of memory, and is released last.
-        let transform = structure.profile(in: bytes).flatMap { profile in
-            ColorTransform.forProfile(profile, kind: JPEGDecoding.profileKind(structure))
-        }
-        return try unsafe PixelFinishing.make(
-            plan: plan, hasAlpha: false, orientation: info.orientation, options: options
-        ) { (target) throws(LoadError) in
+        let structure = try JPEGStructure.wholeHeader(bytes)
+        return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
+            (_, plan, target) throws(LoadError) in
+            let transform = structure.profile(in: bytes).flatMap { profile in
+                ColorTransform.forProfile(profile, kind: JPEGDecoding.profileKind(structure))
+            }
             try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
                 try unsafe JPEGDecoding(reader: reader, plan: plan, target: target, transform: transform).run()
             }
@@ -55,13 +41,5 @@ public struct JPEGCodec: ImageCodec {
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try JPEGEncoding.encode(pixels, options: options)
-    }
-
-    private static func info(_ structure: JPEGStructure, _ bytes: Bytes) -> ImageInfo {
-        ImageInfo(
-            format: .jpeg, storedWidth: structure.width, storedHeight: structure.height,
-            orientation: structure.orientation ?? .up, colorModel: structure.colorModel,
-            profileName: structure.profileParts.first.flatMap { ICCProfile(bytes, $0.range).name },
-            isProgressive: structure.isProgressive)
     }
 }

@@ -9,7 +9,9 @@ import InflightCore
 #endif
 
 /// The segments of a JPEG file (ITU-T T.81 annex B), walked without decoding.
-struct JPEGStructure {
+struct JPEGStructure: FileStructure {
+    static let format = ImageFormat.jpeg
+
     var width = 0
     var height = 0
     var componentCount = 0
@@ -30,13 +32,15 @@ struct JPEGStructure {
         }
     }
 
-    enum Reading {
-        case header(JPEGStructure)
-        case needsMoreBytes(Int)
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: .jpeg, storedWidth: width, storedHeight: height, orientation: orientation ?? .up,
+            colorModel: colorModel, profileName: profileParts.first.flatMap { ICCProfile(bytes, $0.range).name },
+            isProgressive: isProgressive)
     }
 
     /// Reads up to the first scan.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<JPEGStructure> {
         var structure = JPEGStructure()
         var position = 2
         while true {

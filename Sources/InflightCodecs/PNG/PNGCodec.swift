@@ -13,13 +13,7 @@ public struct PNGCodec: ImageCodec {
     public var encodableFormats: Set<ImageFormat> { [.png] }
 
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        switch try PNGStructure.readHeader(bytes) {
-        case .needsMoreBytes(let count):
-            if isComplete { throw PictureError.cutShort(.png) }
-            return .needsMoreBytes(count)
-        case .header(let structure):
-            return .info(Self.info(structure))
-        }
+        try PNGStructure.probe(bytes, isComplete: isComplete)
     }
 
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
@@ -29,16 +23,9 @@ public struct PNGCodec: ImageCodec {
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        guard case .header(let structure) = try PNGStructure.readHeader(bytes) else {
-            throw PictureError.cutShort(.png)
-        }
-        let info = Self.info(structure)
-        try info.checkPixels(maximum: options.maximumPixels)
-        try cancellation.check()
-        let plan = try options.storedPlan(for: info)
-        return try unsafe PixelFinishing.make(
-            plan: plan, hasAlpha: info.hasAlpha, orientation: info.orientation, options: options
-        ) { (target) throws(LoadError) in
+        let structure = try PNGStructure.wholeHeader(bytes)
+        return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
+            (info, plan, target) throws(LoadError) in
             try PNGReader.with(bytes) { (reader) throws(LoadError) in
                 try unsafe PNGDecoding(
                     reader: reader, info: info, plan: plan, target: target, cancellation: cancellation
@@ -49,13 +36,5 @@ public struct PNGCodec: ImageCodec {
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try PNGEncoding.encode(pixels)
-    }
-
-    private static func info(_ structure: PNGStructure) -> ImageInfo {
-        ImageInfo(
-            format: .png, storedWidth: structure.width, storedHeight: structure.height,
-            orientation: structure.orientation ?? .up, frameCount: structure.frameCount,
-            colorModel: structure.colorModel, bitsPerComponent: structure.bitDepth, hasAlpha: structure.hasAlpha,
-            profileName: structure.profileName, isProgressive: structure.isInterlaced)
     }
 }

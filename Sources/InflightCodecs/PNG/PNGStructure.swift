@@ -2,7 +2,9 @@ internal import CInflightCodecs
 import InflightCore
 
 /// The chunks of a PNG file (PNG specification, third edition, section 5), walked without decoding.
-struct PNGStructure {
+struct PNGStructure: FileStructure {
+    static let format = ImageFormat.png
+
     var width = 0
     var height = 0
     var bitDepth = 0
@@ -12,11 +14,6 @@ struct PNGStructure {
     var frameCount = 1
     var profileName: String?
     var orientation: ImageOrientation?
-
-    enum Reading {
-        case header(PNGStructure)
-        case needsMoreBytes(Int)
-    }
 
     var hasAlpha: Bool { colorType & 4 != 0 || hasTransparency }
 
@@ -28,8 +25,15 @@ struct PNGStructure {
         }
     }
 
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: .png, storedWidth: width, storedHeight: height, orientation: orientation ?? .up,
+            frameCount: frameCount, colorModel: colorModel, bitsPerComponent: bitDepth, hasAlpha: hasAlpha,
+            profileName: profileName, isProgressive: isInterlaced)
+    }
+
     /// Reads up to the first pixels.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<PNGStructure> {
         var structure = PNGStructure()
         var position = 8
         while true {

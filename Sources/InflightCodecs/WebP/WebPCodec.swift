@@ -14,13 +14,7 @@ public struct WebPCodec: ImageCodec {
     /// In a part of an animation, the frames are counted that begin in it. EXIF metadata, which tells the orientation,
     /// stands at a file's end: where there is some, nearly all of the file is asked for.
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        switch try WebPStructure.readHeader(bytes) {
-        case .needsMoreBytes(let count):
-            if isComplete { throw PictureError.cutShort(.webp) }
-            return .needsMoreBytes(count)
-        case .header(let structure):
-            return .info(Self.info(structure, bytes))
-        }
+        try WebPStructure.probe(bytes, isComplete: isComplete)
     }
 
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
@@ -30,32 +24,20 @@ public struct WebPCodec: ImageCodec {
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        guard case .header(let structure) = try WebPStructure.readHeader(bytes),
-            structure.frame.upperBound <= bytes.count
-        else { throw PictureError.cutShort(.webp) }
-        let info = Self.info(structure, bytes)
-        try info.checkPixels(maximum: options.maximumPixels)
-        try cancellation.check()
-        let plan = try options.storedPlan(for: info)
-        let transform = structure.profile.flatMap { ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }
-        return try unsafe PixelFinishing.make(
-            plan: plan, hasAlpha: info.hasAlpha, orientation: info.orientation, options: options
-        ) { (target) throws(LoadError) in
+        let structure = try WebPStructure.wholeHeader(bytes)
+        guard structure.frame.upperBound <= bytes.count else { throw PictureError.cutShort(.webp) }
+        return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
+            (_, plan, target) throws(LoadError) in
             try unsafe WebPDecoding(
                 bytes: bytes, structure: structure, plan: plan, target: target, cancellation: cancellation
             ).run()
-            unsafe transform?.apply(target, pixelCount: plan.width * plan.height)
+            if let transform = structure.profile.flatMap({ ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }) {
+                unsafe transform.apply(target, pixelCount: plan.width * plan.height)
+            }
         }
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try WebPEncoding.encode(pixels, options: options)
-    }
-
-    private static func info(_ structure: WebPStructure, _ bytes: Bytes) -> ImageInfo {
-        ImageInfo(
-            format: .webp, storedWidth: structure.width, storedHeight: structure.height,
-            orientation: structure.orientation ?? .up, frameCount: structure.frameCount, hasAlpha: structure.hasAlpha,
-            profileName: structure.profile.flatMap { ICCProfile(bytes, $0).name })
     }
 }

@@ -1,7 +1,9 @@
 import InflightCore
 
 /// The chunks of a WebP file (RFC 9649 section 2), walked without decoding.
-struct WebPStructure {
+struct WebPStructure: FileStructure {
+    static let format = ImageFormat.webp
+
     var width = 0
     var height = 0
     var hasAlpha = false
@@ -20,20 +22,21 @@ struct WebPStructure {
     /// The first frame has a chunk of alpha beside that of colours.
     var hasAlphaChunk = false
 
-    enum Reading {
-        case header(WebPStructure)
-        case needsMoreBytes(Int)
-    }
-
     private enum Flag {
         static let animation = 0x02
         static let exif = 0x08
         static let alpha = 0x10
     }
 
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: .webp, storedWidth: width, storedHeight: height, orientation: orientation ?? .up,
+            frameCount: frameCount, hasAlpha: hasAlpha, profileName: profile.flatMap { ICCProfile(bytes, $0).name })
+    }
+
     /// Reads up to the first frame's header; where the file says that it has EXIF metadata, which stands at its end, up
     /// to that; of an animation all of what is there, to count its frames.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> Reading {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<WebPStructure> {
         var structure = WebPStructure()
         var flags = 0
         var position = 12
@@ -93,7 +96,7 @@ struct WebPStructure {
     }
 
     /// What to answer where the bytes end before the file does: an animation's frames that are not there need not be.
-    private func partial(_ frames: Int, _ flags: Int, _ needed: Int) throws(LoadError) -> Reading {
+    private func partial(_ frames: Int, _ flags: Int, _ needed: Int) throws(LoadError) -> HeaderReading<WebPStructure> {
         guard frames > 0, flags & Flag.exif == 0 else { return .needsMoreBytes(needed) }
         var structure = self
         structure.frameCount = frames
