@@ -38,6 +38,25 @@ struct ProbeTests {
         #expect(try decode(file).likeness(Scene.color) == 100)
     }
 
+    @Test("a header of very many parts is not looked at from its start for each of them")
+    func longHeader() throws {
+        // A comment in blocks of one byte, behind the header and a table of 256 colours.
+        let comment = [0x21, 0xFE] + [UInt8](repeating: 1, count: 200_000) + [0]
+        let file = Array(Fixtures.animatedGIF[..<781]) + comment + Fixtures.animatedGIF[781...]
+        let bytes = Bytes(file)
+        #expect(try registry.validate(bytes).frameCount == 2)
+        var looks = 0
+        var length = 60_000
+        while length < file.count {
+            looks += 1
+            let part = unsafe bytes.withUnsafeBytes { unsafe Bytes(copying: .init(rebasing: $0[..<length])) }
+            guard case .needsMoreBytes(let count) = try registry.probe(part, isComplete: false) else { break }
+            // More comes in pieces of a kilobyte.
+            length = max(length + 1000, count)
+        }
+        #expect(looks < 20)
+    }
+
     @Test("a profile's name is told without control characters")
     func profileName() throws {
         let profile = Pieces.profile(order: [0, 1, 2], gamma: 1.8, name: "Odd \u{1B}[31mname")

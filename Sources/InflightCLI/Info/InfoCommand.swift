@@ -51,7 +51,8 @@ struct InfoCommand: Sendable {
     private func look(_ place: String) async -> (Result<PictureFacts, LoadError>, status: Int?) {
         do throws(LoadError) {
             guard Self.isURL(place) else {
-                return (.success(try LocalPicture.look(at: place, codecs: pipeline.codecs)), nil)
+                let limit = Int(clamping: options.network.maximumBytes)
+                return (.success(try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)), nil)
             }
             let url = try ResourceURL(place)
             let request = RequestMaker(options.network).request(place, url)

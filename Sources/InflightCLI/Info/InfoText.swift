@@ -10,7 +10,7 @@ enum InfoText {
         if info.orientation.swapsAxes { dimensions += " (stored as \(info.storedWidth) × \(info.storedHeight))" }
         rows.append(("dimensions", dimensions))
         rows.append(("orientation", "\(info.orientation.rawValue), \(words(info.orientation))"))
-        rows.append(("frames", Quantity.grouped(info.frameCount)))
+        rows.append(("frames", Quantity.grouped(info.frameCount) + (info.mayHaveMoreFrames ? " or more" : "")))
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
         rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not told by the server"))
@@ -42,6 +42,7 @@ enum InfoText {
             writer.add("storedHeight", info.storedHeight)
             writer.add("orientation", info.orientation.rawValue)
             writer.add("frames", info.frameCount)
+            if info.mayHaveMoreFrames { writer.add("mayHaveMoreFrames", true) }
             writer.add("color", info.colorModel.rawValue)
             writer.add("bitsPerComponent", info.bitsPerComponent)
             if let profile = info.profileName { writer.add("profile", profile) }

@@ -2,14 +2,16 @@ import Glibc
 import Inflight
 import InflightCore
 
-/// Looks at the header of a file, reading no more of it than that takes.
+/// Looks at the header of a file, reading no more of it than that takes; of an animation all, to count its frames.
 enum LocalPicture {
     private static let firstRead = 64 * 1024
 
-    static func look(at path: String, codecs: CodecRegistry) throws(LoadError) -> PictureFacts {
+    /// - Parameter limit: the most bytes that are read.
+    static func look(at path: String, codecs: CodecRegistry, limit: Int) throws(LoadError) -> PictureFacts {
         let file = try reading(path) { () throws(SystemError) in try openFile(path) }
         defer { close(file.descriptor) }
-        var wanted = min(file.size, firstRead)
+        let limit = min(file.size, limit)
+        var wanted = min(limit, firstRead)
         while true {
             let bytes = try reading(path) { () throws(SystemError) in
                 try LocalFile.read(file.descriptor, count: wanted, at: 0)
@@ -17,6 +19,10 @@ enum LocalPicture {
             let isComplete = bytes.count < wanted || wanted >= file.size
             switch try codecs.probe(bytes, isComplete: isComplete) {
             case .info(let info):
+                if info.mayHaveMoreFrames, wanted < limit {
+                    wanted = limit
+                    continue
+                }
                 return PictureFacts(
                     info: info, bytes: Int64(file.size), readBytes: Int64(bytes.count), source: .file)
             case .needsMoreBytes(let count):
@@ -25,8 +31,14 @@ enum LocalPicture {
                         .damaged, stage: .decode, message: "The picture ends within its header. Get a whole copy of it."
                     )
                 }
+                guard wanted < limit else {
+                    throw LoadError(
+                        .tooLarge, stage: .decode,
+                        message: "The picture's header is longer than the \(limit) bytes that are read. "
+                            + "Raise --max-bytes if the file is trusted.")
+                }
                 // At least twice as much each time, so that what is read in all stays in proportion.
-                wanted = min(file.size, max(count, wanted * 2))
+                wanted = min(limit, max(count, wanted * 2))
             }
         }
     }

@@ -10,6 +10,8 @@ struct GIFStructure: FileStructure {
     var isInterlaced = false
     /// The frames that begin in the bytes at hand.
     var frameCount = 0
+    /// Whether the bytes at hand end before the trailer.
+    var mayHaveMoreFrames = false
     var frameWidth = 0
     var frameHeight = 0
 
@@ -21,7 +23,7 @@ struct GIFStructure: FileStructure {
     func info(_ bytes: Bytes) -> ImageInfo {
         ImageInfo(
             format: .gif, storedWidth: width, storedHeight: height, frameCount: frameCount, colorModel: .indexed,
-            hasAlpha: hasAlpha, isProgressive: isInterlaced)
+            hasAlpha: hasAlpha, isProgressive: isInterlaced, mayHaveMoreFrames: mayHaveMoreFrames)
     }
 
     /// Reads up to the first frame, and goes on as far as there are bytes, to count the others.
@@ -31,6 +33,9 @@ struct GIFStructure: FileStructure {
         case .needs(let count) where structure.frameCount == 0: return .needsMoreBytes(count)
         case .trailer where structure.frameCount == 0: throw PictureError.damaged(.gif, "it holds no pixels")
         case .unknown where structure.frameCount == 0: throw unknownBlock
+        case .needs:
+            structure.mayHaveMoreFrames = true
+            return .header(structure)
         default: return .header(structure)
         }
     }

@@ -10,6 +10,8 @@ struct WebPStructure: FileStructure {
     var isAnimated = false
     /// The frames that begin in the bytes at hand.
     var frameCount = 1
+    /// Whether the bytes at hand end before those of an animation do.
+    var mayHaveMoreFrames = false
     var isLossless = false
     var profile: Range<Int>?
     var orientation: ImageOrientation?
@@ -31,7 +33,8 @@ struct WebPStructure: FileStructure {
     func info(_ bytes: Bytes) -> ImageInfo {
         ImageInfo(
             format: .webp, storedWidth: width, storedHeight: height, orientation: orientation ?? .up,
-            frameCount: frameCount, hasAlpha: hasAlpha, profileName: profile.flatMap { ICCProfile(bytes, $0).name })
+            frameCount: frameCount, hasAlpha: hasAlpha, profileName: profile.flatMap { ICCProfile(bytes, $0).name },
+            mayHaveMoreFrames: mayHaveMoreFrames)
     }
 
     /// Reads up to the first frame's header; where the file says that it has EXIF metadata, which stands at its end, up
@@ -100,6 +103,7 @@ struct WebPStructure: FileStructure {
         guard frames > 0, flags & Flag.exif == 0 else { return .needsMoreBytes(needed) }
         var structure = self
         structure.frameCount = frames
+        structure.mayHaveMoreFrames = flags & Flag.animation != 0
         return .header(structure)
     }
 

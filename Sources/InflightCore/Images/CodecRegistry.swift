@@ -25,14 +25,22 @@ public struct CodecRegistry: Sendable {
 
     /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
     ///
+    /// Each call begins at the start. Whoever asks again with as many bytes as he is told to get spends time in
+    /// proportion to the header's length, even if that is made of a million parts.
+    ///
     /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         if !isComplete, ImageFormat.detect(bytes) == nil, bytes.count < Self.detectionLength {
             return .needsMoreBytes(Self.detectionLength)
         }
         let (codec, format) = try decoder(for: bytes)
-        return try codec.probe(bytes, format: format, isComplete: isComplete)
+        let result = try codec.probe(bytes, format: format, isComplete: isComplete)
+        guard case .needsMoreBytes(let count) = result, bytes.count >= Self.usualHeaderLength else { return result }
+        return .needsMoreBytes(max(count, bytes.count + bytes.count / 4))
     }
+
+    /// Beyond so many bytes, more are asked for in proportion to those that there are.
+    private static let usualHeaderLength = 64 * 1024
 
     /// Walks a whole picture's structure to its end, without decoding, and tells what its header says.
     public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {

@@ -9,8 +9,11 @@ public struct ImageInfo: Sendable, Hashable {
     public var storedWidth: Int
     public var storedHeight: Int
     public var orientation: ImageOrientation
-    /// How many frames there are; 1 for stills.
+    /// How many frames there are; 1 for stills. Where not all of the file was looked at, those that begin in the part
+    /// that was.
     public var frameCount: Int
+    /// Whether more frames may follow in the part of an animation that was not looked at.
+    public var mayHaveMoreFrames: Bool
     public var colorModel: ColorModel
     public var bitsPerComponent: Int
     public var hasAlpha: Bool
@@ -22,13 +25,14 @@ public struct ImageInfo: Sendable, Hashable {
     public init(
         format: ImageFormat, storedWidth: Int, storedHeight: Int, orientation: ImageOrientation = .up,
         frameCount: Int = 1, colorModel: ColorModel = .rgb, bitsPerComponent: Int = 8, hasAlpha: Bool = false,
-        profileName: String? = nil, isProgressive: Bool = false
+        profileName: String? = nil, isProgressive: Bool = false, mayHaveMoreFrames: Bool = false
     ) {
         self.format = format
         self.storedWidth = storedWidth
         self.storedHeight = storedHeight
         self.orientation = orientation
         self.frameCount = frameCount
+        self.mayHaveMoreFrames = mayHaveMoreFrames
         self.colorModel = colorModel
         self.bitsPerComponent = bitsPerComponent
         self.hasAlpha = hasAlpha

@@ -51,6 +51,20 @@ struct InfoTests {
         try server.waitUntilClosedByPeer("/a.jpg")
     }
 
+    @Test("All frames of a local file are counted; of a remote one those that were seen, and it says so")
+    func frames() throws {
+        let frame = Array(Pictures.gif.array[19...].dropLast())
+        let many = Array(Pictures.gif.array[..<19]) + Array(repeating: frame, count: 10_000).flatMap(\.self) + [0x3B]
+        place.write("many.gif", many)
+        #expect(place.run("info", "many.gif").text.contains("frames       10,000\n"))
+        #expect(try place.run("info", "many.gif", "--json").lines.first?.frames == 10_000)
+        server.serve("/many.gif", .ok(Bytes(many)).held("rest", after: 1000))
+        #expect(place.run("info", server.url("/many.gif")).text.contains(" or more\n"))
+        let told = place.run("info", "many.gif", "--json", "--max-bytes", "100000")
+        #expect(told.text.contains("\"mayHaveMoreFrames\":true"))
+        #expect(try (told.lines.first?.readBytes ?? .max) <= 100_000)
+    }
+
     @Test("One that fails does not stop the others, and makes the status 1")
     func failures() throws {
         place.write("a.gif", Pictures.gif.array)
