@@ -1,8 +1,10 @@
 // A peer: many small files into memory with libcurl's multi interface on one thread.
 //
-//     http_multi BASE COUNT AT_ONCE epoll|poll [CA_FILE]
+//     http_multi BASE COUNT AT_ONCE epoll|poll plain|same [CA_FILE]
 //
-// Handles are used again, each body is one malloc'd block. With a CA file it speaks HTTP/2 over one connection.
+// Handles are used again, each body is one malloc'd block. With a CA file it speaks HTTP/2 over one connection. `plain`
+// sends what libcurl sends by itself (`Accept: */*`); `same` sends the fields that a loader of pictures sends, and undoes
+// content codings, as Inflight does: the same bytes on the wire.
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,15 +128,16 @@ static void run_with_epoll(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) {
-        fprintf(stderr, "usage: http_multi BASE COUNT AT_ONCE epoll|poll [CA_FILE]\n");
+    if (argc < 6) {
+        fprintf(stderr, "usage: http_multi BASE COUNT AT_ONCE epoll|poll plain|same [CA_FILE]\n");
         return 64;
     }
     base = argv[1];
     count = atol(argv[2]);
     long at_once = atol(argv[3]);
     int with_epoll = strcmp(argv[4], "epoll") == 0;
-    const char *ca_file = argc > 5 ? argv[5] : NULL;
+    int with_fields = strcmp(argv[5], "same") == 0;
+    const char *ca_file = argc > 6 ? argv[6] : NULL;
 
     curl_global_init(CURL_GLOBAL_DEFAULT);
     multi = curl_multi_init();
@@ -149,6 +152,12 @@ int main(int argc, char **argv) {
         curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
     }
 
+    struct curl_slist *fields = NULL;
+    fields = curl_slist_append(fields, "Accept: image/*,*/*;q=0.8");
+    fields = curl_slist_append(fields, "Accept-Encoding: deflate, gzip, br, zstd");
+    fields = curl_slist_append(fields, "User-Agent: Inflight/0.1.0");
+    check(fields != NULL, "curl_slist_append");
+
     double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     for (long index = 0; index < at_once && index < count; index++) {
         CURL *easy = curl_easy_init();
@@ -156,6 +165,10 @@ int main(int argc, char **argv) {
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take);
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        if (with_fields) {
+            curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+        }
         if (ca_file) {
             curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
             curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
