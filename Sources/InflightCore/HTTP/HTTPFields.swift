@@ -1,16 +1,18 @@
 /// The fields of a request or an answer, in the order of the wire, doubled ones included.
 ///
 /// They are kept as the bytes that were sent; names are compared without regard to ASCII case (RFC 9110 section 5.1).
-/// One allocation holds all bytes, another all positions, however many fields there are.
+/// One allocation holds them all. Finding a field takes a step for each field before it.
 public struct HTTPFields: Sendable, Hashable {
-    /// Name and value of every field, one after the other.
+    /// For each field the lengths of its name and of its value, four bytes each, then the name and the value.
     private var text: [UInt8] = []
-    private var positions: [Position] = []
+    public private(set) var count = 0
 
-    private struct Position: Hashable {
-        var name: UInt32
-        var value: UInt32
-        var end: UInt32
+    private static let lengthBytes = 8
+
+    private struct Position {
+        var name: Int
+        var value: Int
+        var end: Int
     }
 
     public init() {}
@@ -19,8 +21,7 @@ public struct HTTPFields: Sendable, Hashable {
         for field in fields { append(field.name, field.value) }
     }
 
-    public var count: Int { positions.count }
-    public var isEmpty: Bool { positions.isEmpty }
+    public var isEmpty: Bool { count == 0 }
 
     /// Adds a field behind the others.
     public mutating func append(_ name: String, _ value: String) {
@@ -29,28 +30,43 @@ public struct HTTPFields: Sendable, Hashable {
 
     /// Adds a field of raw bytes behind the others. The caller has taken optional white space off the value.
     public mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
-        let start = UInt32(text.count)
+        Self.append(name.count, value.count, to: &text)
         text.append(contentsOf: name)
-        let middle = UInt32(text.count)
         text.append(contentsOf: value)
-        positions.append(Position(name: start, value: middle, end: UInt32(text.count)))
+        count += 1
     }
 
-    /// Makes room for the fields of one head, whose lines take `bytes` in all.
-    package mutating func reserve(bytes: Int, count: Int) {
-        text.reserveCapacity(bytes)
-        positions.reserveCapacity(count)
+    private static func append(_ name: Int, _ value: Int, to text: inout [UInt8]) {
+        guard let name = UInt32(exactly: name), let value = UInt32(exactly: value) else {
+            preconditionFailure("a field of over 4 GiB")
+        }
+        unsafe withUnsafeBytes(of: (name, value)) { unsafe text.append(contentsOf: $0) }
     }
 
-    /// ``append(name:value:)`` for bytes that lie in memory as they are: what a transport does for every field.
-    package mutating func append(
-        rawName name: UnsafeBufferPointer<UInt8>, rawValue value: UnsafeBufferPointer<UInt8>
-    ) {
-        let start = UInt32(text.count)
-        unsafe text.append(contentsOf: name)
-        let middle = UInt32(text.count)
-        unsafe text.append(contentsOf: value)
-        positions.append(Position(name: start, value: middle, end: UInt32(text.count)))
+    /// The fields of one head that a transport has read.
+    package init(_ writer: consuming Writer) {
+        count = writer.count
+        text = writer.text
+    }
+
+    /// Collects the fields of one head: all at once in memory that was taken for them.
+    package struct Writer: ~Copyable {
+        fileprivate var text: [UInt8] = []
+        fileprivate var count = 0
+
+        /// - Parameters:
+        ///   - bytes: about as many as names and values take together.
+        ///   - lines: about as many as there are fields.
+        package init(bytes: Int, lines: Int) {
+            text.reserveCapacity(bytes + lines * HTTPFields.lengthBytes)
+        }
+
+        package mutating func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+            HTTPFields.append(name.count, value.count, to: &text)
+            unsafe text.append(contentsOf: name)
+            unsafe text.append(contentsOf: value)
+            count += 1
+        }
     }
 
     /// Replaces all fields of that name by one.
@@ -63,46 +79,92 @@ public struct HTTPFields: Sendable, Hashable {
     public mutating func remove(_ name: String) {
         guard contains(name) else { return }
         var kept = HTTPFields()
-        for index in 0..<count where !isNamed(index, name) {
-            kept.append(name: rawName(index), value: rawValue(index))
+        forEachPosition { position in
+            guard !isNamed(position, name) else { return true }
+            kept.append(name: text[position.name..<position.value], value: text[position.value..<position.end])
+            return true
         }
         self = kept
     }
 
     /// The first value of that name. Bytes that are not UTF-8 are read as Latin-1.
     public subscript(name: String) -> String? {
-        for index in 0..<count where isNamed(index, name) { return value(index) }
-        return nil
+        first(name).map { Self.decoded(text[$0.value..<$0.end]) }
     }
 
     /// All values of that name, in order.
     public func values(_ name: String) -> [String] {
-        (0..<count).filter { isNamed($0, name) }.map { value($0) }
+        var values: [String] = []
+        forEachPosition { position in
+            if isNamed(position, name) { values.append(Self.decoded(text[position.value..<position.end])) }
+            return true
+        }
+        return values
     }
 
-    public func contains(_ name: String) -> Bool {
-        (0..<count).contains { isNamed($0, name) }
-    }
+    public func contains(_ name: String) -> Bool { first(name) != nil }
 
     public func name(_ index: Int) -> String { Self.decoded(rawName(index)) }
     public func value(_ index: Int) -> String { Self.decoded(rawValue(index)) }
 
     public func rawName(_ index: Int) -> ArraySlice<UInt8> {
-        text[Int(positions[index].name)..<Int(positions[index].value)]
+        let position = position(index)
+        return text[position.name..<position.value]
     }
 
     public func rawValue(_ index: Int) -> ArraySlice<UInt8> {
-        text[Int(positions[index].value)..<Int(positions[index].end)]
+        let position = position(index)
+        return text[position.value..<position.end]
     }
 
     /// How many bytes the fields take, with `": "` and line ends as HTTP/1.1 writes them.
-    public var wireSize: Int { text.count + 4 * positions.count }
+    public var wireSize: Int { text.count + (4 - Self.lengthBytes) * count }
 
-    private func isNamed(_ index: Int, _ name: String) -> Bool {
-        let own = rawName(index)
+    // MARK: Walking
+
+    /// Calls `body` for each field in order until it returns false.
+    private func forEachPosition(_ body: (Position) -> Bool) {
+        var start = 0
+        while start < text.count {
+            let position = position(at: start)
+            guard body(position) else { return }
+            start = position.end
+        }
+    }
+
+    /// The field whose lengths stand at `start`.
+    private func position(at start: Int) -> Position {
+        let (name, value) = unsafe text.withUnsafeBytes { bytes in
+            precondition(start + Self.lengthBytes <= bytes.count)
+            return unsafe (
+                bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self),
+                bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)
+            )
+        }
+        let first = start + Self.lengthBytes
+        return Position(name: first, value: first + Int(name), end: first + Int(name) + Int(value))
+    }
+
+    private func position(_ index: Int) -> Position {
+        precondition(index >= 0 && index < count, "there is no field \(index) among \(count)")
+        var position = position(at: 0)
+        for _ in 0..<index { position = self.position(at: position.end) }
+        return position
+    }
+
+    private func first(_ name: String) -> Position? {
+        var found: Position?
+        forEachPosition { position in
+            if isNamed(position, name) { found = position }
+            return found == nil
+        }
+        return found
+    }
+
+    private func isNamed(_ position: Position, _ name: String) -> Bool {
         let wanted = name.utf8
-        guard own.count == wanted.count else { return false }
-        return zip(own, wanted).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+        guard position.value - position.name == wanted.count else { return false }
+        return zip(text[position.name..<position.value], wanted).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
     }
 
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {

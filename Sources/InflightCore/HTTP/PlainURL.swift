@@ -8,7 +8,9 @@ struct PlainURL {
 
     init?(_ text: String) {
         var text = text
-        let found = text.withUTF8 { bytes in unsafe Self.parse(bytes) }
+        let found = text.withUTF8 { bytes in
+            unsafe Self.classes.withUnsafeBufferPointer { classes in unsafe Self.parse(bytes, classes) }
+        }
         guard let found else { return nil }
         self = found
     }
@@ -20,13 +22,16 @@ struct PlainURL {
         self.pathEnd = pathEnd
     }
 
-    private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> PlainURL? {
+    /// - Parameter classes: what each of the 256 bytes may be part of.
+    private static func parse(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ classes: UnsafeBufferPointer<UInt8>
+    ) -> PlainURL? {
         let isSecure: Bool
         let hostStart: Int
-        if unsafe bytes.starts(with: "https://".utf8) {
-            (isSecure, hostStart) = (true, 8)
-        } else if unsafe bytes.starts(with: "http://".utf8) {
+        if unsafe begins(bytes, with: "http://") {
             (isSecure, hostStart) = (false, 7)
+        } else if unsafe begins(bytes, with: "https://") {
+            (isSecure, hostStart) = (true, 8)
         } else {
             return nil
         }
@@ -59,7 +64,7 @@ struct PlainURL {
             let byte = unsafe bytes[position]
             if byte == UInt8(ascii: "?"), pathEnd < 0 {
                 pathEnd = position
-            } else if classes[Int(byte)] & pathByte == 0 {
+            } else if unsafe classes[Int(byte)] & pathByte == 0 {
                 return nil
             } else if previous == UInt8(ascii: "/"), byte == UInt8(ascii: "."), pathEnd < 0 {
                 // Perhaps a dot segment.
@@ -75,6 +80,12 @@ struct PlainURL {
         let origin = unsafe OriginKey.shared(isSecure: isSecure, host: host, port: port)
         return PlainURL(
             isSecure: isSecure, origin: origin, pathStart: authorityEnd, pathEnd: pathEnd < 0 ? bytes.count : pathEnd)
+    }
+
+    private static func begins(_ bytes: UnsafeBufferPointer<UInt8>, with prefix: StaticString) -> Bool {
+        guard bytes.count >= prefix.utf8CodeUnitCount else { return false }
+        for index in 0..<prefix.utf8CodeUnitCount where unsafe bytes[index] != prefix.utf8Start[index] { return false }
+        return true
     }
 
     private static let hostByte: UInt8 = 1

@@ -26,22 +26,27 @@ enum HeadParser {
     ///   - lines: about how many there are.
     static func parse(_ text: UnsafeBufferPointer<UInt8>, lines: Int) -> Outcome {
         guard text.count > 0 else { return .malformed("its answer has no head") }
-        var head = ResponseHead(status: 0)
-        var framing = Framing()
-        if let problem = unsafe parse(Scanner(text), lines, &head, &framing) { return .malformed(problem) }
-        // 101 ends the use of HTTP on the connection: nothing follows it.
-        return (100..<200).contains(head.status) && head.status != 101 ? .interim(head) : .final(head, framing)
+        do throws(Problem) {
+            let (head, framing) = try unsafe parse(Scanner(text), lines)
+            // 101 ends the use of HTTP on the connection: nothing follows it.
+            return (100..<200).contains(head.status) && head.status != 101 ? .interim(head) : .final(head, framing)
+        } catch {
+            return .malformed(error.what)
+        }
     }
 
-    /// - Returns: what is wrong, or `nil`.
-    private static func parse(
-        _ text: Scanner, _ lines: Int, _ head: inout ResponseHead, _ framing: inout Framing
-    ) -> String? {
+    private struct Problem: Error {
+        let what: String
+    }
+
+    private static func parse(_ text: Scanner, _ lines: Int) throws(Problem) -> (ResponseHead, Framing) {
         var position = 0
+        var head = ResponseHead(status: 0)
+        var framing = Framing()
         guard let statusLine = text.line(from: &position), readStatus(text, statusLine, into: &head) else {
-            return "the first line of its answer is no status line"
+            throw Problem(what: "the first line of its answer is no status line")
         }
-        head.fields.reserve(bytes: text.count - statusLine.upperBound, count: lines)
+        var fields = HTTPFields.Writer(bytes: text.count - position, lines: lines)
         while let line = text.line(from: &position), !line.isEmpty {
             // A line without a name is dropped.
             guard let colon = text.position(of: Byte.colon, in: line), colon > line.lowerBound,
@@ -49,10 +54,11 @@ enum HeadParser {
             else { continue }
             let name = line.lowerBound..<colon
             let value = text.trimmed(colon + 1..<line.upperBound)
-            unsafe head.fields.append(rawName: text.bytes(name), rawValue: text.bytes(value))
-            if let problem = readFraming(text, name, value, into: &framing) { return problem }
+            unsafe fields.append(name: text.bytes(name), value: text.bytes(value))
+            if let problem = readFraming(text, name, value, into: &framing) { throw Problem(what: problem) }
         }
-        return nil
+        head.fields = HTTPFields(fields)
+        return (head, framing)
     }
 
     /// `HTTP/1.1 200 OK`; libcurl writes the same kind of line for HTTP/2.

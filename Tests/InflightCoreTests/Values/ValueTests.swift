@@ -81,6 +81,26 @@ struct ValueTests {
         #expect(Array(fields.rawValue(0)) == [0xFC, 0x62])
     }
 
+    @Test("header fields that a transport has read are those that were added one by one, empty values included")
+    func written() {
+        let added: [(name: String, value: String)] = [("A", "1"), ("Empty", ""), ("a", "22"), ("B", "3")]
+        var writer = HTTPFields.Writer(bytes: 3, lines: 1)
+        for field in added {
+            unsafe Array(field.name.utf8).withUnsafeBufferPointer { name in
+                unsafe Array(field.value.utf8).withUnsafeBufferPointer { value in
+                    unsafe writer.append(name: name, value: value)
+                }
+            }
+        }
+        let fields = HTTPFields(writer)
+        #expect(fields == HTTPFields(added))
+        #expect(fields.count == 4)
+        #expect((0..<4).map { fields.name($0) } == ["A", "Empty", "a", "B"])
+        #expect((0..<4).map { fields.value($0) } == ["1", "", "22", "3"])
+        #expect(fields.values("a") == ["1", "22"])
+        #expect(fields["empty"] == "")
+    }
+
     @Test("header fields differ where names and values are cut differently")
     func cuts() {
         #expect(HTTPFields([("ab", "c")]) != HTTPFields([("a", "bc")]))
