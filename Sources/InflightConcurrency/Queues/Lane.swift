@@ -122,12 +122,18 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @usableFromInline var groups: [GroupState] = []
     @usableFromInline var freeGroups: [Int32] = []
     @usableFromInline var groupIndices: [Group: Int32] = [:]
+    /// Which group was looked for last: mostly it is looked for again.
+    @usableFromInline var latestGroup: Int32 = -1
     @usableFromInline var ready = [[Ready]](repeating: [], count: Self.levelCount)
     @usableFromInline var lastSequence: Int64 = 0
+
+    /// In nanoseconds: comparing durations costs more than all else that is done for an element.
+    @usableFromInline let raiseAfter: Int64
 
     @inlinable
     public init(_ configuration: Configuration) {
         self.configuration = configuration
+        raiseAfter = configuration.raiseAfter.saturatedNanoseconds
     }
 
     // MARK: Entering and leaving
@@ -177,7 +183,10 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }
         raiseFresh(now: now)
-        for level in stride(from: Self.levelCount - 1, through: 0, by: -1) {
+        var level = Self.levelCount
+        while level > 0 {
+            level -= 1
+            if fresh[level].head < 0, ready[level].isEmpty { continue }
             if level < configuration.reservedFromLevel, running >= configuration.limit - configuration.reserve {
                 // With one place in all there is nothing to leave free.
                 if configuration.limit > configuration.reserve { return nil }
@@ -195,7 +204,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// A place is given back.
     @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
-        guard let group = groupIndices[name] else { preconditionFailure("the group \(name) holds no place") }
+        guard let group = find(name) else { preconditionFailure("the group \(name) holds no place") }
         takenPlaces -= 1
         groups[Int(group)].running -= 1
         precondition(running >= 0 && groups[Int(group)].running >= 0, "more places were given back than taken")
@@ -210,6 +219,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         guard let group = groupIndices[name] else { return }
         groups[Int(group)].limit = limit
         markReady(group)
+    }
+
+    /// How many places the group may hold.
+    @inlinable
+    public func limit(of name: Group) -> Int {
+        groupIndices[name].map { groups[Int($0)].limit } ?? configuration.groupLimit
     }
 
     /// How many places the group holds.
@@ -273,12 +288,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func markReady(_ group: Int32) {
-        let state = groups[Int(group)]
-        guard state.running < state.limit, !state.parked.isEmpty else { return }
-        for level in 0..<Self.levelCount where state.parked[level].head >= 0 {
-            guard groups[Int(group)].readyLevels & (1 << UInt8(level)) == 0 else { continue }
+        guard groups[Int(group)].running < groups[Int(group)].limit, !groups[Int(group)].parked.isEmpty else { return }
+        for level in 0..<Self.levelCount {
+            let head = groups[Int(group)].parked[level].head
+            guard head >= 0, groups[Int(group)].readyLevels & (1 << UInt8(level)) == 0 else { continue }
             groups[Int(group)].readyLevels |= 1 << UInt8(level)
-            let sequence = nodes[Int(state.parked[level].head)].sequence
+            let sequence = nodes[Int(head)].sequence
             pushReady(Ready(sequence: sequence, group: group), level: level)
         }
     }
@@ -286,12 +301,20 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     // MARK: Raising
 
     @inlinable
+    func hasWaitedLong(_ index: Int32, now: MonotonicTime) -> Bool {
+        let waited = now.nanoseconds.subtractingReportingOverflow(nodes[Int(index)].since.nanoseconds)
+        return waited.overflow || waited.partialValue >= raiseAfter
+    }
+
+    @inlinable
     mutating func raiseFresh(now: MonotonicTime) {
-        for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
-            while true {
+        var level = Self.levelCount - 1
+        while level > 0 {
+            level -= 1
+            while fresh[level].head >= 0 {
                 let oldest =
                     configuration.order == .firstInFirstOut ? fresh[level].head : fresh[level].tail
-                guard oldest >= 0, now - nodes[Int(oldest)].since >= configuration.raiseAfter else { break }
+                guard hasWaitedLong(oldest, now: now) else { break }
                 raise(oldest, now: now)
             }
         }
@@ -303,7 +326,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
             let list = groups[Int(group)].parked[level]
             let oldest = configuration.order == .firstInFirstOut ? list.head : list.tail
-            guard oldest >= 0, now - nodes[Int(oldest)].since >= configuration.raiseAfter else { continue }
+            guard oldest >= 0, hasWaitedLong(oldest, now: now) else { continue }
             raise(oldest, now: now)
         }
     }
@@ -403,7 +426,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func groupIndex(_ name: Group) -> Int32 {
-        if let index = groupIndices[name] { return index }
+        if let index = find(name) { return index }
         let state = GroupState(name: name, limit: configuration.groupLimit)
         let index: Int32
         if let free = freeGroups.popLast() {
@@ -414,13 +437,23 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
             groups.append(state)
         }
         groupIndices[name] = index
+        latestGroup = index
+        return index
+    }
+
+    @inlinable
+    mutating func find(_ name: Group) -> Int32? {
+        if latestGroup >= 0, groups[Int(latestGroup)].name == name { return latestGroup }
+        guard let index = groupIndices[name] else { return nil }
+        latestGroup = index
         return index
     }
 
     @inlinable
     mutating func freeIfUnused(_ index: Int32) {
-        let state = groups[Int(index)]
-        guard state.running == 0, state.waiting == 0, state.readyLevels == 0, let name = state.name else { return }
+        guard groups[Int(index)].running == 0, groups[Int(index)].waiting == 0, groups[Int(index)].readyLevels == 0,
+            let name = groups[Int(index)].name
+        else { return }
         groupIndices[name] = nil
         groups[Int(index)].name = nil
         freeGroups.append(index)

@@ -45,6 +45,8 @@ extension EngineMachine {
         var previousSibling: Int32 = -1
         /// The next dependent of `upstream`, or the next free slot.
         var nextSibling: Int32 = -1
+        /// The next job in the same bucket of the table.
+        var nextInBucket: Int32 = -1
     }
 
     func isAlive(_ id: TaskID) -> Bool {
@@ -125,7 +127,7 @@ extension EngineMachine {
             }
             jobs[Int(upstream)].lastDependent = index
         }
-        table[step.key] = index
+        enterTable(index, hash: step.key.hash)
         jobCount += 1
         return index
     }
@@ -149,9 +151,21 @@ extension EngineMachine {
     }
 
     mutating func freeJobSlot(_ index: Int32) {
-        let generation = jobs[Int(index)].generation
-        jobs[Int(index)] = JobSlot()
-        jobs[Int(index)].generation = generation &+ 1
+        // Field by field: replacing the slot of a generic type as a whole costs several times as much.
+        jobs[Int(index)].job = nil
+        jobs[Int(index)].key = nil
+        jobs[Int(index)].group = nil
+        jobs[Int(index)].generation &+= 1
+        jobs[Int(index)].state = .waiting
+        jobs[Int(index)].level = -1
+        jobs[Int(index)].counts = (0, 0, 0, 0, 0)
+        jobs[Int(index)].firstTask = -1
+        jobs[Int(index)].lastTask = -1
+        jobs[Int(index)].firstDependent = -1
+        jobs[Int(index)].lastDependent = -1
+        jobs[Int(index)].upstream = -1
+        jobs[Int(index)].previousSibling = -1
+        jobs[Int(index)].nextInBucket = -1
         jobs[Int(index)].nextSibling = freeJob
         freeJob = index
         jobCount -= 1

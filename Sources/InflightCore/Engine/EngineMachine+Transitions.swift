@@ -156,10 +156,4 @@ extension EngineMachine {
             dependent = jobs[Int(dependent)].nextSibling
         }
     }
-
-    mutating func leaveTable(_ index: Int32) {
-        // A newcomer may have taken the key since this job left it.
-        guard let key = jobs[Int(index)].key, table[key] == index else { return }
-        table[key] = nil
-    }
 }

@@ -54,7 +54,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var freeTask: Int32 = -1
     var jobs: [JobSlot] = []
     var freeJob: Int32 = -1
-    var table: [JobKey: Int32] = [:]
+    /// The first live job of each place that a key's hash may fall to, or -1.
+    var buckets = [Int32](repeating: -1, count: 64)
     var fetchLane: Lane<JobID, OriginKey>
     var decodeLane: Lane<JobID, OriginKey>
 
@@ -76,7 +77,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     /// Whether a job for this key is alive.
     func hasJob(_ key: JobKey) -> Bool {
-        table[key] != nil
+        liveJob(key) >= 0
     }
 
     /// A task wants what comes out of the last of its steps, each of which works on the result of the one before.
@@ -92,10 +93,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
         var joined = count
         var previous: Int32 = -1
         while joined > 0 {
-            if let found = table[step(joined - 1).key] {
-                previous = found
-                break
-            }
+            previous = liveJob(step(joined - 1).key)
+            if previous >= 0 { break }
             joined -= 1
         }
         var root: Int32 = -1
@@ -257,6 +256,11 @@ struct EngineMachine<Task, Job>: ~Copyable {
         leaveTable(id.index)
         failDependents(of: id.index, from: job, actions: &actions)
         freeJobSlot(id.index)
+    }
+
+    /// How many exchanges with the origin may be under way at once.
+    func originLimit(of group: OriginKey) -> Int {
+        fetchLane.limit(of: group)
     }
 
     /// An origin turned out to carry many exchanges on one connection, or not to.

@@ -118,6 +118,9 @@ extension ImageRequest {
         }
     }
 
+    /// Whether everything but URL, size and priority is as it is in most requests.
+    var isUsual: Bool { rest === Rest.standard }
+
     private mutating func changeRest(_ change: (inout Values) -> Void) {
         if !isKnownUniquelyReferenced(&rest) { rest = Rest(rest.value) }
         change(&rest.value)

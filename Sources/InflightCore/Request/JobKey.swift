@@ -7,7 +7,7 @@
 /// of a user. Keys are references, because a million of them may wait.
 class JobKey: Hashable, @unchecked Sendable {
     // Unchecked: the subclasses are final and hold nothing that changes.
-    private let hash: Int
+    final let hash: Int
 
     fileprivate init(hash: Int) {
         self.hash = hash

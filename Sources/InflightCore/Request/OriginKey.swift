@@ -1,5 +1,13 @@
 import InflightConcurrency
 
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// An origin with its hash, as the fetch lane groups by it. What has no origin (files, `data:`) is one group.
 ///
 /// One reference, because every waiting job holds one; the latest few are kept, so that URLs of one origin share it.
@@ -26,6 +34,15 @@ final class OriginKey: Hashable, Sendable, CustomStringConvertible {
         hasher.combine(hash)
     }
 
+    private static func isSame(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard text.utf8.count == bytes.count, let first = bytes.baseAddress else { return false }
+        var text = text
+        return text.withUTF8 { own in
+            guard let own = own.baseAddress else { return false }
+            return unsafe memcmp(own, first, bytes.count) == 0
+        }
+    }
+
     /// The latest origins of plain URLs, each in the place that its host's bytes give it.
     private static let latest = Guarded([OriginKey?](repeating: nil, count: 64))
 
@@ -37,7 +54,7 @@ final class OriginKey: Hashable, Sendable, CustomStringConvertible {
         let scheme = isSecure ? "https" : "http"
         let found = latest.withLock { $0[place] }
         if let found, let origin = found.origin, origin.port == port, origin.scheme == scheme,
-            unsafe origin.host.utf8.elementsEqual(host)
+            unsafe isSame(origin.host, host)
         {
             return found
         }

@@ -81,6 +81,7 @@ final class RequestPlan: Sendable {
                 }
             }
         }
+        if request.isUsual { return }
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
             throw refuse("The method is not a word that HTTP allows (RFC 9110 section 9.1).")
         }
@@ -116,7 +117,7 @@ final class RequestPlan: Sendable {
     ) -> [UInt8] {
         // Empty for most requests, and then nothing is allocated for it.
         var bytes: [UInt8] = []
-        if request.method != "GET" {
+        if !request.isUsual, request.method != "GET" {
             bytes.append(5)
             bytes.append(contentsOf: request.method.utf8)
             bytes.append(0)
@@ -127,6 +128,7 @@ final class RequestPlan: Sendable {
         case .info: bytes.append(6)
         }
         if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
+        if request.isUsual { return bytes }
         if !request.fields.isEmpty { append(request.fields, ignored: ignored, to: &bytes) }
         if !request.originFields.isEmpty {
             bytes.append(2)
