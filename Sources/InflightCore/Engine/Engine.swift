@@ -195,21 +195,25 @@ final class Engine: @unchecked Sendable {
         {
             cache.insert(image, for: key, cost: image.pixels.byteCount)
         }
-        let now = clock.now()
-        change { machine, actions in
-            if case .failure = result.value {
-                machine.jobFailed(job.id, now: now, actions: &actions)
-            } else {
-                machine.jobSucceeded(job.id, now: now, actions: &actions)
-            }
+        if case .failure = result.value {
+            jobsCameOn(CollectionOfOne(JobStep(job: job, event: .failed)))
+        } else {
+            jobsCameOn(CollectionOfOne(JobStep(job: job, event: .succeeded)))
         }
     }
 
-    func jobRedirected(_ id: Machine.JobID, to url: ResourceURL) {
+    /// Jobs have ended or were redirected, several of them where they came on together.
+    func jobsCameOn(_ steps: some Collection<JobStep>) {
         let now = clock.now()
-        let group = url.origin.map { OriginKey($0) } ?? .none
         change { machine, actions in
-            machine.jobRedirected(id, to: group, now: now, actions: &actions)
+            for step in steps {
+                switch step.event {
+                case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
+                case .failed: machine.jobFailed(step.job.id, now: now, actions: &actions)
+                case .redirected(let group):
+                    machine.jobRedirected(step.job.id, to: group, now: now, actions: &actions)
+                }
+            }
         }
     }
 
@@ -225,10 +229,12 @@ final class Engine: @unchecked Sendable {
 
     /// A server of this URL's origin speaks a version of HTTP that carries many exchanges on one connection.
     func originMultiplexes(_ url: ResourceURL) {
-        guard let origin = url.origin else { return }
+        let origin = url.originKey
+        // Told with every answer: mostly it is known.
+        if lock.withLock({ machine.originLimit(of: origin) == multiplexedLimit }) { return }
         let now = clock.now()
         change { machine, actions in
-            machine.originLimitChanged(OriginKey(origin), to: multiplexedLimit, now: now, actions: &actions)
+            machine.originLimitChanged(origin, to: multiplexedLimit, now: now, actions: &actions)
         }
     }
 
@@ -290,8 +296,10 @@ final class Engine: @unchecked Sendable {
         for waiter in idle { waiter.open() }
     }
 
-    /// Does what the machine said, in its order, with no lock held.
+    /// Does what the machine said, in its order, with no lock held; what is delivered comes last, so that work begins
+    /// first and a callback queue that sleeps is woken once for all of it.
     private func perform(_ actions: Machine.Actions) {
+        var delivers = false
         actions.forEach { action in
             switch action {
             case .start(let job, let priority): job.start(priority: priority)
@@ -299,10 +307,15 @@ final class Engine: @unchecked Sendable {
             case .discard(let job): job.discard()
             case .reprioritize(let job, let priority): job.reprioritize(priority)
             case .feed: break
-            case .deliver(let task, let from):
-                if let result = from.result { task.didEnd(result) }
+            case .deliver: delivers = true
             }
         }
+        guard delivers else { return }
+        var run = ImageTask.callbackRun()
+        actions.forEach { action in
+            if case .deliver(let task, let from) = action, let result = from.result { task.didEnd(result, in: &run) }
+        }
+        run.submit()
     }
 
     // MARK: Ending

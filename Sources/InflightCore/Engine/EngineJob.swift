@@ -34,3 +34,18 @@ class EngineJob: @unchecked Sendable {
 
     func reprioritize(_ priority: LoadPriority) {}
 }
+
+/// How a job came on.
+struct JobStep {
+    enum Event {
+        /// Its work went well; the result stands in the job.
+        case succeeded
+        /// Its work went badly, or was cancelled; the error stands in the job.
+        case failed
+        /// It has to go on at another origin.
+        case redirected(OriginKey)
+    }
+
+    var job: EngineJob
+    var event: Event
+}

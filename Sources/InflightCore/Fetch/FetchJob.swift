@@ -7,7 +7,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What a body that nobody wants may cost, so that its connection can be used again.
     private static let drainedBytes: Int64 = 64 * 1024
 
-    private enum Verdict {
+    // Boxed: it is rare, and moved about with every exchange.
+    private indirect enum Verdict {
         case redirect(RedirectPolicy.Exchange)
         case failure(LoadError)
         case info(ImageInfo)
@@ -130,13 +131,33 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        guard let work else { return }
+        if let step = stepAfter(result) { engine.jobsCameOn(CollectionOfOne(step)) }
+    }
+
+    static func didEnd(_ endings: [TransportEnding]) {
+        var steps: [JobStep] = []
+        steps.reserveCapacity(endings.count)
+        for ending in endings {
+            // `tell` gives a type its own receivers alone, and this one is final.
+            let job = unsafe unsafeDowncast(ending.receiver, to: FetchJob.self)
+            if let last = steps.last, last.job.engine !== job.engine {
+                last.job.engine.jobsCameOn(steps)
+                steps.removeAll(keepingCapacity: true)
+            }
+            if let step = job.stepAfter(ending.result) { steps.append(step) }
+        }
+        if let last = steps.last { last.job.engine.jobsCameOn(steps) }
+    }
+
+    /// What the end of an exchange means for the job.
+    private func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+        guard let work else { return nil }
         switch (work.verdict, result) {
-        case (.redirect(let next), _): redirect(work, to: next)
-        case (.failure(let error), _): finish(.failure(error))
-        case (.info(let info), _): finish(.info(remoteInfo(info, work)))
-        case (nil, .failure(let error)): finish(.failure(error))
-        case (nil, .success(let summary)): succeed(work, summary)
+        case (.redirect(let next), _): return redirect(work, to: next)
+        case (.failure(let error), _): return ending(.failure(error))
+        case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
+        case (nil, .failure(let error)): return ending(.failure(error))
+        case (nil, .success(let summary)): return succeed(work, summary)
         }
     }
 
@@ -179,7 +200,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return true
     }
 
-    private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) {
+    private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
         stripe.lock.withLock {
             work.transfer = nil
             work.exchange += 1
@@ -191,43 +212,49 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.expectedBytes = nil
         if let total = plan.request.limits.totalTimeout {
             let deadline = work.startedAt + total
-            guard engine.clock.now() < deadline else { return finish(.failure(timedOut())) }
+            guard engine.clock.now() < deadline else { return ending(.failure(timedOut())) }
             // In the lane no transport counts the time.
             work.deadlineTimer = engine.clock.schedule(at: deadline) { [self] in
                 engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
             }
         }
-        engine.jobRedirected(id, to: next.url)
+        return JobStep(job: self, event: .redirected(next.url.originKey))
     }
 
-    private func succeed(_ work: Work, _ summary: TransportSummary) {
+    private func succeed(_ work: Work, _ summary: TransportSummary) -> JobStep? {
         guard let head = work.head else {
             let message = "The server ended the exchange without an answer. Try again."
-            return finish(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
+            return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
         if plan.goal == .info {
             if !probe(work, isComplete: true) {
                 let message = "The picture ends within its header."
                 work.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
             }
-            return didEnd(.success(summary))
+            return stepAfter(.success(summary))
         }
         let url = currentURL(work)
-        finish(
+        return ending(
             .response(
                 LoadedResponse(
                     head: head, body: work.body.take(), url: url.string, wireBytes: summary.wireBytes,
                     source: source(url), redirectCount: work.redirected?.redirectCount ?? 0)))
     }
 
+    /// The job is over before any exchange was.
     private func finish(_ value: JobResult.Value) {
+        engine.jobsCameOn(CollectionOfOne(ending(value)))
+    }
+
+    private func ending(_ value: JobResult.Value) -> JobStep {
         let work = stripe.lock.withLock { self.work.take() }
         work?.deadlineTimer?.cancel()
         if case .failure(let error) = value {
-            engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
-        } else {
-            engine.jobEnded(self, with: JobResult(value))
+            result = JobResult(.failure(error.about(url: plan.url.string)))
+            return JobStep(job: self, event: .failed)
         }
+        result = JobResult(value)
+        return JobStep(job: self, event: .succeeded)
     }
 
     // MARK: Making

@@ -30,11 +30,13 @@ final class CallbackSink: Sendable {
 
 /// What a job gave: one object for all who waited for it.
 final class JobResult: Sendable {
+    /// Boxed but for bytes, so that what every download makes is small: glibc frees up to 120 bytes without a lock, and
+    /// this is let go of by another thread than the one that made it.
     enum Value: Sendable {
-        case image(LoadedImage)
+        indirect case image(LoadedImage)
         case response(LoadedResponse)
-        case info(RemoteImageInfo)
-        case failure(LoadError)
+        indirect case info(RemoteImageInfo)
+        indirect case failure(LoadError)
     }
 
     let value: Value

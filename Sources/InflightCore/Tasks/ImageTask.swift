@@ -139,29 +139,47 @@ public final class ImageTask: @unchecked Sendable {
         }
         state.reportedBytes = progress.receivedBytes
         state.progress = progress
-        scheduleAndUnlock()
+        if let queue = scheduleAndUnlock() { submit(to: queue) }
     }
 
     /// The work has ended.
     func didEnd(_ result: JobResult) {
-        stripe.lock.lock()
-        guard state.phase == .waiting, state.outcome == nil else { return stripe.lock.unlock() }
-        state.outcome = result
-        scheduleAndUnlock()
+        if let queue = end(with: result) { submit(to: queue) }
     }
 
-    /// Hands a delivery to the callback queue, unless one is under way: that one hands on the next.
-    private func scheduleAndUnlock() {
+    /// The work has ended. A delivery on a dispatch queue is put into `run`, to be handed over with others.
+    func didEnd(_ result: JobResult, in run: inout CallbackRun<ImageTask>) {
+        guard let queue = end(with: result) else { return }
+        if queue.mayDrop { submit(to: queue) } else { run.append(self, for: queue) }
+    }
+
+    static func callbackRun() -> CallbackRun<ImageTask> { CallbackRun { $0.deliver() } }
+
+    /// - Returns: where a delivery has to be handed to.
+    private func end(with result: JobResult) -> CallbackQueue? {
+        stripe.lock.lock()
+        guard state.phase == .waiting, state.outcome == nil else {
+            stripe.lock.unlock()
+            return nil
+        }
+        state.outcome = result
+        return scheduleAndUnlock()
+    }
+
+    /// Claims the delivery for the callback queue, unless one is under way: that one hands on the next.
+    ///
+    /// - Returns: where it has to be handed to.
+    private func scheduleAndUnlock() -> CallbackQueue? {
         let waiter = state.waiter.take()
         // The queue alone is held on to: held here, the closures could outlive their last call on it.
         guard let queue = state.sink?.queue, !state.isScheduled else {
             stripe.lock.unlock()
             waiter?.open()
-            return
+            return nil
         }
         state.isScheduled = true
         stripe.lock.unlock()
-        submit(to: queue)
+        return queue
     }
 
     private func submit(to queue: CallbackQueue) {

@@ -50,6 +50,38 @@ public protocol TransportReceiver: AnyObject, Sendable {
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition
     /// The end, once: nothing follows.
     func didEnd(_ result: Result<TransportSummary, LoadError>)
+    /// The ends of several exchanges that came together, all of receivers of this type: the same as telling each its
+    /// own, which is what happens where a type does not have anything better to do.
+    static func didEnd(_ endings: [TransportEnding])
+}
+
+extension TransportReceiver {
+    public static func didEnd(_ endings: [TransportEnding]) {
+        for ending in endings { ending.receiver.didEnd(ending.result) }
+    }
+}
+
+/// The end of one exchange, and who is to hear of it.
+public struct TransportEnding: Sendable {
+    public var receiver: any TransportReceiver
+    public var result: Result<TransportSummary, LoadError>
+
+    public init(receiver: any TransportReceiver, result: Result<TransportSummary, LoadError>) {
+        self.receiver = receiver
+        self.result = result
+    }
+
+    /// Tells all receivers their ends. What a transport has found out together it should tell together: the pipeline
+    /// then takes its lock once, and wakes a callback queue once, for all of them.
+    public static func tell(_ endings: [TransportEnding]) {
+        guard let first = endings.first else { return }
+        let type = type(of: first.receiver)
+        if endings.allSatisfy({ Swift.type(of: $0.receiver) == type }) {
+            type.didEnd(endings)
+        } else {
+            for ending in endings { ending.receiver.didEnd(ending.result) }
+        }
+    }
 }
 
 /// What one exchange asks for.

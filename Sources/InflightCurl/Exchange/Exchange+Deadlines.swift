@@ -10,32 +10,32 @@ extension Exchange {
         case total
     }
 
-    var stallTimeout: Int64? { request.limits.stallTimeout?.saturatedNanoseconds }
-
     /// The earliest moment at which a limit could be passed by an exchange that has just begun.
     var firstDeadline: Int64 {
-        min(
-            Self.moment(startedAt, request.limits.connectTimeout), Self.moment(startedAt, request.limits.totalTimeout))
+        min(Self.moment(startedAt, timeouts.connect), Self.moment(startedAt, timeouts.total))
     }
+
+    /// The moment from which on a silence that begins now is too long.
+    var stallDeadline: Int64 { Self.moment(lastActivity, timeouts.stall) }
 
     /// The next limit that it can pass, as things stand; `nil` where it has none.
     var nextDeadline: (Int64, TimeLimit)? {
-        let total = Self.moment(startedAt, request.limits.totalTimeout)
+        let total = Self.moment(startedAt, timeouts.total)
         var other = Int64.max
         var limit = TimeLimit.connecting
         switch phase {
         case .naming:
             limit = .naming
-            other = Self.moment(startedAt, request.limits.connectTimeout)
+            other = Self.moment(startedAt, timeouts.connect)
         case .connecting:
             if connectingSince > 0 {
-                other = Self.moment(connectingSince, request.limits.connectTimeout)
+                other = Self.moment(connectingSince, timeouts.connect)
             } else if let site, site.connected == 0 {
-                other = Self.moment(max(startedAt, site.busyUntil), request.limits.connectTimeout)
+                other = Self.moment(max(startedAt, site.busyUntil), timeouts.connect)
             }
         case .connected:
             limit = .stall
-            if !isPaused { other = Self.moment(lastActivity, request.limits.stallTimeout) }
+            if !isPaused { other = Self.moment(lastActivity, timeouts.stall) }
         case .held, .ended: break
         }
         if min(other, total) == .max { return nil }
@@ -68,10 +68,34 @@ extension Exchange {
         }
     }
 
-    private static func moment(_ start: Int64, _ limit: Duration?) -> Int64 {
-        guard let limit else { return .max }
-        let sum = start.addingReportingOverflow(max(0, limit.saturatedNanoseconds))
+    private static func moment(_ start: Int64, _ limit: Int64) -> Int64 {
+        let sum = start.addingReportingOverflow(limit)
         return sum.overflow ? .max : sum.partialValue
+    }
+}
+
+/// The timeouts of a request in nanoseconds, `.max` where there is none. Durations are reckoned with in 128 bits, which
+/// is a good part of what an exchange costs, so requests that have the same ones share them.
+struct Timeouts {
+    private let limits: TransportRequest.Limits
+    let connect: Int64
+    let stall: Int64
+    let total: Int64
+
+    /// Until the loop has begun with an exchange.
+    static let none = Timeouts(TransportRequest.Limits())
+
+    init(_ limits: TransportRequest.Limits) {
+        self.limits = limits
+        func nanoseconds(_ limit: Duration?) -> Int64 { limit.map { max(0, $0.saturatedNanoseconds) } ?? .max }
+        connect = nanoseconds(limits.connectTimeout)
+        stall = nanoseconds(limits.stallTimeout)
+        total = nanoseconds(limits.totalTimeout)
+    }
+
+    func isOf(_ limits: TransportRequest.Limits) -> Bool {
+        self.limits.connectTimeout == limits.connectTimeout && self.limits.stallTimeout == limits.stallTimeout
+            && self.limits.totalTimeout == limits.totalTimeout
     }
 }
 

@@ -27,6 +27,7 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// Where it stands in the loop's list.
     var index = -1
 
+    var timeouts = Timeouts.none
     var startedAt: Int64 = 0
     /// When a connection of its own was begun; 0: it has begun none.
     var connectingSince: Int64 = 0

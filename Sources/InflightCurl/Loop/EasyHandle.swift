@@ -122,7 +122,7 @@ internal import InflightCore
         if applied.method != request.method || applied.bodyBytes != request.body?.count {
             if let problem = applyMethod(request) { return exchange.failure(.invalidRequest, problem) }
         }
-        let timeout = Self.milliseconds(request.limits.connectTimeout)
+        let timeout = Self.milliseconds(exchange.timeouts.connect)
         if applied.connectTimeout != timeout {
             applied.connectTimeout = timeout
             set(CURLOPT_CONNECTTIMEOUT_MS, timeout)
@@ -163,10 +163,9 @@ internal import InflightCore
         set(CURLOPT_NOPROGRESS, watches ? 0 : 1)
     }
 
-    private static func milliseconds(_ limit: Duration?) -> Int {
+    private static func milliseconds(_ nanoseconds: Int64) -> Int {
         // Zero would mean libcurl's own limit.
-        guard let limit else { return Int(Int32.max) }
-        return Int(min(max(1, limit.saturatedNanoseconds / 1_000_000), Int64(Int32.max)))
+        Int(min(max(1, nanoseconds / 1_000_000), Int64(Int32.max)))
     }
 
     /// RFC 7540 section 5.3.2; 16 is what a stream has of itself.

@@ -25,6 +25,10 @@ internal import InflightCore
     private var poller: Poller
     private var pool: [EasyHandle] = []
     private var active: [Exchange] = []
+    /// What has ended in this turn, and has not been told.
+    private var endings: [TransportEnding] = []
+    /// Those of the latest exchange.
+    private var timeouts = Timeouts.none
     private var book: AddressBook
     private var resolver: Resolver!
 
@@ -93,6 +97,7 @@ internal import InflightCore
             takeAnswers()
             runTransfers()
             checkDeadlines()
+            tellEndings()
             if ending == .whenIdle, active.isEmpty { break }
             wait(ending)
         }
@@ -183,6 +188,7 @@ internal import InflightCore
                 exchange,
                 .failure(exchange.failure(.shutDown, "The transport was shut down. Make a new one to go on.")))
         }
+        tellEndings()
     }
 
     private func close() {
@@ -233,13 +239,15 @@ internal import InflightCore
         guard exchange.phase == .connecting else { return }
         exchange.phase = .connected
         exchange.site?.connected += 1
-        if let stall = exchange.stallTimeout { nextScan = min(nextScan, now + stall) }
+        nextScan = min(nextScan, exchange.stallDeadline)
     }
 
     // MARK: Exchanges
 
     private func begin(_ exchange: Exchange) {
         exchange.startedAt = now
+        if !timeouts.isOf(exchange.request.limits) { timeouts = Timeouts(exchange.request.limits) }
+        exchange.timeouts = timeouts
         guard let origin = exchange.request.url.origin, origin.scheme == "http" || origin.scheme == "https" else {
             let error = LoadError(
                 .unsupportedScheme, stage: .fetch, url: exchange.request.url.string,
@@ -305,7 +313,7 @@ internal import InflightCore
         exchange.isPaused = false
         exchange.lastActivity = now
         if let summary = exchange.heldSummary { return finish(exchange, .success(summary)) }
-        if let stall = exchange.stallTimeout { nextScan = min(nextScan, now + stall) }
+        nextScan = min(nextScan, exchange.stallDeadline)
         if exchange.holdsBytes, let handle = exchange.easy {
             exchange.holdsBytes = false
             unsafe curl_easy_pause(handle.easy, CURLPAUSE_CONT)
@@ -358,9 +366,19 @@ internal import InflightCore
             active[exchange.index] = last
             last.index = exchange.index
         }
-        let receiver = exchange.receiver
-        exchange.receiver = nil
-        receiver?.didEnd(result)
+        if let receiver = exchange.receiver {
+            exchange.receiver = nil
+            endings.append(TransportEnding(receiver: receiver, result: result))
+        }
+    }
+
+    /// Tells the ends of this turn, all at once.
+    private func tellEndings() {
+        while !endings.isEmpty {
+            var told: [TransportEnding] = []
+            swap(&told, &endings)
+            TransportEnding.tell(told)
+        }
     }
 
     private func checkDeadlines() {
