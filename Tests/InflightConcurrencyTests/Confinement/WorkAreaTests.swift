@@ -107,8 +107,11 @@ struct WorkAreaTests {
     func later() async {
         let area = WorkQueue("downloads")
         let log = Log()
+        let asked = DispatchSemaphore(value: 0)
         await withCheckedContinuation { done in
             area.enterLater { out in
+                // The second call comes before the third, however quick this thread is.
+                asked.wait()
                 log.note("first \(area.isInside)")
                 out.afterLeaving { log.note("out \(area.isInside)") }
                 area.enterLater { out in
@@ -117,6 +120,7 @@ struct WorkAreaTests {
                 }
             }
             area.enterLater { _ in log.note("second") }
+            asked.signal()
         }
         #expect(log.all.filter { !$0.hasPrefix("out") } == ["first true", "second", "third"])
         #expect(log.all.filter { $0.hasPrefix("out") } == ["out false"])
