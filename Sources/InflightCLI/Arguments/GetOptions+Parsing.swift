@@ -4,7 +4,7 @@ extension GetOptions {
     static let names =
         [
             "-i", "-o", "--size", "--fit", "--enlarge", "--format", "--quality", "--background", "--raw", "--verify",
-            "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host",
+            "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
         ] + NetworkOptions.names
 
     /// What only the options beside one another can say.
@@ -89,6 +89,9 @@ extension GetOptions {
         case "--background":
             let text = try reader.value(of: name, attached: attached, "a colour such as #ff8000")
             background = try OptionValue.color(text, of: name)
+        case "--max-pixels":
+            let text = try reader.value(of: name, attached: attached, "a number of pixels")
+            network.maximumPixels = try OptionValue.integer(text, of: name, in: 1...Int.max)
         case "--concurrency":
             let text = try reader.value(of: name, attached: attached, "how many loads at once")
             concurrency = try OptionValue.integer(text, of: name, in: 1...1000)

@@ -12,6 +12,7 @@ struct NetworkOptions: Equatable, Sendable {
     var headers: [Header] = []
     var timeout: Duration?
     var maximumBytes: Int64 = 200_000_000
+    /// Of `get` alone: `info` takes no memory for pixels.
     var maximumPixels = 100_000_000
     var maximumRedirects = 20
     var certificateFile: String?
@@ -20,7 +21,7 @@ struct NetworkOptions: Equatable, Sendable {
     var isVerbose = false
 
     static let names = [
-        "--header", "--header-for", "--timeout", "--max-bytes", "--max-pixels", "--max-redirects", "--cacert",
+        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert",
         "--json", "--quiet", "--verbose", "--help", "--version",
     ]
 
@@ -45,9 +46,6 @@ struct NetworkOptions: Equatable, Sendable {
         case "--max-bytes":
             let text = try reader.value(of: name, attached: attached, "a number of bytes")
             maximumBytes = Int64(try OptionValue.integer(text, of: name, in: 1...Int.max))
-        case "--max-pixels":
-            let text = try reader.value(of: name, attached: attached, "a number of pixels")
-            maximumPixels = try OptionValue.integer(text, of: name, in: 1...Int.max)
         case "--max-redirects":
             let text = try reader.value(of: name, attached: attached, "a number")
             maximumRedirects = try OptionValue.integer(text, of: name, in: 0...1000)

@@ -20,10 +20,10 @@ import InflightCore
         let row = width.multipliedReportingOverflow(by: bytesPerPixel)
         let count = row.partialValue.multipliedReportingOverflow(by: height)
         var memory: UnsafeMutableRawPointer?
-        // Aligned to lines of the cache.
-        guard !row.overflow, !count.overflow, unsafe posix_memalign(&memory, 64, max(1, count.partialValue)) == 0 else {
-            throw PictureError.noMemory
-        }
+        // Not worth asking for: no picture that is let pass has as much. Aligned to lines of the cache.
+        guard !row.overflow, !count.overflow, count.partialValue <= ImageInfo.mostPixels * 4,
+            unsafe posix_memalign(&memory, 64, max(1, count.partialValue)) == 0
+        else { throw PictureError.noMemory }
         unsafe bytes = UnsafeMutableRawBufferPointer(start: memory, count: count.partialValue)
     }
 

@@ -20,8 +20,13 @@ public struct CodecRegistry: Sendable {
     public var decodableFormats: Set<ImageFormat> { Set(decoders.keys) }
     public var encodableFormats: Set<ImageFormat> { Set(encoders.keys) }
 
-    /// The format is told from this many bytes, if there are as many.
-    private static let detectionLength = 64
+    /// From how many bytes the format is told, if there are as many: in front of the first element of markup there may
+    /// be comments.
+    private static func detectionLength(_ bytes: Bytes) -> Int {
+        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) || [0xEF, 0xBB, 0xBF].contains($0) }
+        let first = (0..<min(bytes.count, 64)).lazy.map { bytes[$0] }.first { !isBlank($0) }
+        return first == UInt8(ascii: "<") ? 1024 : 64
+    }
 
     /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
     ///
@@ -30,8 +35,9 @@ public struct CodecRegistry: Sendable {
     ///
     /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        if !isComplete, ImageFormat.detect(bytes) == nil, bytes.count < Self.detectionLength {
-            return .needsMoreBytes(Self.detectionLength)
+        if !isComplete, ImageFormat.detect(bytes) == nil {
+            let needed = Self.detectionLength(bytes)
+            if bytes.count < needed { return .needsMoreBytes(needed) }
         }
         let (codec, format) = try decoder(for: bytes)
         let result = try codec.probe(bytes, format: format, isComplete: isComplete)

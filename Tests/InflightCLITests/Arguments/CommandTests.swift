@@ -167,7 +167,7 @@ struct CommandTests {
             ("get http://a -o out --header-for a", "behind the host"),
             ("get -i a -i b -o out", "twice"), ("get - -o out", "-i -"),
             ("get http://a -o out --size 60000x60000 --enlarge", "--max-pixels"),
-            ("info", "at least one"), ("info a --size 3x3", "--size"),
+            ("info", "at least one"), ("info a --size 3x3", "--size"), ("info a --max-pixels 5", "no option"),
         ])
     func wrongUse(_ line: String, _ part: String) throws {
         let message = try #require(complaint(line))

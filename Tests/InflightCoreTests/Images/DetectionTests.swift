@@ -64,6 +64,12 @@ struct DetectionTests {
     @Test("too few bytes to tell are asked for, but not at the end")
     func fewBytes() throws {
         let none = CodecRegistry([])
+        let drawing = "\n<?xml version='1.0'?><!-- " + String(repeating: "-", count: 500) + " --><svg>"
+        for length in [30, 100, 500] {
+            #expect(try none.probe(Bytes(String(drawing.prefix(length))), isComplete: false) == .needsMoreBytes(1024))
+        }
+        let error = #expect(throws: LoadError.self) { try none.probe(Bytes(drawing), isComplete: false) }
+        #expect(error?.code == .unsupportedFormat)
         #expect(try none.probe(Bytes([0xFF]), isComplete: false) == .needsMoreBytes(64))
         #expect(throws: LoadError.self) { try none.probe(Bytes([0xFF]), isComplete: true) }
     }
