@@ -3,7 +3,8 @@ import PackageDescription
 
 // One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`; what it prints stands at its end.
 let patterns = [
-    "callback-queue", "cancellation", "confined-class", "gate", "guarded", "thread-safe-class",
+    "background-work", "bridges", "callback-chain", "callback-queue", "cancellation", "confined-class", "gate", "group",
+    "guarded", "lane", "release-policy", "start-policy", "thread-safe-class",
 ]
 
 let package = Package(

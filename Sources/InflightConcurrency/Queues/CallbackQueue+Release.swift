@@ -12,14 +12,17 @@ package protocol Emptying: AnyObject, Sendable {
 }
 
 package final class ReleaseBox<Content: Sendable>: Emptying {
-    private let content: Guarded<Content?>
+    private let held: Guarded<Content?>
 
-    package init(_ content: Content?) {
-        self.content = Guarded(content)
+    package init(_ content: Content) {
+        held = Guarded(content)
     }
 
+    /// What it holds still.
+    package var content: Content? { held.withLock { $0 } }
+
     package func empty() {
-        _ = content.withLock { $0.take() }
+        _ = held.withLock { $0.take() }
     }
 }
 

@@ -1,6 +1,14 @@
 /// A bounded place where work of one kind runs, by priority: it decides who runs next, and nothing else.
 ///
-/// A value without locks, clocks and I/O: it is told what happened and when, and answers who may start.
+/// A value without locks, clocks and I/O: it is told what happened and when, and answers who may start. It knows nothing
+/// of what its elements are; ``WorkLane`` is the form for closures, with a lock and a clock.
+///
+/// ```swift
+/// var lane = Lane<Job, String>(.init(limit: 4))
+/// let ticket = lane.enqueue(job, level: 2, group: "example.org", now: now)
+/// while let job = lane.next(now: now) { start(job) }      // holds a place
+/// lane.release(group: "example.org", now: now)            // gives it back
+/// ```
 ///
 /// - Elements wait in ``levelCount`` levels; a higher level goes first. Within a level the first in is the first out
 ///   (or the last, see ``Configuration/order``).

@@ -1,0 +1,31 @@
+// Work that asks about each of many entries, on the caller's queue, and acts on a thread of its own. It goes on when
+// nobody answers, because somebody cancelled everything on that queue, for example.
+
+import Dispatch
+import InflightConcurrency
+
+enum Choice {
+    case keep, delete
+}
+
+let files = ["photo.jpg", "cache.tmp", "notes.txt", "old.tmp"]
+let queue = DispatchQueue(label: "example.questions")
+let ended = DispatchSemaphore(value: 0)
+let deleted = Guarded([String]())
+
+let cleaning = CallbackChain(files, name: "cleaning", on: .queue(queue)) { file in
+    file.hasSuffix(".tmp") ? Choice.delete : .keep
+} acting: { file, answer in
+    // Without an answer nothing is deleted.
+    if answer == .delete { deleted.withLock { $0.append(file) } }
+    return .goOn
+}
+cleaning.setEndHandler { summary in
+    print("\(summary.answered) answered, deleted: \(deleted.withLock { $0 })")
+    ended.signal()
+}
+cleaning.start()
+ended.wait()
+
+// Prints:
+// 4 answered, deleted: ["cache.tmp", "old.tmp"]

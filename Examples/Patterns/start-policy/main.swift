@@ -1,0 +1,34 @@
+// What a second start does while the first runs: a search field lets the last win, a save button the first, and what
+// must not be lost waits its turn.
+
+import Dispatch
+import InflightConcurrency
+
+let queue = DispatchQueue(label: "example.callbacks")
+
+for policy in [StartPolicy.firstWins, .lastWins, .queued] {
+    let mayEnd = DispatchSemaphore(value: 0)
+    let ended = DispatchSemaphore(value: 0)
+    let outcomes = Guarded([String: String]())
+    let starter = Starter<String, String>(policy, on: .queue(queue)) { text, token, end in
+        // Work hands itself on, looks at its token, and calls `end` when it has stopped, too.
+        DispatchQueue.global().async {
+            mayEnd.wait()
+            end(token.isCancelled ? "" : text.uppercased())
+        }
+    }
+    for text in ["a", "b", "c"] {
+        starter.start(text) { outcome in
+            outcomes.withLock { $0[text] = "\(outcome)" }
+            ended.signal()
+        }
+    }
+    for _ in 0..<3 { mayEnd.signal() }
+    for _ in 0..<3 { ended.wait() }
+    print("\(policy):", outcomes.withLock { $0 }.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" })
+}
+
+// Prints:
+// firstWins: ["a finished(\"A\")", "b refused", "c refused"]
+// lastWins: ["a replaced", "b replaced", "c finished(\"C\")"]
+// queued: ["a finished(\"A\")", "b finished(\"B\")", "c finished(\"C\")"]

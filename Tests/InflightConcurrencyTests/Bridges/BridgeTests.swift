@@ -1,0 +1,111 @@
+import Dispatch
+import InflightConcurrency
+import Testing
+
+@Suite("A bridge", .timeLimit(.minutes(1)))
+struct BridgeTests {
+    @Test("lets the one who waits go on, whether it was opened before or after")
+    func both() async {
+        for opensFirst in [true, false] {
+            let bridge = Bridge()
+            if opensFirst { bridge.open() } else { DispatchQueue.global().async { bridge.open() } }
+            await bridge.wait()
+            bridge.open()
+        }
+    }
+
+    @Test("carries the first value")
+    func value() async {
+        let bridge = ValueBridge<Int>()
+        #expect(bridge.open(with: 1))
+        #expect(!bridge.open(with: 2))
+        #expect(await bridge.value() == 1)
+    }
+
+    @Test("orders what was done before it was opened before what comes after the wait")
+    func ordered() async {
+        final class Plain: @unchecked Sendable {  // ordered by the bridge alone: for the thread sanitizer
+            var number = 0
+        }
+        for _ in 0..<200 {
+            let plain = Plain()
+            let bridge = ValueBridge<Int>()
+            DispatchQueue.global().async {
+                plain.number = 7
+                bridge.open(with: 1)
+            }
+            _ = await bridge.value()
+            #expect(plain.number == 7)
+        }
+    }
+}
+
+@Suite("From a callback to async", .timeLimit(.minutes(1)))
+struct CallbackBridgeTests {
+    private let log = Log()
+
+    @Test("gives what the callback says first, also where it calls inside the start")
+    func value() async throws {
+        let later = try await Bridge.callback { (answer: CallbackAnswer<Int>) in
+            DispatchQueue.global().async {
+                answer(1)
+                answer(2)
+            }
+            return nil
+        }
+        let atOnce = try await Bridge.callback { (answer: CallbackAnswer<Int>) in
+            answer(3)
+            return nil
+        }
+        #expect((later, atOnce) == (1, 3))
+    }
+
+    @Test("tells the work when the task is cancelled, and waits no longer")
+    func cancelled() async {
+        let token = CancellationToken()
+        let log = log
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let kept = Guarded<CallbackAnswer<Int>?>(nil)
+        token.onCancel {
+            log.note("work cancelled")
+            // Work that lets go of its callback when it is cancelled has not dropped it.
+            _ = kept.withLock { $0.take() }
+        }
+        let task = Task {
+            try await Bridge.callback { (answer: CallbackAnswer<Int>) in
+                kept.withLock { $0 = answer }
+                begin.finish()
+                return token
+            }
+        }
+        for await _ in begun {}
+        task.cancel()
+        await #expect(throws: CallbackFailure.cancelled) { try await task.value }
+        #expect(log.all == ["work cancelled"])
+    }
+
+    @Test("starts nothing where the task was cancelled before")
+    func cancelledBefore() async {
+        let log = log
+        let task = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await Bridge.callback { (_: CallbackAnswer<Int>) in
+                log.note("started")
+                return nil
+            }
+        }
+        await #expect(throws: CallbackFailure.cancelled) { try await task.value }
+        #expect(log.all.isEmpty)
+    }
+
+    @Test("waits for nobody who has let go of the callback")
+    func dropped() async {
+        await #expect(throws: CallbackFailure.dropped) {
+            try await Bridge.callback { (answer: CallbackAnswer<Int>) in
+                let callback: @Sendable (Int) -> Void = { answer($0) }
+                DispatchQueue.global().async { withExtendedLifetime(callback) {} }
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Dispatch
+import InflightConcurrency
+import Testing
+
+@Suite("Background work", .timeLimit(.minutes(1)))
+struct BackgroundWorkTests {
+    private let queue = DispatchQueue(label: "callbacks")
+    private var here: CallbackQueue { .queue(queue) }
+    private let log = Log()
+
+    /// Not `Sendable`: it lives on the work's thread alone.
+    private final class State {
+        var step = 0
+    }
+
+    private func count(to end: Int) -> BackgroundWork<Int, String> {
+        BackgroundWork(name: "counting", on: here) {
+            State()
+        } slice: { state in
+            state.step += 1
+            return state.step == end ? .done("counted to \(end)") : .more(state.step)
+        }
+    }
+
+    @Test("tells progress that never goes back, and one ending, on its queue")
+    func runs() async throws {
+        let work = count(to: 1000)
+        let here = here
+        let seen = Guarded([Int]())
+        let (result, wasThere) = await withCheckedContinuation { done in
+            work.setProgressHandler { step in
+                if here.isCurrent { seen.withLock { $0.append(step) } }
+            }
+            work.setEndHandler { result in done.resume(returning: (try? result.get(), here.isCurrent)) }
+            work.start()
+            work.start()
+        }
+        #expect(result == "counted to 1000" && wasThere)
+        let steps = seen.withLock { $0 }
+        #expect(steps == steps.sorted() && steps.allSatisfy { $0 < 1000 })
+    }
+
+    @Test("runs on a thread of its own, by name, and not on the callback queue")
+    func thread() async {
+        let here = here
+        let name = await withCheckedContinuation { done in
+            let work = BackgroundWork<Never, String>(name: "my work", on: here) {
+            } slice: { (_: inout Void) in
+                .done(here.isCurrent ? "callback queue" : CallbackQueue.currentName)
+            }
+            work.setEndHandler { done.resume(returning: (try? $0.get()) ?? "") }
+            work.start()
+        }
+        #expect(name.hasSuffix("(thread “my work”)"), "\(name)")
+    }
+
+    @Test("ends with what a slice, or the making of the state, throws", arguments: [false, true])
+    func fails(atStart: Bool) async {
+        struct Broken: Error {}
+        let here = here
+        let result = await withCheckedContinuation { done in
+            let work = BackgroundWork<Never, Int>(name: "failing", on: here) {
+                if atStart { throw Broken() }
+            } slice: { (_: inout Void) in
+                throw Broken()
+            }
+            work.setEndHandler { done.resume(returning: $0) }
+            work.start()
+        }
+        #expect(throws: Broken.self) { try result.get() }
+    }
+
+    @Test("looks at its cancel before each slice, and is silent from then on")
+    func cancelled() async {
+        let (inside, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let log = log
+        let stateGone = AsyncStream.makeStream(of: Void.self)
+        do {
+            let work = BackgroundWork<Int, Int>(name: "stopped", on: here) {
+                Witness { stateGone.continuation.finish() }
+            } slice: { _ in
+                log.note("slice")
+                inside.signal()
+                goOn.wait()
+                return .more(1)
+            }
+            work.setProgressHandler { _ in log.note("progress") }
+            work.setEndHandler { _ in log.note("end") }
+            work.start()
+            inside.wait()
+            work.cancel()
+            work.cancel()
+            #expect(work.isCancelled)
+            goOn.signal()
+        }
+        for await _ in stateGone.stream {}
+        await queue.settle()
+        #expect(log.all == ["slice"])
+    }
+
+    @Test("never begins where it was cancelled before, and lets go of its closures inside that cancel")
+    func cancelledBefore() async {
+        let log = log
+        let work: BackgroundWork<Int, Int>
+        do {
+            let witness = Witness { log.note("released") }
+            work = BackgroundWork(name: "never", on: here) {
+            } slice: { (_: inout Void) in
+                witness.touch()
+                log.note("slice")
+                return .done(1)
+            }
+            work.setEndHandler { _ in witness.touch() }
+        }
+        work.cancel()
+        #expect(log.all == ["released"])
+        work.start()
+        await queue.settle()
+        #expect(log.all == ["released"])
+    }
+
+    @Test("is kept alive while it runs, and lets go of its closures on the callback queue", arguments: [true, false])
+    func released(isStarted: Bool) async {
+        let here = here
+        let (gone, release) = AsyncStream.makeStream(of: Bool.self)
+        do {
+            let witness = Witness {
+                release.yield(here.isCurrent)
+                release.finish()
+            }
+            let work = BackgroundWork<Never, Int>(name: "released", on: here) {
+            } slice: { (_: inout Void) in
+                witness.touch()
+                return .done(1)
+            }
+            work.setEndHandler { _ in witness.touch() }
+            if isStarted { work.start() }
+        }
+        for await wasThere in gone { #expect(wasThere) }
+    }
+}

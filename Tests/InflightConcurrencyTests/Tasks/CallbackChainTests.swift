@@ -1,0 +1,185 @@
+import Dispatch
+import InflightConcurrency
+import Testing
+
+@Suite("A callback chain's machine", .timeLimit(.minutes(1)))
+struct ChainMachineTests {
+    @Test("asks about one entry after the other, then ends")
+    func order() {
+        var machine = ChainMachine(count: 2)
+        #expect(machine.started() == .ask(0))
+        #expect(machine.started() == .nothing)
+        #expect(machine.wants(question: 0) && !machine.wants(question: 1))
+        #expect(machine.questionEnded(0) == .work(0))
+        #expect(machine.questionEnded(0) == .nothing)
+        #expect(machine.workReturned(0, stops: false) == .ask(1))
+        #expect(machine.questionEnded(1) == .work(1))
+        #expect(machine.workReturned(1, stops: false) == .end)
+        #expect(machine.workReturned(1, stops: false) == .nothing)
+        #expect(machine.phase == .ended)
+        #expect(machine.cancelled() == false)
+    }
+
+    @Test("ends at once without entries, and early where the work says stop")
+    func ends() {
+        var empty = ChainMachine(count: 0)
+        #expect(empty.started() == .end)
+        var stopped = ChainMachine(count: 3)
+        _ = stopped.started()
+        _ = stopped.questionEnded(0)
+        #expect(stopped.workReturned(0, stops: true) == .end)
+    }
+
+    @Test("does nothing after a cancel, whenever it comes", arguments: 0..<4)
+    func cancelled(moment: Int) {
+        var machine = ChainMachine(count: 2)
+        if moment > 0 { _ = machine.started() }
+        if moment > 1 { _ = machine.questionEnded(0) }
+        if moment > 2 { _ = machine.workReturned(0, stops: false) }
+        #expect(machine.cancelled() == true)
+        #expect(machine.cancelled() == false)
+        #expect(machine.started() == .nothing)
+        for index in 0..<2 {
+            #expect(!machine.wants(question: index))
+            #expect(machine.questionEnded(index) == .nothing)
+            #expect(machine.workReturned(index, stops: false) == .nothing)
+        }
+        #expect(machine.phase == .cancelled)
+    }
+}
+
+@Suite("A callback chain", .timeLimit(.minutes(1)))
+struct CallbackChainTests {
+    private let queue = DispatchQueue(label: "callbacks")
+    private var here: CallbackQueue { .queue(queue) }
+    private let log = Log()
+
+    @Test("asks on the caller's queue, acts elsewhere, in order, and ends once")
+    func runs() async {
+        let (here, log) = (here, log)
+        let summary = await withCheckedContinuation { done in
+            let chain = CallbackChain(1...3, name: "chain", on: here) { entry in
+                here.preconditionIsCurrent("a question")
+                log.note("ask \(entry)")
+                return entry * 10
+            } acting: { entry, answer in
+                log.note("act \(entry) \(answer ?? 0) \(here.isCurrent)")
+                return .goOn
+            }
+            chain.setEndHandler { done.resume(returning: $0) }
+            chain.start()
+            chain.start()
+        }
+        #expect(log.all == ["ask 1", "act 1 10 false", "ask 2", "act 2 20 false", "ask 3", "act 3 30 false"])
+        #expect(summary == ChainSummary(answered: 3, unanswered: 0))
+    }
+
+    @Test("ends where the work says stop")
+    func stops() async {
+        let summary = await withCheckedContinuation { done in
+            let chain = CallbackChain(1...3, name: "chain", on: here) { _ in
+                true
+            } acting: { entry, _ in
+                entry == 2 ? .stop : .goOn
+            }
+            chain.setEndHandler { done.resume(returning: $0) }
+            chain.start()
+        }
+        #expect(summary.answered == 2)
+    }
+
+    @Test("goes on without an answer where the queue drops a question, some of them or all", arguments: [false, true])
+    func dropped(all: Bool) async {
+        let hand = HandQueue()
+        let log = log
+        let acted = DispatchSemaphore(value: 0)
+        let summary = Guarded<ChainSummary?>(nil)
+        let chain = CallbackChain(1...3, name: "chain", on: hand.callbackQueue) { _ in
+            true
+        } acting: { entry, answer in
+            log.note("\(entry) \(answer.map { "\($0)" } ?? "none")")
+            acted.signal()
+            return .goOn
+        }
+        chain.setEndHandler { end in summary.withLock { $0 = end } }
+        chain.start()
+        for entry in 1...3 {
+            if all || entry == 2 { hand.dropAll() } else { hand.runNext() }
+            await withCheckedContinuation { done in
+                DispatchQueue.global().async {
+                    acted.wait()
+                    done.resume()
+                }
+            }
+            while hand.count == 0 { await Task.yield() }
+        }
+        hand.runAll()
+        #expect(log.all == (all ? ["1 none", "2 none", "3 none"] : ["1 true", "2 none", "3 true"]))
+        #expect(summary.withLock { $0 } == ChainSummary(answered: all ? 0 : 2, unanswered: all ? 3 : 1))
+    }
+
+    @Test("is silent after a cancel on its queue: no question, no ending, no other entry", arguments: [1, 2, 3])
+    func cancelled(entry: Int) async {
+        let log = log
+        let holder = Guarded<CallbackChain<Int, Bool>?>(nil)
+        let (gone, release) = AsyncStream.makeStream(of: Void.self)
+        do {
+            let witness = Witness { release.finish() }
+            let chain = CallbackChain(1...3, name: "chain", on: here) { asked in
+                log.note("ask \(asked)")
+                if asked == entry { holder.withLock { $0.take() }?.cancel() }
+                return true
+            } acting: { acted, _ in
+                witness.touch()
+                log.note("act \(acted)")
+                return .goOn
+            }
+            chain.setEndHandler { _ in log.note("end") }
+            holder.withLock { $0 = chain }
+            chain.start()
+        }
+        for await _ in gone {}
+        await queue.settle()
+        #expect(log.all == (1...entry).flatMap { $0 < entry ? ["ask \($0)", "act \($0)"] : ["ask \($0)"] })
+    }
+
+    @Test("lets go of all closures inside a cancel before the start, and asks nothing then")
+    func cancelledBefore() async {
+        let log = log
+        let chain: CallbackChain<Int, Bool>
+        do {
+            let witness = Witness { log.note("released") }
+            chain = CallbackChain(1...3, name: "chain", on: here) { _ in
+                witness.touch()
+                return true
+            } acting: { _, _ in
+                .goOn
+            }
+        }
+        chain.cancel()
+        #expect(log.all == ["released"])
+        chain.start()
+        await queue.settle()
+        #expect(log.all == ["released"] && chain.isCancelled)
+    }
+
+    @Test("is kept alive while it runs, and lets go of its closures on the caller's queue")
+    func released() async {
+        let here = here
+        let (gone, release) = AsyncStream.makeStream(of: Bool.self)
+        do {
+            let witness = Witness {
+                release.yield(here.isCurrent)
+                release.finish()
+            }
+            let chain = CallbackChain(1...3, name: "chain", on: here) { _ in
+                witness.touch()
+                return true
+            } acting: { _, _ in
+                .goOn
+            }
+            chain.start()
+        }
+        for await wasThere in gone { #expect(wasThere) }
+    }
+}
