@@ -15,6 +15,10 @@ let package = Package(
         .executableTarget(name: "first-picture", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // The engine's values alone: links no C library.
         .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
+        // The engine behind an `OperationQueue`.
+        .executableTarget(
+            name: "download-manager", dependencies: [.product(name: "Inflight", package: "inflight")],
+            path: "Patterns/download-manager"),
     ]
         + patterns.map { name in
             .executableTarget(

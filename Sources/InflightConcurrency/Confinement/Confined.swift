@@ -20,7 +20,7 @@
 /// - Thread: the confinement alone. Elsewhere ``checkConfinement(file:line:)``, and everything that reaches the object by
 ///   a reference or a callback, stops the program at once, in release builds too, with a message that names the queue
 ///   that was expected and the one that was found.
-/// - Cost: one ``CallbackQueue/isCurrent`` for each check, about 50 ns on a dispatch queue.
+/// - Cost: one ``CallbackQueue/isCurrent`` for each check, about 110 ns on a dispatch queue; a callback costs about 230 ns.
 public protocol Confined: AnyObject, SendableMetatype {
     /// The queue where the object is used. It has to be serial: a concurrent one cannot confine anything, and cannot be
     /// told apart. Never changes.

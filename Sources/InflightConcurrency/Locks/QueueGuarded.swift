@@ -4,8 +4,10 @@ internal import Dispatch
 /// A value guarded by a concurrent queue: readers side by side, writers alone, by barrier.
 ///
 /// For values that are read for long and by many. For anything shorter than some microseconds ``Guarded`` is quicker,
-/// also where all only read: see the cost.
+/// also where all only read.
 ///
+/// - Cost: about 540 ns to read, 850 ns to write, 420 ns to write later, where ``Guarded`` takes 8 ns to read or write, and
+///   20 ns where two threads always want it.
 /// - Thread, errors: as ``Guarding``. ``writeLater(_:)`` is the only one that does not wait.
 /// - Order: what comes after a write, from the same thread, sees it; that holds for ``writeLater(_:)`` too.
 /// - Entering the same value from `body` would wait for itself: it stops the program instead, in release builds too.

@@ -23,7 +23,7 @@ public struct MainCallbackQueue: Sendable {
         { (input: repeat each Input) in MainActor.assumeIsolated { body(repeat each input) } }
     }
 
-    /// Whether the caller runs on the main queue, or on the main thread outside any queue. Any thread; about 50 ns where
+    /// Whether the caller runs on the main queue, or on the main thread outside any queue. Any thread; about 110 ns where
     /// it does.
     public var isCurrent: Bool { queue.isCurrent }
 

@@ -11,8 +11,8 @@
 /// Under every policy but ``StartPolicy/both`` one piece of work runs at a time: the next begins when the last has in
 /// fact ended, so work has to call `end` when it was cancelled too.
 ///
-/// - Thread: work begins on the thread that starts it, or on the one that ended the work before it, with no lock held:
-///   it should hand itself on. Outcomes are told on the callback queue. Methods may be called from any thread.
+/// - Thread: work begins on the thread that starts it, or on the one that ended the work before it, with no lock held;
+///   where that thread is inside the work before it, after that has returned. So work should hand itself on. Outcomes are told on the callback queue. Methods may be called from any thread.
 /// - Order: of starts that wait, that of the calls.
 /// - Cancellation: at every moment, that of the hand-over included: one that waits never begins; one that has just been
 ///   begun has a token that is cancelled already. After ``Start/cancel()`` on the serial callback queue its completion is

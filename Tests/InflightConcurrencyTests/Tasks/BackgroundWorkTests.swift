@@ -123,19 +123,22 @@ struct BackgroundWorkTests {
     func released(isStarted: Bool) async {
         let here = here
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
+        var work: BackgroundWork<Never, Int>?
         do {
             let witness = Witness {
                 release.yield(here.isCurrent)
                 release.finish()
             }
-            let work = BackgroundWork<Never, Int>(name: "released", on: here) {
+            work = BackgroundWork(name: "released", on: here) {
             } slice: { (_: inout Void) in
                 witness.touch()
                 return .done(1)
             }
-            work.setEndHandler { _ in witness.touch() }
-            if isStarted { work.start() }
+            work?.setEndHandler { _ in witness.touch() }
         }
+        // From here on nobody but the work holds the witness.
+        if isStarted { work?.start() }
+        work = nil
         for await wasThere in gone { #expect(wasThere) }
     }
 }

@@ -167,19 +167,22 @@ struct CallbackChainTests {
     func released() async {
         let here = here
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
+        var chain: CallbackChain<Int, Bool>?
         do {
             let witness = Witness {
                 release.yield(here.isCurrent)
                 release.finish()
             }
-            let chain = CallbackChain(1...3, name: "chain", on: here) { _ in
+            chain = CallbackChain(1...3, name: "chain", on: here) { _ in
                 witness.touch()
                 return true
             } acting: { _, _ in
                 .goOn
             }
-            chain.start()
         }
+        // From here on nobody but the chain holds the witness.
+        chain?.start()
+        chain = nil
         for await wasThere in gone { #expect(wasThere) }
     }
 }

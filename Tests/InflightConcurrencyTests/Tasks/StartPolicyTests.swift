@@ -119,10 +119,11 @@ struct StartPolicyTests {
         _ = start(search, "b")
         await queue.settle()
         desk.end("a", with: 1)
+        await queue.settle()
         _ = start(search, "c")
         desk.end("c", with: 2)
         await queue.settle()
-        #expect(desk.log.all == ["begin a", "b: refused", "begin c", "a: finished(1)", "c: finished(2)"])
+        #expect(desk.log.all == ["begin a", "b: refused", "a: finished(1)", "begin c", "c: finished(2)"])
     }
 
     @Test("with the last winning stops the first, and begins the last when the first has stopped")
@@ -130,7 +131,8 @@ struct StartPolicyTests {
         let search = makeSearch(.lastWins)
         for input in ["a", "b", "c"] { _ = start(search, input) }
         await queue.settle()
-        #expect(desk.log.all == ["begin a", "stop a", "a: replaced", "b: replaced"])
+        // Who is replaced is told on the callback queue, while the work is stopped here.
+        #expect(desk.log.all.sorted() == ["a: replaced", "b: replaced", "begin a", "stop a"])
         desk.end("a", with: 1)
         desk.end("c", with: 2)
         await queue.settle()

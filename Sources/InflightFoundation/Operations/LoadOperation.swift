@@ -1,0 +1,160 @@
+public import Foundation
+internal import InflightConcurrency
+public import InflightCore
+
+/// One load as an operation: an `OperationQueue` with a limit is a download manager.
+///
+/// ```swift
+/// let queue = OperationQueue()
+/// queue.maxConcurrentOperationCount = 2
+/// let loads = urls.map { LoadOperation(image: ImageRequest($0), pipeline: pipeline) }
+/// queue.addOperations(loads, waitUntilFinished: false)
+/// queue.addBarrierBlock { for load in loads { print(load.result as Any) } }
+/// ```
+///
+/// It is asynchronous and blocks no thread: while it loads, its queue counts it as executing, and nothing waits.
+/// Dependencies, `cancel()`, `isFinished`, `completionBlock` and the queue behave as Foundation documents:
+///
+/// - Thread: may be made, added, asked and cancelled on any thread. `completionBlock` runs where Foundation runs it.
+/// - Order: started by its queue when its dependencies have finished, or by `start()`. ``result`` is there before
+///   `isFinished` is true, so a dependent operation and `completionBlock` find it.
+/// - Cancellation: `cancel()` while it executes cancels the task in the engine (as ``ImageTask/cancel()``: others who wait
+///   for the same are not concerned) and finishes it at once. Before it was started it still has to be started, which a
+///   queue does, and finishes then without having asked for anything. Its ``result`` is a failure with
+///   ``LoadError/Code/cancelled``. After the end it changes nothing.
+/// - Release: kept alive from its start to its end. `completionBlock` is let go of when it was handed over.
+/// - Cost: a task of the engine, and what `OperationQueue` costs.
+/// - Errors: in ``result``. A request that cannot be loaded makes an operation that finishes with the reason.
+// Unchecked: what is mutable here is inside `state`.
+public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendable {
+    typealias Completion = @Sendable (ImageTask, Result<Output, LoadError>) -> Void
+
+    private enum Phase {
+        case pending, executing, finished
+    }
+
+    private struct State: Sendable {
+        var phase = Phase.pending
+        var priority: LoadPriority
+        var task: ImageTask?
+        var result: Result<Output, LoadError>?
+    }
+
+    /// Where the engine tells of the ending: nothing of a caller runs there.
+    private static var queue: CallbackQueue { .queue(LoadOperationQueue.queue) }
+
+    public let request: ImageRequest
+    private let load: @Sendable (ImageRequest, CallbackQueue, @escaping Completion) -> ImageTask
+    private let state: Guarded<State>
+
+    init(
+        _ request: ImageRequest,
+        load: @escaping @Sendable (ImageRequest, CallbackQueue, @escaping Completion) -> ImageTask
+    ) {
+        self.request = request
+        self.load = load
+        state = Guarded(State(priority: request.priority))
+        super.init()
+    }
+
+    /// What came of it; `nil` until it has finished.
+    public var result: Result<Output, LoadError>? { state.withLock { $0.result } }
+
+    /// How soon the result is wanted, in the engine; also while it executes. `queuePriority` is its place in the queue.
+    public var priority: LoadPriority {
+        get { state.withLock { $0.priority } }
+        set {
+            let task = state.withLock { state in
+                state.priority = newValue
+                return state.task
+            }
+            task?.priority = newValue
+        }
+    }
+
+    override public var isAsynchronous: Bool { true }
+    override public var isExecuting: Bool { state.withLock { $0.phase == .executing } }
+    override public var isFinished: Bool { state.withLock { $0.phase == .finished } }
+
+    /// Called by the queue. By hand only for an operation that is in no queue.
+    ///
+    /// - Precondition: it is ready, and was not started before: stops the program otherwise, as Foundation's do.
+    override public func start() {
+        if isFinished { return }
+        guard isReady else { fatalError("\(self): started before its dependencies have finished") }
+        if isCancelled { return finish(with: .failure(cancelled), from: .pending) }
+        willChangeValue(forKey: "isExecuting")
+        let (wasPending, priority) = state.withLock { state in
+            defer { if state.phase == .pending { state.phase = .executing } }
+            return (state.phase == .pending, state.priority)
+        }
+        guard wasPending else { fatalError("\(self): started twice") }
+        didChangeValue(forKey: "isExecuting")
+
+        var request = request
+        request.priority = priority
+        let task = load(request, Self.queue) { _, result in self.finish(with: result, from: .executing) }
+        let isWanted = state.withLock { state in
+            if state.phase == .executing { state.task = task }
+            return state.phase == .executing
+        }
+        // A cancel that came before the task was known could not tell it.
+        if !isWanted { task.cancel() } else if isCancelled { stop() }
+    }
+
+    override public func cancel() {
+        super.cancel()
+        stop()
+    }
+
+    private func stop() {
+        let task = state.withLock { $0.task }
+        task?.cancel()
+        finish(with: .failure(cancelled), from: .executing)
+    }
+
+    /// - Parameter phase: the one that this ends; in another one nothing happens.
+    private func finish(with result: Result<Output, LoadError>, from phase: Phase) {
+        willChangeValue(forKey: "isExecuting")
+        willChangeValue(forKey: "isFinished")
+        let (isEnd, task) = state.withLock { state -> (Bool, ImageTask?) in
+            guard state.phase == phase else { return (false, nil) }
+            state.phase = .finished
+            state.result = result
+            return (true, state.task.take())
+        }
+        didChangeValue(forKey: "isExecuting")
+        didChangeValue(forKey: "isFinished")
+        withExtendedLifetime(task) {}
+        // Foundation on Linux keeps it, and with it whatever captures the operation: for ever.
+        if isEnd { completionBlock = nil }
+    }
+
+    private var cancelled: LoadError {
+        LoadError(
+            .cancelled, stage: .request, url: (try? ResourceURL(request.url))?.string,
+            message: "The operation was cancelled.")
+    }
+}
+
+private enum LoadOperationQueue {
+    static let queue = DispatchQueue(label: "inflight.operations")
+}
+
+extension LoadOperation where Output == LoadedImage {
+    /// Loads a picture, as ``ImagePipeline/image(for:)``.
+    public convenience init(image request: ImageRequest, pipeline: ImagePipeline) {
+        self.init(request) { request, queue, completion in
+            pipeline.load(request, on: queue, completion: completion)
+        }
+    }
+}
+
+extension LoadOperation where Output == LoadedResponse {
+    /// Loads bytes without decoding them, as ``ImagePipeline/data(for:)``.
+    public convenience init(response request: ImageRequest, pipeline: ImagePipeline) {
+        self.init(request) { request, queue, completion in
+            pipeline.loadResponse(request, on: queue, completion: completion)
+        }
+    }
+}

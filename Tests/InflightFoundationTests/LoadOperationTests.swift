@@ -1,0 +1,241 @@
+import Foundation
+import InflightConcurrency
+import InflightCore
+import InflightFoundation
+import InflightTestSupport
+import Testing
+
+@Suite("A load as an operation", .timeLimit(.minutes(1)))
+struct LoadOperationTests {
+    private let transport = ScriptedTransport(.automatic)
+    private let pipeline: ImagePipeline
+
+    init() throws {
+        var configuration = ImagePipeline.Configuration(
+            transports: [.shared(transport)], codecs: CodecRegistry([]))
+        configuration.maximumConcurrentFetches = 1000
+        configuration.maximumConcurrentFetchesPerOrigin = 1000
+        pipeline = try ImagePipeline(configuration: configuration)
+    }
+
+    private func makeQueue(limit: Int = OperationQueue.defaultMaxConcurrentOperationCount) -> OperationQueue {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = limit
+        return queue
+    }
+
+    private func makeLoad(_ url: String) -> LoadOperation<LoadedResponse> {
+        LoadOperation(response: ImageRequest(url), pipeline: pipeline)
+    }
+
+    /// Returns when everything in the queue has finished.
+    private func finish(_ queue: OperationQueue) async {
+        await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
+    }
+
+    private func code(_ load: LoadOperation<LoadedResponse>) -> LoadError.Code? {
+        if case .failure(let error) = load.result { return error.code }
+        return nil
+    }
+
+    @Test("gives its result when it has finished, and says that it is asynchronous")
+    func finishes() async throws {
+        transport.serveOthers(.ok(Bytes("x")))
+        let load = makeLoad("http://a.example/1")
+        #expect(load.isAsynchronous && load.isReady && !load.isExecuting && !load.isFinished && load.result == nil)
+        let queue = makeQueue()
+        queue.addOperation(load)
+        await finish(queue)
+        #expect(load.isFinished && !load.isExecuting && !load.isCancelled)
+        #expect(try load.result?.get().body == Bytes("x"))
+    }
+
+    @Test("finishes with the reason where nothing can be loaded: bytes, and a picture that is none")
+    func fails() async throws {
+        transport.serveOthers(.ok(Bytes("no picture")))
+        let bytes = makeLoad("no URL")
+        let picture = LoadOperation(image: ImageRequest("http://a.example/1"), pipeline: pipeline)
+        let queue = makeQueue()
+        for load in [bytes, picture] as [Operation] { queue.addOperation(load) }
+        await finish(queue)
+        #expect(code(bytes) == .invalidURL)
+        let error = #expect(throws: LoadError.self) { try picture.result?.get() }
+        #expect([.notAnImage, .unsupportedFormat].contains(error?.code))
+    }
+
+    @Test("in a queue with a limit of two never loads more at once, and loads all")
+    func downloadManager() async throws {
+        for index in 0..<20 {
+            transport.serve("http://a.example/\(index)", .ok(Bytes("x")).stalled("\(index)", after: 0))
+        }
+        let queue = makeQueue(limit: 2)
+        let loads = (0..<20).map { makeLoad("http://a.example/\($0)") }
+        for load in loads { queue.addOperation(load) }
+        for index in 0..<20 {
+            try await transport.waitForStarts(min(20, index + 2), within: .seconds(50))
+            #expect(loads.count { $0.isExecuting } <= 2)
+            transport.release("\(index)")
+        }
+        await finish(queue)
+        #expect(loads.allSatisfy { (try? $0.result?.get().body) == Bytes("x") })
+    }
+
+    @Test("blocks no thread: more of them execute at once than there can be threads")
+    func noThread() async throws {
+        // Dispatch starts 255 threads at most.
+        let count = 400
+        transport.serveOthers(.ok(Bytes("x")).stalled("all", after: 0))
+        let queue = makeQueue(limit: count)
+        let loads = (0..<count).map { makeLoad("http://a.example/\($0)") }
+        for load in loads { queue.addOperation(load) }
+        try await transport.waitForStarts(count, within: .seconds(50))
+        #expect(loads.allSatisfy { $0.isExecuting })
+        transport.release("all")
+        await finish(queue)
+        #expect(loads.allSatisfy { $0.isFinished })
+    }
+
+    @Test("starts after its dependencies, and its dependents after it, with its result there")
+    func dependencies() async throws {
+        transport.serve("http://a.example/first", .ok(Bytes("1")).stalled("first", after: 0))
+        transport.serveOthers(.ok(Bytes("2")))
+        let (first, second) = (makeLoad("http://a.example/first"), makeLoad("http://a.example/second"))
+        second.addDependency(first)
+        let seen = Guarded([Bool]())
+        let last = BlockOperation { seen.withLock { $0 = [first.result != nil, second.result != nil] } }
+        last.addDependency(second)
+        let queue = makeQueue()
+        for load in [last, second, first] as [Operation] { queue.addOperation(load) }
+        try await transport.waitForStarts(1, within: .seconds(50))
+        #expect(!second.isReady && !second.isExecuting)
+        transport.release("first")
+        await finish(queue)
+        #expect(seen.withLock { $0 } == [true, true])
+    }
+
+    @Test("cancelled while it executes finishes at once, and concerns nobody else")
+    func cancelled() async throws {
+        transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
+        let (load, other) = (makeLoad("http://a.example/1"), makeLoad("http://a.example/1"))
+        let queue = makeQueue()
+        for load in [load, other] { queue.addOperation(load) }
+        try await transport.waitForStarts(1, within: .seconds(50))
+        while !(load.isExecuting && other.isExecuting) { await Task.yield() }
+        load.cancel()
+        load.cancel()
+        #expect(load.isCancelled && load.isFinished)
+        #expect(code(load) == .cancelled)
+        #expect(!other.isFinished)
+        transport.release("body")
+        await finish(queue)
+        #expect(try other.result?.get().body == Bytes("x"))
+        other.cancel()
+        #expect(!other.isCancelled && code(other) == nil)
+    }
+
+    @Test("cancelled before its turn asks for nothing, and finishes when its queue comes to it")
+    func cancelledBefore() async throws {
+        let queue = makeQueue()
+        queue.isSuspended = true
+        let loads = (0..<3).map { makeLoad("http://a.example/\($0)") }
+        loads[2].addDependency(loads[1])
+        for load in loads { queue.addOperation(load) }
+        queue.cancelAllOperations()
+        #expect(loads.allSatisfy { $0.isCancelled && !$0.isFinished })
+        queue.isSuspended = false
+        await finish(queue)
+        #expect(loads.allSatisfy { $0.isFinished && code($0) == .cancelled })
+        #expect(pipeline.statistics.tasksUnderWay == 0)
+    }
+
+    @Test("finishes once, with one result, whenever the cancel comes")
+    func race() async throws {
+        transport.serveOthers(.ok(Bytes("x")))
+        for round in 0..<200 {
+            let load = makeLoad("http://a.example/\(round)")
+            let completions = Guarded(0)
+            let queue = makeQueue()
+            await withCheckedContinuation { done in
+                load.completionBlock = {
+                    completions.withLock { $0 += 1 }
+                    done.resume()
+                }
+                queue.addOperation(load)
+                DispatchQueue.global().async { load.cancel() }
+            }
+            let first = code(load)
+            load.cancel()
+            #expect(load.isFinished && code(load) == first)
+            #expect(completions.withLock { $0 } == 1)
+        }
+        await pipeline.shutdown(.finish)
+        #expect(pipeline.statistics.tasksUnderWay == 0)
+    }
+
+    @Test("calls its completionBlock once, with the result there, and lets go of it and of itself")
+    func completionBlock() async throws {
+        transport.serveOthers(.ok(Bytes("x")))
+        weak var seen: LoadOperation<LoadedResponse>?
+        let (told, tell) = AsyncStream.makeStream(of: Bool.self)
+        do {
+            let load = makeLoad("http://a.example/1")
+            seen = load
+            // It holds itself, as such blocks do.
+            load.completionBlock = {
+                tell.yield(load.result != nil && load.isFinished)
+                tell.finish()
+            }
+            load.start()
+        }
+        for await isThere in told { #expect(isThere) }
+        while seen != nil { await Task.yield() }
+    }
+
+    @Test("works without a queue too, and can be waited for")
+    func byHand() throws {
+        transport.serveOthers(.ok(Bytes("x")))
+        let load = makeLoad("http://a.example/1")
+        load.start()
+        load.waitUntilFinished()
+        load.start()
+        #expect(try load.result?.get().body == Bytes("x"))
+    }
+
+    @Test("hands its priority on, before its start and while it executes")
+    func priority() async throws {
+        transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
+        let load = makeLoad("http://a.example/1")
+        load.priority = .low
+        load.start()
+        try await transport.wait(for: .started("http://a.example/1", .low), within: .seconds(50))
+        load.priority = .high
+        #expect(load.priority == .high)
+        transport.release("body")
+    }
+
+    @Test("stops who starts it twice, or before its dependencies have finished")
+    func misuse() async throws {
+        let observed = [
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let transport = ScriptedTransport()
+                transport.serveOthers(.ok(Bytes("x")).stalled("for ever"))
+                let pipeline = try ImagePipeline(
+                    configuration: .init(transports: [.shared(transport)], codecs: CodecRegistry([])))
+                let load = LoadOperation(response: ImageRequest("http://a.example/1"), pipeline: pipeline)
+                load.start()
+                load.start()
+            },
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let pipeline = try ImagePipeline(
+                    configuration: .init(transports: [.shared(ScriptedTransport())], codecs: CodecRegistry([])))
+                let load = LoadOperation(response: ImageRequest("http://a.example/1"), pipeline: pipeline)
+                load.addDependency(BlockOperation {})
+                load.start()
+            },
+        ]
+        for (result, expected) in zip(observed, ["started twice", "started before its dependencies have finished"]) {
+            let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+            #expect(message.contains(expected), "\(message)")
+        }
+    }
+}
