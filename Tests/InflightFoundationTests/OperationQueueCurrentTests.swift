@@ -38,10 +38,10 @@ struct OperationQueueCurrentTests {
         #expect(CallbackQueue.queue(queue).mayDrop)
     }
 
-    @Test("under a run loop on the main thread the main queue is current, in a timer as well")
+    @Test("where the main queue runs a run loop it is current, in a timer as well")
     func runLoop() async {
         await #expect(processExitsWith: .success) {
-            // The main thread leaves its loop for another one, as a program with a run loop of its own does.
+            // A loop inside the loop, as a program does that waits with a run loop of its own.
             await MainActor.run {
                 let timer = Timer(timeInterval: 0.001, repeats: false) { _ in
                     let isCurrent =

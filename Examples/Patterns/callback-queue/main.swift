@@ -28,6 +28,8 @@ struct Greeter: Sendable {
     var title = ""
 }
 
+// On the main thread the main queue is current, whoever's loop runs there, or none.
+print("main is current: \(MainCallbackQueue.main.isCurrent)")
 let window = Window()
 let queue = DispatchQueue(label: "example.greetings")
 Greeter().greet("queue", on: .queue(queue)) { text in
@@ -43,5 +45,6 @@ Greeter().greet("queue", on: .queue(queue)) { text in
 dispatchMain()
 
 // Prints:
+// main is current: true
 // Hello, queue! on the queue “example.greetings”
 // Hello, main queue! and main is current: true

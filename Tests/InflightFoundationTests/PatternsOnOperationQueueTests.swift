@@ -1,0 +1,103 @@
+import Foundation
+import InflightConcurrency
+import InflightFoundation
+import Testing
+
+@Suite("Patterns on an OperationQueue whose owner cancels everything on it", .timeLimit(.minutes(1)))
+struct PatternsOnOperationQueueTests {
+    private func makeQueue() -> OperationQueue {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        queue.isSuspended = true
+        return queue
+    }
+
+    /// Waits until something waits on the suspended queue.
+    private func waitForWork(on queue: OperationQueue) async {
+        while queue.operationCount == 0 { await Task.yield() }
+    }
+
+    /// Cancels what waits, and lets the queue find that out.
+    private func cancelAll(on queue: OperationQueue) async {
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
+        queue.isSuspended = true
+    }
+
+    @Test("a callback chain goes on without its answers, and ends once", arguments: [[0, 1, 2], [1], [2]])
+    func chain(cancelled: [Int]) async {
+        let queue = makeQueue()
+        let (acted, act) = AsyncStream.makeStream(of: String.self)
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let endings = Guarded(0)
+        let (ended, end) = AsyncStream.makeStream(of: ChainSummary.self)
+        let chain = CallbackChain(0..<3, name: "chain", on: .queue(queue)) { _ in
+            true
+        } acting: { entry, answer in
+            act.yield("\(entry) \(answer.map { "\($0)" } ?? "none")")
+            // The next question comes when the queue is suspended again.
+            mayGoOn.wait()
+            return .goOn
+        }
+        chain.setEndHandler { summary in
+            endings.withLock { $0 += 1 }
+            end.yield(summary)
+            end.finish()
+        }
+        chain.start()
+        var seen = acted.makeAsyncIterator()
+        for entry in 0..<3 {
+            await waitForWork(on: queue)
+            if cancelled.contains(entry) { await cancelAll(on: queue) } else { queue.isSuspended = false }
+            #expect(await seen.next() == "\(entry) \(cancelled.contains(entry) ? "none" : "true")")
+            queue.isSuspended = true
+            while queue.operationCount > 0 { await Task.yield() }
+            mayGoOn.signal()
+        }
+        queue.isSuspended = false
+        for await summary in ended {
+            #expect(summary == ChainSummary(answered: 3 - cancelled.count, unanswered: cancelled.count))
+        }
+        #expect(endings.withLock { $0 } == 1)
+    }
+
+    @Test("a gate loses what was dropped, and tells what comes after it")
+    func gate() async {
+        let queue = makeQueue()
+        let gate = Gate<Int, String>(on: .queue(queue))
+        let heard = Guarded([String]())
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        gate.setEventHandler { number in heard.withLock { $0.append("\(number)") } }
+        gate.setEndHandler { text in
+            heard.withLock { $0.append(text) }
+            end.finish()
+        }
+        gate.send(1)
+        await cancelAll(on: queue)
+        gate.send(2)
+        gate.end(with: "end")
+        queue.isSuspended = false
+        for await _ in ended {}
+        #expect(heard.withLock { $0 } == ["2", "end"])
+        while gate.phase == .delivering { await Task.yield() }
+        #expect(gate.phase == .ended)
+    }
+
+    @Test("a gate whose ending was dropped has ended, and lets go of its handlers")
+    func droppedEnding() async {
+        let queue = makeQueue()
+        let gate = Gate<Int, String>(on: .queue(queue))
+        weak var seen: Operation?
+        do {
+            let captured = Operation()
+            seen = captured
+            gate.setEndHandler { _ in captured.cancel() }
+        }
+        gate.end(with: "end")
+        await cancelAll(on: queue)
+        while gate.phase != .ended { await Task.yield() }
+        #expect(seen == nil)
+        #expect(!gate.cancel())
+    }
+}
