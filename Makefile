@@ -20,7 +20,7 @@ RUN_TESTS = $(SWIFT) test --disable-xctest
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize simulate bench clean
+.PHONY: help deps demo build test install lint sanitize simulate transitions faults bench clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -70,8 +70,16 @@ sanitize: deps ## run all tests under the thread and the address sanitizer
 N ?= 100000
 simulate: deps ## run N schedules of the simulator on all cores: N=1000000
 	@echo "==> $(N) schedules"
-	@$(SWIFT) build -c release --scratch-path $(SCRATCH) --product inflight-simulate
-	@"$$($(SWIFT) build -c release --scratch-path $(SCRATCH) --show-bin-path)/inflight-simulate" --count $(N)
+	@$(RELEASE) --product inflight-simulate
+	@"$$($(RELEASE) --show-bin-path)/inflight-simulate" --count $(N)
+
+transitions: deps ## show which transitions of the engine the simulator reaches
+	@echo "==> transitions"
+	@Scripts/transitions.py $(SCRATCH)/transitions
+
+faults: deps ## prove that the simulator finds deliberate faults, each in Scripts/Faults
+	@echo "==> deliberate faults"
+	@Scripts/faults.py $(SCRATCH)/faults
 
 bench: deps build ## measure, beside the peers
 	@Scripts/deps.sh bench

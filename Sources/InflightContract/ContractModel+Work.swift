@@ -8,6 +8,7 @@ extension ContractModel {
     /// Joins the latest stage that is under way, and begins what comes after it.
     func join(_ task: Int, varied: Bool) {
         let wish = tasks[task].wish
+        if wish.kind == .refused { return tell(task, .failure(.unsupportedScheme)) }
         if wish.kind == .picture, let exchange = kept[wish.key(stage: wish.stages - 1, varied: varied)] {
             tasks[task].isFromMemory = true
             return tell(task, .content(exchange))
@@ -221,6 +222,7 @@ extension ContractModel {
             tasks[task].isMoved = true
             waiting.append(task)
         }
+        movedTasks += leaving.count
         for task in leaving { join(task, varied: true) }
     }
 

@@ -101,6 +101,8 @@ public final class ContractModel {
     var startedExchanges = 0
     var joinedTasks = 0
     var askedTasks = 0
+    /// Tasks that left a job whose answer varies. Whoever is cancelled on the way to the next is not counted again.
+    var movedTasks = 0
 
     public init(bounds: Bounds) {
         self.bounds = bounds
@@ -302,6 +304,8 @@ public final class ContractModel {
     public func released(_ task: Int, at place: Place) {
         tasks[task].hasClosures = false
         let queue = tasks[task].queue
+        // What the queue itself let go of may go wherever somebody held it last.
+        if tasks[task].phase == .lost || tasks[task].phase == .silent { return }
         // Inside the call that asks for the load, the caller holds them itself.
         if place.queue == queue || place.cancelling == task || place.dropping == queue || place.loading == task {
             return

@@ -8,6 +8,8 @@ public struct Wish: Sendable, Hashable {
         case answer
         /// What the picture's header says: as little shared.
         case header
+        /// A picture that cannot be asked for.
+        case refused
     }
 
     public var kind: Kind
@@ -47,7 +49,7 @@ public struct Wish: Sendable, Hashable {
     func key(stage: Int, varied: Bool) -> Int {
         let group: Int =
             switch kind {
-            case .picture, .bytes: 0
+            case .picture, .bytes, .refused: 0
             case .answer: 1
             case .header: 2
             }

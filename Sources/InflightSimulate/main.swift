@@ -3,8 +3,9 @@ import InflightTestSupport
 
 // Schedules of the simulator, on all cores: `make simulate N=1000000`.
 //
-//     inflight-simulate [--count N] [--from SEED] [--threads N]      run schedules until one breaks a rule
-//     inflight-simulate --seed SEED [--shrink]                       tell what happens in one, or in its shortest form
+//     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS]
+//                                              run schedules until one breaks a rule, or stands still for so long
+//     inflight-simulate --seed SEED [--shrink] tell what happens in one, or in its shortest form
 
 var run = SimulationRun()
 var seed: UInt64?
@@ -27,9 +28,12 @@ while let argument = arguments.popFirst() {
     case "--count": run.count = number(argument)
     case "--from": run.start = number(argument)
     case "--threads": run.threads = number(argument)
+    case "--standstill":
+        let seconds: Int = number(argument)
+        run.standstill = .seconds(seconds)
     case "--seed": seed = number(argument)
     case "--shrink": shrinks = true
-    default: fail("\(argument) is no option; there are --count, --from, --threads, --seed, --shrink")
+    default: fail("\(argument) is no option; there are --count, --from, --threads, --standstill, --seed, --shrink")
     }
 }
 
@@ -57,7 +61,7 @@ print(
         + "\(Int(summary.schedulesPerSecond)) schedules/s, \(Int(summary.stepsPerSecond)) steps/s "
         + "on \(run.threads) threads")
 if let failure = summary.failure {
-    print("seed \(failure.seed) breaks a rule: \(failure.violation.map { "\($0)" } ?? ""). Its shortest script:")
+    print("seed \(failure.seed) breaks a rule: \(failure.violation.map { "\($0)" } ?? "")\nIts shortest script:")
     show(Simulator.shrink(seed: failure.seed))
     exit(1)
 }

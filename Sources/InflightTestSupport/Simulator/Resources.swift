@@ -10,13 +10,17 @@ internal import InflightCore
 /// | 4 | `GET http://a.example/0` with a field of its own |
 /// | 5 | `POST http://b.example/2` with a body |
 /// | 6 | the header of `http://b.example/6` |
+/// | 7 | `ftp://a.example/7`, which no transport serves |
 enum Resources {
     static let header: UInt8 = 6
     static let urls = [
         "http://a.example/0", "http://a.example/1", "http://b.example/2", "http://b.example/3", "http://a.example/0",
         "http://b.example/2", "http://b.example/6",
+        "ftp://a.example/7",
     ]
 
+    static let refused: UInt8 = 7
+    static let interim = ResponseHead(status: 103)
     static let plain = ResponseHead(status: 200)
     static let varying = ResponseHead(status: 200, fields: HTTPFields([("Vary", "Accept-Language")]))
 
@@ -45,7 +49,7 @@ enum Resources {
     }
 
     static func wish(_ resource: UInt8, kind: Wish.Kind, setup: Setup) -> Wish {
-        var wish = Wish(kind: kind, resource: resource, origin: [0, 0, 1, 1, 0, 1, 1][Int(resource)])
+        var wish = Wish(kind: kind, resource: resource, origin: [0, 0, 1, 1, 0, 1, 1, 0][Int(resource)])
         if resource == 1 { wish.redirects = 2 }
         if resource == 2 { wish.totalTime = setup.totalTime }
         return wish

@@ -11,8 +11,11 @@ struct Setup {
     var isMultiplexed = false
     /// Time goes in seconds, not in milliseconds.
     var isSlow = false
-    var totalTime: Int64 = 20_000_000
+    var totalTime: Int64 = 8_000_000
+    var ownsTransport = false
     let tasks = 24
+    /// Every so many steps somebody asks for something.
+    let asksEvery = 10
     let steps = 240
 
     init(seed: UInt64) {
@@ -30,13 +33,16 @@ struct Setup {
         isMultiplexed = draws.once(in: 6)
         // Where answers vary, the model has to know whose turn it is.
         isSlow = !hasHarmless && draws.once(in: 6)
-        if isSlow { totalTime = 20_000_000_000 }
+        if isSlow { totalTime = 8_000_000_000 }
+        ownsTransport = draws.once(in: 2)
         bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed
     }
 
     func configuration(_ world: World, codec: any ImageCodec) -> ImagePipeline.Configuration {
+        let transport = world.transport!
         var configuration = ImagePipeline.Configuration(
-            transports: [.shared(world.transport)], codecs: CodecRegistry([codec]))
+            transports: [ownsTransport ? .owned { _ in transport } : .shared(transport)],
+            codecs: CodecRegistry([codec]))
         configuration.clock = world.clock
         configuration.memoryCache = MemoryCacheConfiguration(
             limit: bounds.keepsPictures ? 1 << 20 : 0, reactsToMemoryPressure: false)

@@ -134,6 +134,7 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
         world.model.workIsHanded()
         world.poke()
         self.work.append(work)
+        world.interleave(in: 6)
     }
 
     func runOne() {

@@ -28,6 +28,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
     func submit(_ work: @escaping @Sendable () -> Void) {
         world.poke()
         self.work.append(work)
+        world.interleave(in: 8)
     }
 
     var isCurrent: Bool { world.place.queue == index }

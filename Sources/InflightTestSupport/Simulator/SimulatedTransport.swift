@@ -26,7 +26,10 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         return exchange
     }
 
-    func shutdown() async {}
+    /// Called where the pipeline owns this transport.
+    func shutdown() async {
+        world.note(31, 0, "the transport is shut down")
+    }
 
     var isReady: Bool { live.contains { $0.isReady } }
 
@@ -142,6 +145,7 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
     }
 
     private func sendHead() {
+        if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
         hasHead = true
         world.note(9, UInt64(serial), "exchange \(serial) has its head")
         var head = isVaried ? Resources.varying : Resources.plain
@@ -155,7 +159,9 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
             head.fields = Resources.redirects[Int(resource)]
         }
         if isVaried { world.model.answerVaries(serial) }
-        let expected: Int64? = fate == .redirect ? 0 : world.draws.once(in: 4) ? nil : Int64(body.count)
+        var expected: Int64? = fate == .redirect ? 0 : world.draws.once(in: 4) ? nil : Int64(body.count)
+        // A body that nobody wants, and that is too long to be let pass.
+        if fate == .status, world.draws.once(in: 3) { expected = 1 << 20 }
         if receiver.didReceive(head, expectedBytes: expected) == .cancel { isRefused = true }
     }
 

@@ -72,7 +72,7 @@ public enum Simulator {
         let world = World(setup: setup, records: records)
         for step in steps where world.model.violation == nil {
             var draws = Draws(seed &* 0xD134_2543_DE82_EF95 &+ UInt64(step))
-            world.step(draws.next())
+            world.step(draws.next(), asks: step % setup.asksEvery == 0)
         }
         if world.model.violation == nil { world.drain(seed: ~seed) }
         let report = Report(

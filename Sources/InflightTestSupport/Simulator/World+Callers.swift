@@ -37,13 +37,13 @@ extension World {
     private static let priorities: [LoadPriority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
 
     func act() {
-        let isBehind = model.taskCount * setup.steps < steps * (setup.tasks + 4)
         switch draws.below(40) {
-        case _ where isBehind && model.taskCount < setup.tasks, 0..<6: ask()
+        case 0..<4: ask()
         case 6..<18: cancel()
         case 18..<25: prioritize()
         case 25, 26:
-            if let caller = caller() { caller.task = nil }
+            // Taken out first: what is released looks at everything.
+            if let caller = caller() { _ = caller.task.take() }
         case 27..<30:
             let queue = queues[draws.below(queues.count)]
             queue.isSuspended.toggle()
@@ -51,13 +51,14 @@ extension World {
         case 30: queues[2].drop()
         case 31..<34: look()
         case 34:
+            guard let pipeline else { return }
             note(13, 0, "memory is emptied")
             model.emptiesMemory()
-            pipeline?.removeAllFromMemoryCache()
+            pipeline.removeAllFromMemoryCache()
         case 35 where steps > setup.steps * 3 / 4: shutDown()
         case 36 where steps > setup.steps * 7 / 8:
             note(14, 0, "the pipeline is let go of")
-            pipeline = nil
+            _ = pipeline.take()
         default:
             guard let caller = caller(), let task = caller.task, caller.id >= 0 else { return }
             model.saw(isCancelled: task.isCancelled, of: caller.id)
@@ -73,6 +74,7 @@ extension World {
     // MARK: Asking
 
     private func wish() -> Wish {
+        if draws.once(in: 24) { return Resources.wish(Resources.refused, kind: .refused, setup: setup) }
         let resource = UInt8(draws.below(7))
         if resource == Resources.header { return Resources.wish(resource, kind: .header, setup: setup) }
         let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
@@ -99,8 +101,8 @@ extension World {
         return request
     }
 
-    private func ask() {
-        guard let pipeline, model.taskCount < setup.tasks + 8 else { return }
+    func ask() {
+        guard let pipeline, callers.count < setup.tasks + 8 else { return }
         let wish = wish()
         let priority = Self.priorities[draws.below(Self.priorities.count)]
         let request = request(wish, priority)
@@ -108,7 +110,7 @@ extension World {
         let caller = Caller()
         if wish.kind == .header || wish.kind == .answer || form == 0 {
             expect(caller, pipeline, wish, request)
-        } else if form == 1, wish.kind == .picture {
+        } else if form == 1, wish.kind == .picture || wish.kind == .refused {
             follow(caller, pipeline, wish, request)
         } else {
             load(caller, pipeline, wish, request)
@@ -147,7 +149,7 @@ extension World {
                 called(id, task)
             }
         }
-        if wish.kind == .picture {
+        if wish.kind == .picture || wish.kind == .refused {
             return pipeline.load(request, on: callbackQueues[queue], progress: progress) {
                 [unowned self] task, result in
                 captured.touch()
@@ -192,7 +194,7 @@ extension World {
             let ending: Ending
             do throws(LoadError) {
                 switch wish.kind {
-                case .picture: ending = .content(Content(try await pipeline.image(for: request).pixels), nil)
+                case .picture, .refused: ending = .content(Content(try await pipeline.image(for: request).pixels), nil)
                 case .bytes: ending = .content(Content(data: [UInt8](try await pipeline.data(for: request))), nil)
                 case .answer:
                     let response = try await pipeline.response(for: request)
@@ -279,7 +281,7 @@ extension World {
         guard let pipeline else { return }
         var wish = wish()
         wish.kind = .picture
-        if wish.resource == Resources.header { return }
+        if wish.resource >= Resources.header { return }
         let cached = pipeline.cached(request(wish, .normal))
         model.saw(cached: cached.map { Content($0.pixels).exchange }, for: wish)
     }

@@ -68,9 +68,15 @@ final class World: @unchecked Sendable {
 
     // MARK: Steps
 
-    func step(_ word: UInt64) {
+    /// - Parameter asks: somebody asks for something, whatever else could happen.
+    func step(_ word: UInt64, asks: Bool = false) {
         draws = Draws(word)
-        advance()
+        if asks {
+            steps += 1
+            ask()
+        } else {
+            advance()
+        }
         rest()
     }
 
@@ -90,39 +96,53 @@ final class World: @unchecked Sendable {
         place = before
     }
 
+    /// What happens next: what the dice say, or where that cannot happen now, the next that can. So a choice that is
+    /// taken out of a script changes as little as can be of what the others mean.
     private func advance() {
         steps += 1
-        var weights: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0)
-        var ready = 0
-        for queue in queues where queue.isReady { ready += 1 }
-        weights.0 = UInt8(ready * 4)
-        weights.1 = threads.isReady ? 5 : 0
-        weights.2 = transport.isReady ? 10 : 0
-        weights.3 = executor.isReady ? 6 : 0
-        weights.4 = 1
-        weights.5 = isEnding ? 0 : 7
-        var choice = draws.below(
-            Int(weights.0 + weights.1 + weights.2 + weights.3 + weights.4 + weights.5))
-        func isChosen(_ weight: UInt8) -> Bool {
-            if choice < Int(weight) && choice >= 0 { choice = -1; return true }
-            choice -= Int(weight)
-            return false
+        let dice = draws.below(40)
+        var kind = dice < 13 ? 0 : dice < 19 ? 1 : dice < 24 ? 2 : dice < 29 ? 3 : dice < 31 ? 4 : 5
+        for _ in 0..<5 {
+            if tryStep(kind) { return }
+            kind = kind < 3 ? kind + 1 : kind == 3 ? 0 : 5
         }
-        if isChosen(weights.0) {
+        if isEnding { drainStep() } else { act() }
+    }
+
+    private func tryStep(_ kind: Int) -> Bool {
+        switch kind {
+        case 0:
+            guard transport.isReady else { return false }
+            transport.runOne()
+        case 1:
+            var ready = 0
+            for queue in queues where queue.isReady { ready += 1 }
+            guard ready > 0 else { return false }
             var chosen = draws.below(ready)
             for queue in queues where queue.isReady {
-                if chosen == 0 { return queue.runOne() }
+                if chosen == 0 {
+                    queue.runOne()
+                    break
+                }
                 chosen -= 1
             }
+        case 2:
+            guard threads.isReady else { return false }
+            threads.runOne()
+        case 3:
+            guard executor.isReady else { return false }
+            executor.runOne(self)
+        case 4: clock.advance(by: Int64(1 + draws.below(10)) * (setup.isSlow ? 1_000_000_000 : 1_000_000))
+        default:
+            if isEnding { return false }
+            act()
         }
-        if choice == -1 { return }
-        if isChosen(weights.1) { return threads.runOne() }
-        if isChosen(weights.2) { return transport.runOne() }
-        if isChosen(weights.3) { return executor.runOne(self) }
-        if isChosen(weights.4) {
-            return clock.advance(by: Int64(1 + draws.below(10)) * (setup.isSlow ? 1_000_000_000 : 1_000_000))
-        }
-        act()
+        return true
+    }
+
+    /// At the end everything that can go on does; `act` is not among it.
+    private func drainStep() {
+        for kind in 0..<4 where tryStep(kind) { return }
     }
 
     // MARK: The end
@@ -158,10 +178,17 @@ final class World: @unchecked Sendable {
         model.finishes()
         let statistics = pipeline?.statistics
         if let statistics, statistics.tasksUnderWay + statistics.jobsUnderWay > 0 { model.neverEnds() }
-        pipeline = nil
-        callers = []
-        requests = [:]
+        letGo()
         if codec != nil { model.leaks() }
+    }
+
+    /// Everything is taken out before it is released: what is released looks at everything.
+    private func letGo() {
+        let pipeline = pipeline.take()
+        let callers = callers
+        self.callers = []
+        requests = [:]
+        withExtendedLifetime((pipeline, callers)) {}
     }
 }
 
