@@ -80,14 +80,14 @@ private final class ConfinedCallback<Object: Confined, each Input>: @unchecked S
 
 /// Carries what is confined to the place where it is released.
 // Unchecked: emptied once, on the confinement, and not looked at otherwise.
-final class ConfinedBox<Content>: Emptying, @unchecked Sendable {
+package final class ConfinedBox<Content>: Emptying, @unchecked Sendable {
     private var content: Content?
 
-    init(_ content: consuming Content) {
+    package init(_ content: consuming Content) {
         self.content = content
     }
 
-    func empty() {
+    package func empty() {
         content = nil
     }
 }

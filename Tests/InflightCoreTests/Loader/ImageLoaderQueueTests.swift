@@ -1,0 +1,100 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A loader and its queue", .timeLimit(.minutes(1)))
+struct ImageLoaderQueueTests {
+    /// What cannot be touched off the main actor: that this compiles is the test.
+    @MainActor final class PhotoView {
+        let loader: ImageLoader
+        private(set) var shown: [Int?] = []
+        private var onPicture: @MainActor () -> Void = {}
+
+        init(_ pipeline: ImagePipeline) {
+            loader = ImageLoader(pipeline: pipeline, callbackQueue: .main)
+            loader.onChange = { [weak self] loader in
+                guard let self else { return }
+                show(loader.picture)
+                if case .loaded = loader.state { onPicture() }
+            }
+        }
+
+        func bind(_ url: String, onPicture: @escaping @MainActor () -> Void) {
+            self.onPicture = onPicture
+            loader.request = ImageRequest(url)
+            show(loader.picture)
+        }
+
+        private func show(_ picture: PixelBuffer?) { shown.append(picture?.width) }
+    }
+
+    @Test("is used on the main actor, and its handler touches a view there") @MainActor
+    func main() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let view = PhotoView(stage.pipeline)
+        await withCheckedContinuation { done in
+            view.bind(Stage.url) { done.resume() }
+            #expect(view.shown == [nil])
+        }
+        #expect(view.shown.last == 4)
+        view.loader.onChange = nil
+    }
+
+    @Test("is used on a dispatch queue, by a reference that anybody may hold")
+    func dispatch() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let queue = DispatchQueue(label: "app.cell")
+        let loader = ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: .queue(queue)))
+        let shown = await withCheckedContinuation { done in
+            loader.submit { loader in
+                loader.onChange = { loader in
+                    dispatchPrecondition(condition: .onQueue(queue))
+                    if case .loaded = loader.state { done.resume(returning: loader.shown) }
+                }
+                loader.request = ImageRequest(Stage.url)
+            }
+        }
+        #expect(shown == "loaded 4")
+    }
+
+    @Test(
+        "stops the program where it is used elsewhere, and says which queue was expected and which was found",
+        arguments: 0..<5)
+    func elsewhere(way: Int) async throws {
+        let observed: ExitTest.Result?
+        switch way {
+        case 0:
+            observed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                try Self.misplaced().request = ImageRequest(Stage.url)
+            }
+        case 1:
+            observed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = try Self.misplaced().state
+            }
+        case 2:
+            observed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                try Self.misplaced().cancel()
+            }
+        case 3:
+            observed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                try Self.misplaced().onChange = nil
+            }
+        default:
+            observed = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = try Self.misplaced().picture
+            }
+        }
+        let message = String(decoding: try #require(observed).standardErrorContent, as: UTF8.self)
+        #expect(
+            message.contains("ImageLoader is to be used on the queue “app.cell” alone, and was used on"), "\(message)")
+    }
+
+    private static func misplaced() throws -> ImageLoader {
+        ImageLoader(pipeline: try Stage().pipeline, callbackQueue: .queue(DispatchQueue(label: "app.cell")))
+    }
+}

@@ -1,0 +1,217 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A loader that is let go of", .timeLimit(.minutes(1)))
+struct ImageLoaderReleaseTests {
+    @Test("cancels, and its handler is released on its queue, inside the call that lets go of it there")
+    func onItsQueue() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let log = Log()
+        let queue = stage.queue
+        queue.submit {
+            var loader: ImageLoader? = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
+            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
+            loader?.onChange = { _ in
+                captured.touch()
+                log.add("told")
+            }
+            loader?.request = ImageRequest(Stage.url)
+            loader = nil
+            log.add("let go of")
+        }
+        queue.runAll()
+        #expect(stage.transport.cancelledURLs == [Stage.url])
+        stage.transport.finishAll()
+        queue.runAll()
+        // What the closure of this test holds goes at its end at the latest.
+        #expect(log.lines.sorted() == ["let go of", "released, current: true"])
+    }
+
+    @Test("cancels on another thread too, and what its handler captured is released on its queue")
+    func elsewhere() async throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        let log = Log()
+        let queue = stage.queue
+        let kept = Kept()
+        queue.submit {
+            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
+            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
+            loader.onChange = { _ in captured.touch() }
+            loader.request = ImageRequest(Stage.url)
+            kept.keep(loader)
+        }
+        queue.runAll()
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async {
+                kept.release()
+                done.resume()
+            }
+        }
+        #expect(stage.transport.cancelledURLs == [Stage.url])
+        #expect(log.lines == [])
+        queue.runAll()
+        #expect(log.lines == ["released, current: true"])
+    }
+
+    @Test("is silent when it goes elsewhere while an answer waits on its queue")
+    func answerWaiting() async throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .failure(.cannotConnect))
+        let log = Log()
+        let queue = stage.queue
+        let kept = Kept()
+        queue.submit {
+            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
+            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
+            loader.onChange = { _ in
+                captured.touch()
+                log.add("told")
+            }
+            loader.request = ImageRequest(Stage.url)
+            kept.keep(loader)
+        }
+        queue.runAll()
+        stage.transport.finishAll()
+        #expect(queue.count > 0)
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async {
+                kept.release()
+                done.resume()
+            }
+        }
+        #expect(log.lines == [])
+        queue.runAll()
+        #expect(log.lines == ["released, current: true"])
+    }
+
+    @Test("may go inside its own handler")
+    func inItsHandler() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .failure(.cannotConnect))
+        let log = Log()
+        let queue = stage.queue
+        let kept = Kept()
+        queue.submit {
+            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
+            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
+            loader.onChange = { loader in
+                captured.touch()
+                kept.release()
+                log.add(loader.shown)
+            }
+            loader.request = ImageRequest(Stage.url)
+            kept.keep(loader)
+        }
+        queue.runAll()
+        stage.transport.finishAll()
+        queue.runAll()
+        #expect(log.lines == ["failed cannotConnect", "released, current: true"])
+    }
+
+    @Test("does not hurt who waits for the same")
+    func sharing() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("x")))
+        let log = Log()
+        stage.load(log: log)
+        let queue = stage.queue
+        queue.submit {
+            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
+            loader.request = ImageRequest(Stage.url)
+        }
+        queue.runAll()
+        #expect(stage.transport.cancelledURLs == [])
+        stage.transport.finishAll()
+        queue.runAll()
+        #expect(log.lines == ["end: x"])
+    }
+
+    @Test("lets go of a handler inside the call that replaces or clears it, and calls the one that is set then")
+    func replacedHandler() throws {
+        let stage = try LoaderStage()
+        let log = Log()
+        stage.onQueue { loader in
+            let first = Captured { log.add("first released") }
+            loader.onChange = { _ in
+                first.touch()
+                log.add("first")
+            }
+        }
+        stage.bind(LoaderStage.url)
+        stage.onQueue { loader in
+            let second = Captured { log.add("second released") }
+            log.add("replacing")
+            loader.onChange = { loader in
+                second.touch()
+                log.add("second: \(loader.shown)")
+                loader.onChange = nil
+                log.add("cleared")
+            }
+            log.add("replaced")
+        }
+        stage.finish()
+        #expect(
+            log.lines == [
+                "replacing", "first released", "replaced", "second: loading 10", "cleared", "second released",
+            ])
+        #expect(stage.shown == "loaded 1")
+    }
+
+    @Test("has hundreds of its kind come and go on real queues, with no handler released off its queue")
+    func realQueues() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let queue = DispatchQueue(label: "app.cells")
+        let here = CallbackQueue.queue(queue)
+        let (elsewhere, released) = (Tally(), Tally())
+        let count = 500
+        let all = Once<Bool>()
+        for index in 0..<count {
+            let kept = Kept()
+            queue.async {
+                let captured = Captured {
+                    if !here.isCurrent { elsewhere.add() }
+                    released.add()
+                    if released.count == count { all.set(true) }
+                }
+                let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: here)
+                loader.onChange = { _ in captured.touch() }
+                loader.request = ImageRequest("http://a.example/\(index % 7)")
+                kept.keep(loader)
+                let end: @Sendable () -> Void = { kept.release() }
+                if index.isMultiple(of: 2) {
+                    queue.async(execute: end)
+                } else {
+                    DispatchQueue.global().async(execute: end)
+                }
+            }
+        }
+        _ = try await all.value
+        #expect(elsewhere.count == 0)
+        await stage.pipeline.shutdown(.finish)
+        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+    }
+}
+
+/// Holds a loader for a test that lets go of it elsewhere.
+// Unchecked: the loader is not looked at here, only held, under a lock.
+private final class Kept: @unchecked Sendable {
+    private let lock = Lock()
+    private var loader: ImageLoader?
+
+    func keep(_ loader: ImageLoader) {
+        lock.withLock { self.loader = loader }
+    }
+
+    func release() {
+        // Released after the lock.
+        let loader = lock.withLock { self.loader.take() }
+        _ = loader
+    }
+}

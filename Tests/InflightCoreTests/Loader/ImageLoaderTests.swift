@@ -1,0 +1,288 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A loader of pictures", .timeLimit(.minutes(1)))
+struct ImageLoaderTests {
+    private let url = LoaderStage.url
+    private let other = LoaderStage.other
+
+    @Test("goes from idle by progress to the picture, and tells what came, but not what the caller did")
+    func life() throws {
+        let stage = try LoaderStage()
+        #expect(stage.shown == "idle")
+        stage.bind(url)
+        #expect(stage.shown == "loading")
+        #expect(stage.log.lines == [])
+        stage.transport.step(url)
+        stage.transport.step(url)
+        stage.queue.runAll()
+        #expect(stage.log.lines == ["loading 10"])
+        stage.finish()
+        #expect(stage.log.lines == ["loading 10", "loaded 1"])
+        #expect(stage.shown == "loaded 1")
+    }
+
+    @Test("shows the placeholder, then the picture; where it failed the failure picture, or else the placeholder")
+    func pictures() throws {
+        let stage = try LoaderStage()
+        stage.transport.serve(other, .failure(.cannotConnect))
+        let width: @Sendable (ImageLoader) -> Int? = { $0.picture?.width }
+        #expect(stage.onQueue(width) == .some(nil))
+        stage.onQueue { $0.placeholder = FakeCodec.pixels(width: 50, height: 1) }
+        #expect(stage.onQueue(width) == 50)
+        stage.bind(url)
+        #expect(stage.onQueue(width) == 50)
+        stage.finish()
+        #expect(stage.onQueue(width) == 1)
+        stage.bind(other)
+        stage.finish()
+        #expect(stage.shown == "failed cannotConnect")
+        #expect(stage.onQueue(width) == 50)
+        stage.onQueue { $0.failurePicture = FakeCodec.pixels(width: 60, height: 1) }
+        #expect(stage.onQueue(width) == 60)
+        #expect(stage.onQueue { $0.placeholder?.width == 50 && $0.failurePicture?.width == 60 } == true)
+        stage.onQueue { $0.reset() }
+        #expect(stage.onQueue(width) == 50)
+    }
+
+    @Test("has what is in memory at once, inside the call, and tells nobody")
+    func memory() throws {
+        let stage = try LoaderStage()
+        stage.bind(url)
+        stage.finish()
+        stage.bind(other)
+        stage.finish()
+        let heard = stage.log.lines.count
+        let url = url
+        let inside = stage.onQueue { loader in
+            loader.request = ImageRequest(url)
+            return loader.shown
+        }
+        #expect(inside == "loaded 1")
+        stage.finish()
+        #expect(stage.log.lines.count == heard)
+        #expect(stage.transport.startCount == 2)
+    }
+
+    @Test("never shows what was asked for before, though its answer was on its way to the queue")
+    func late() throws {
+        let stage = try LoaderStage()
+        stage.bind(url)
+        let other = other
+        // The answer stands in the queue behind the call that binds another: it was sent before that was known.
+        stage.loader.submit { $0.request = ImageRequest(other) }
+        stage.finishWork()
+        #expect(stage.queue.count > 1)
+        stage.queue.runAll()
+        #expect(stage.log.lines == [])
+        stage.finish()
+        #expect(stage.log.lines.last == "loaded 2")
+        #expect(!stage.log.lines.contains("loaded 1"))
+    }
+
+    @Test("shows its own request's picture, bound and rebound while answers come in any order", arguments: 0..<40)
+    func anyOrder(seed: UInt64) throws {
+        let stage = try LoaderStage { $0.memoryCache.limit = 200 }
+        var random = SeededGenerator(seed: seed)
+        stage.onQueue { [log = stage.log] loader in
+            loader.onChange = { loader in
+                guard let url = loader.request?.url else { return log.add("told without a request") }
+                if case .loaded(let image) = loader.state, "http://a.example/\(image.width)" != url {
+                    log.add("shows \(image.width) for \(url)")
+                }
+                if case .idle = loader.state { log.add("told of idleness") }
+            }
+        }
+        for _ in 0..<120 {
+            let url = "http://a.example/\(Int.random(in: 1...4, using: &random))"
+            switch Int.random(in: 0..<9, using: &random) {
+            case 0, 1, 2: stage.loader.submit { $0.request = ImageRequest(url) }
+            case 3: stage.loader.submit { $0.cancel() }
+            case 4: stage.loader.submit { $0.start() }
+            case 5: stage.loader.submit { $0.request = nil }
+            case 6: stage.queue.runNext()
+            case 7: stage.decodes.runAll()
+            default: stage.transport.exchanges.randomElement(using: &random)?.step()
+            }
+        }
+        stage.onQueue { $0.start() }
+        stage.finish()
+        #expect(stage.log.lines == [])
+        let ending = stage.onQueue { loader in loader.request.map { "\($0.url): \(loader.shown)" } }
+        if let ending = try #require(ending) {
+            let number = try #require(ending.split(separator: ":")[1].last)
+            #expect(ending.hasSuffix("loaded \(number)"))
+        }
+        #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
+    }
+
+    @Test("begins no new load for a request that asks for the same")
+    func same() throws {
+        let stage = try LoaderStage()
+        stage.bind(url)
+        stage.bind(url)
+        #expect(stage.transport.startCount == 1)
+        stage.finish()
+        stage.onQueue { [pipeline = stage.stage.pipeline] _ in pipeline.removeAllFromMemoryCache() }
+        stage.bind(url)
+        #expect(stage.shown == "loaded 1")
+        #expect(stage.transport.startCount == 1)
+        #expect(stage.log.lines.filter { $0 == "loaded 1" }.count == 1)
+    }
+
+    @Test("asks again after a failure only by start()")
+    func failure() throws {
+        let stage = try LoaderStage()
+        stage.transport.serve(url, inOrder: [.failure(.cannotConnect), .ok(FakeCodec.picture(width: 9))])
+        stage.bind(url)
+        stage.finish()
+        stage.bind(url)
+        #expect(stage.shown == "failed cannotConnect")
+        #expect(stage.transport.startCount == 1)
+        stage.onQueue { $0.start() }
+        stage.finish()
+        #expect(stage.shown == "loaded 9")
+    }
+
+    @Test("tells what is wrong with a request later, and not inside the call")
+    func invalid() throws {
+        let stage = try LoaderStage()
+        let inside = stage.onQueue { loader in
+            loader.request = ImageRequest("nothing like a URL")
+            return loader.shown
+        }
+        #expect(inside == "loading")
+        #expect(stage.log.lines == ["failed invalidURL"])
+    }
+
+    @Test("takes over the priority of a request that asks for the same")
+    func priority() throws {
+        let stage = try LoaderStage { $0.maximumConcurrentFetches = 1 }
+        stage.stage.load("http://a.example/100")
+        stage.stage.load("http://a.example/101")
+        stage.bind(url, priority: .low)
+        stage.bind(url, priority: .veryHigh)
+        stage.finish()
+        #expect(stage.transport.startedURLs == ["http://a.example/100", url, "http://a.example/101"])
+        #expect(stage.transport.events.contains(.started(url, .veryHigh)))
+    }
+
+    @Test("stays idle and silent after cancel(), until start() or the same request")
+    func cancel() throws {
+        let stage = try LoaderStage()
+        stage.bind(url)
+        stage.onQueue { $0.cancel() }
+        #expect(stage.shown == "idle")
+        #expect(stage.transport.cancelledURLs == [url])
+        #expect(stage.onQueue { $0.request?.url } == url)
+        stage.onQueue { $0.start() }
+        #expect(stage.shown == "loading")
+        stage.onQueue { $0.cancel() }
+        #expect(stage.log.lines == [])
+        stage.bind(url)
+        stage.finish()
+        #expect(stage.log.lines.last == "loaded 1")
+        stage.onQueue { $0.cancel() }
+        #expect(stage.shown == "loaded 1")
+    }
+
+    @Test("forgets request and picture at reset(), and keeps handler and placeholder")
+    func reset() throws {
+        let stage = try LoaderStage()
+        stage.onQueue { $0.placeholder = FakeCodec.pixels(width: 50, height: 1) }
+        stage.bind(url)
+        stage.onQueue { $0.reset() }
+        #expect(stage.transport.cancelledURLs == [url])
+        #expect(stage.onQueue { $0.request == nil && $0.picture?.width == 50 && $0.onChange != nil } == true)
+        stage.bind(url)
+        stage.finish()
+        stage.bind(nil)
+        #expect(stage.shown == "idle")
+        #expect(stage.onQueue { $0.picture?.width } == 50)
+    }
+
+    @Test("lets one URL in another size go on with the bytes that are under way")
+    func sizes() throws {
+        let stage = try LoaderStage()
+        let url = url
+        stage.bind(url)
+        stage.onQueue { $0.request = ImageRequest(url, resize: Resize(width: 7, height: 1)) }
+        #expect(stage.transport.cancelledURLs == [])
+        stage.finish()
+        #expect(stage.transport.startCount == 1)
+        #expect(stage.log.lines.last == "loaded 7")
+        #expect(stage.stage.codec.decodes.count == 1)
+    }
+
+    @Test("sends pictures through its processors after the request's own, and loads anew when they change")
+    func processors() throws {
+        let stage = try LoaderStage()
+        let order = Log()
+        func processor(_ name: String) -> FakeProcessor {
+            FakeProcessor(
+                name: name,
+                onProcess: { pixels in
+                    order.add(name)
+                    return pixels
+                })
+        }
+        let (own, added, changed) = (processor("own"), processor("added"), processor("changed"))
+        let url = url
+        stage.onQueue { loader in
+            loader.processors = [added]
+            var request = ImageRequest(url)
+            request.processors = [own]
+            loader.request = request
+        }
+        stage.finish()
+        #expect(order.lines == ["own", "added"])
+        stage.onQueue { $0.processors = [added] }
+        #expect(stage.shown == "loaded 1")
+        stage.onQueue { $0.processors = [changed] }
+        #expect(stage.shown == "loading")
+        stage.finish()
+        #expect(order.lines == ["own", "added", "own", "changed"])
+        #expect(stage.shown == "loaded 1")
+        #expect(stage.onQueue { $0.request?.processors.count } == 1)
+        #expect(stage.onQueue { $0.processors.map(\.identity) } == ["changed"])
+    }
+
+    @Test("is idle again where its queue dropped the answer, and the same request then asks anew")
+    func dropped() throws {
+        let stage = try LoaderStage()
+        stage.bind(url)
+        stage.transport.finishAll()
+        stage.decodes.runAll()
+        // Progress, then the ending.
+        while stage.queue.count > 0 { stage.queue.dropAll() }
+        #expect(stage.shown == "idle")
+        stage.bind(url)
+        #expect(stage.shown == "loaded 1")
+        #expect(stage.log.lines == [])
+    }
+
+    @Test("may be given another request by a processor that is asked for its identity")
+    func reentrance() throws {
+        let stage = try LoaderStage()
+        let (loader, other) = (stage.loader, other)
+        let calls = Tally()
+        let strange = FakeProcessor(
+            name: "strange",
+            onIdentity: {
+                calls.add()
+                if calls.count == 1 { loader.object.request = ImageRequest(other) }
+            })
+        let url = url
+        stage.onQueue {
+            var request = ImageRequest(url)
+            request.processors = [strange]
+            $0.request = request
+        }
+        stage.finish()
+        #expect(stage.log.lines.last == "loaded 2")
+        #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
+    }
+}

@@ -1,0 +1,20 @@
+import InflightConcurrency
+
+/// Runs decodes when the test says so.
+final class HandExecutor: WorkExecutor {
+    private let work = Guarded<[@Sendable () -> Void]>([])
+
+    func run(_ work: @escaping @Sendable () -> Void) {
+        self.work.withLock { $0.append(work) }
+    }
+
+    @discardableResult
+    func runAll() -> Int {
+        var count = 0
+        while let next = work.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+            next()
+            count += 1
+        }
+        return count
+    }
+}
