@@ -11,6 +11,7 @@ final class Engine: @unchecked Sendable {
     let workers: any WorkExecutor
     let cache: MemoryCache<JobKey, LoadedImage>
     let harmlessFields: Set<String>
+    let hooks: Hooks
     private let transports: [String: any Transport]
     /// Those that end with this engine.
     private let ownedTransports: [any Transport]
@@ -33,6 +34,7 @@ final class Engine: @unchecked Sendable {
     init(_ configuration: ImagePipeline.Configuration) throws(LoadError) {
         clock = configuration.clock
         codecs = configuration.codecs
+        hooks = Hooks(configuration)
         harmlessFields = Set(configuration.harmlessFields.map { $0.lowercased() })
         cache = MemoryCache(configuration: configuration.memoryCache)
         multiplexedLimit = configuration.maximumStreamsPerOrigin
@@ -91,8 +93,10 @@ final class Engine: @unchecked Sendable {
     }
 
     func begin(_ task: ImageTask) {
-        guard let plan = task.plan else { return }
-        submit(task, plan: plan)
+        switch task.subject {
+        case .plan(let plan): submit(task, plan: plan)
+        case .unplanned(let unplanned): fail(task, JobResult(.failure(unplanned.error)))
+        }
     }
 
     private func make(
@@ -100,13 +104,31 @@ final class Engine: @unchecked Sendable {
     ) -> ImageTask {
         do throws(LoadError) {
             let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
-            if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+            if request.source == nil, transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
             return ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: hearsProgress)
         } catch {
-            let task = ImageTask(request: request, plan: nil, engine: self, sink: sink, hearsProgress: false)
-            task.didEnd(JobResult(.failure(error)))
-            return task
+            return ImageTask(
+                request: request, error: error, goal: goal, engine: self, sink: sink, hearsProgress: hearsProgress)
         }
+    }
+
+    /// The task's load has failed: it goes on with its next fallback, if it has one, or ends.
+    private func fail(_ task: ImageTask, _ failure: JobResult) {
+        while let request = task.takeFallback() {
+            log(.notice, "asking elsewhere") {
+                [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
+            }
+            do throws(LoadError) {
+                let plan = try RequestPlan(request, goal: task.goal, harmlessFields: harmlessFields)
+                if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+                // What was begun is finished, while a pipeline is closing too.
+                return submit(task, plan: plan, wasTaken: true)
+            } catch {
+                if task.hasFallback { continue }
+                return task.didEnd(JobResult(.failure(error)))
+            }
+        }
+        task.didEnd(failure)
     }
 
     /// - Parameter wasTaken: whether the task was under way before: a pipeline that is closing finishes it.
@@ -135,6 +157,7 @@ final class Engine: @unchecked Sendable {
         }
         counters.tasks += 1
         if joined > 0 { counters.sharedTasks += 1 }
+        defer { log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(joined > 0)")] } }
         // What its owner said meanwhile counts.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
             machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
@@ -155,6 +178,7 @@ final class Engine: @unchecked Sendable {
 
     private func makeJob(_ position: Int, id: Machine.JobID, plan: RequestPlan) -> EngineJob {
         switch position {
+        case 0 where plan.request.source != nil: SourceJob(engine: self, id: id, plan: plan)
         case 0: FetchJob(engine: self, id: id, plan: plan)
         case 1: DecodeJob(engine: self, id: id, plan: plan)
         default: ProcessJob(engine: self, id: id, plan: plan, position: position - 2)
@@ -204,6 +228,7 @@ final class Engine: @unchecked Sendable {
 
     /// Jobs have ended or were redirected, several of them where they came on together.
     func jobsCameOn(_ steps: some Collection<JobStep>) {
+        if hooks.log != nil { for step in steps { logged(step) } }
         let now = clock.now()
         change { machine, actions in
             for step in steps {
@@ -256,7 +281,7 @@ final class Engine: @unchecked Sendable {
         change { machine, actions in
             var ids: [Machine.TaskID] = []
             machine.forEachTask(of: id) { id, task in
-                if !task.request.agrees(with: plan.request, in: names) { ids.append(id) }
+                if !task.currentRequest.agrees(with: plan.request, in: names) { ids.append(id) }
             }
             // Whoever comes now would have to be compared too: it finds nothing, and fetches for itself.
             machine.jobLeftTable(id)
@@ -265,12 +290,14 @@ final class Engine: @unchecked Sendable {
             }
         }
         for task in leaving {
-            guard let goal = task.plan?.goal else { continue }
+            log(.notice, "fetches for itself, because the answer varies") {
+                [("url", plan.url.string), ("by", names.sorted().joined(separator: ", "))]
+            }
             do throws(LoadError) {
                 submit(
                     task,
                     plan: try RequestPlan(
-                        task.request, goal: goal, harmlessFields: harmlessFields,
+                        task.currentRequest, goal: task.goal, harmlessFields: harmlessFields,
                         varying: names.union(plan.varying)), wasTaken: true)
             } catch {
                 task.didEnd(JobResult(.failure(error)))
@@ -312,10 +339,38 @@ final class Engine: @unchecked Sendable {
         }
         guard delivers else { return }
         var run = ImageTask.callbackRun()
+        var failing: [(ImageTask, JobResult)] = []
         actions.forEach { action in
-            if case .deliver(let task, let from) = action, let result = from.result { task.didEnd(result, in: &run) }
+            guard case .deliver(let task, let from) = action, let result = from.result else { return }
+            if result.error != nil, task.hasFallback {
+                failing.append((task, result))
+            } else {
+                task.didEnd(result, in: &run)
+            }
         }
         run.submit()
+        for (task, result) in failing { fail(task, result) }
+    }
+
+    // MARK: Logging
+
+    private func logged(_ step: JobStep) {
+        switch step.event {
+        case .succeeded: log(.debug, "job succeeded") { step.job.logFields }
+        case .failed:
+            let error = step.job.result?.error
+            log(error?.code == .cancelled ? .debug : .error, "job failed") {
+                step.job.logFields + [("error", error?.description ?? "")]
+            }
+        case .redirected: log(.debug, "redirected") { step.job.logFields }
+        }
+    }
+
+    /// Tells the log hook, if there is one; else nothing is made for it.
+    @inline(__always)
+    func log(_ level: LogEntry.Level, _ message: String, _ fields: () -> [(name: String, value: String)]) {
+        guard let log = hooks.log else { return }
+        log(LogEntry(level, message, fields()))
     }
 
     // MARK: Ending

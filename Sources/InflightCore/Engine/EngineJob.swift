@@ -33,6 +33,9 @@ class EngineJob: @unchecked Sendable {
     func discard() {}
 
     func reprioritize(_ priority: LoadPriority) {}
+
+    /// What the log tells of the job.
+    var logFields: [(name: String, value: String)] { [] }
 }
 
 /// How a job came on.

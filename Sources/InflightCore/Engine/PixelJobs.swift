@@ -47,6 +47,10 @@ class PixelJob: EngineJob, @unchecked Sendable {
         }
     }
 
+    final override var logFields: [(name: String, value: String)] {
+        [("job", self is DecodeJob ? "decode" : "process"), ("url", plan.url.string)]
+    }
+
     fileprivate var key: JobKey? { nil }
 
     fileprivate func work(on input: JobResult.Value, cancellation: CancellationFlag) throws(LoadError) -> LoadedImage {
@@ -66,7 +70,13 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     override fileprivate func work(
         on input: JobResult.Value, cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
-        guard case .response(let response) = input else { preconditionFailure("a decode was started without bytes") }
+        let response: LoadedResponse
+        switch input {
+        case .response(let bytes): response = bytes
+        // From a source: there is nothing to decode.
+        case .image(let image): return image.fitted(to: RequestPlan.decodeOptions(plan.request))
+        case .info, .failure: preconditionFailure("a decode was started without bytes")
+        }
         do throws(LoadError) {
             let (pixels, info) = try engine.codecs.decode(
                 response.body, options: RequestPlan.decodeOptions(plan.request), cancellation: cancellation)

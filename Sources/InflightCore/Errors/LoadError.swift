@@ -122,6 +122,11 @@ extension LoadError.Code {
     /// A local file that is not there or cannot be read.
     public static let cannotRead = Self(rawValue: "cannotRead")
 
+    /// The program's own hook refused the answer.
+    public static let refused = Self(rawValue: "refused")
+    /// The program's own code failed: a hook, or a source.
+    public static let extensionFailed = Self(rawValue: "extensionFailed")
+
     /// The bytes are no picture.
     public static let notAnImage = Self(rawValue: "notAnImage")
     /// A picture in a format that is known, but that no codec of this pipeline reads or writes.

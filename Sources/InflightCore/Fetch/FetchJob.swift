@@ -1,21 +1,25 @@
 import InflightConcurrency
 
 /// Obtains the bytes of one URL, redirects included: one exchange after the other on the transport.
-// Unchecked: `isCancelled`, `work` and the transfer in it are touched only while the job's stripe of locks is held; the
-// rest of `work` by the transport's calls, which come one after the other, or before the exchange is started.
+// Unchecked: `isCancelled`, `work`, and in it the transfer and what concerns a hook's call are touched only while the
+// job's stripe of locks is held; the rest of `work` by the transport's calls, which come one after the other, before the
+// exchange is started, or by a hook's return while the exchange waits for it.
 final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What a body that nobody wants may cost, so that its connection can be used again.
     private static let drainedBytes: Int64 = 64 * 1024
 
     // Boxed: it is rare, and moved about with every exchange.
-    private indirect enum Verdict {
+    indirect enum Verdict {
+        /// Ask the hook for better proof, and send it again.
+        case again(ResponseHead)
         case redirect(RedirectPolicy.Exchange)
         case failure(LoadError)
         case info(ImageInfo)
     }
 
     /// What exists only from the first start to the end: a queued fetch is small.
-    private final class Work {
+    // Unchecked: guarded as the job's own state is.
+    final class Work: @unchecked Sendable {
         let startedAt: MonotonicTime
         /// What was asked for after the last redirect; `nil` before the first.
         var redirected: RedirectPolicy.Exchange?
@@ -30,69 +34,67 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         /// The exchange is over as far as this job is concerned; the rest is let pass.
         var verdict: Verdict?
         var deadlineTimer: (any ScheduledWork)?
+        /// A hook that is at work.
+        var call: ExtensionCall?
+        /// How the exchange ended while a hook was asked about its answer.
+        var heldEnding: Result<TransportSummary, LoadError>?
+        /// The hook has answered, but the transfer that waits for it was not known yet.
+        var resumesWhenKnown = false
+        /// What was sent last, where a hook may be asked for better proof.
+        var sentFields = HTTPFields()
+        /// Whether the hook was asked for better proof for this URL.
+        var hasAskedAgain = false
 
         init(startedAt: MonotonicTime) {
             self.startedAt = startedAt
         }
+
+        func takeResume() -> Bool {
+            defer { resumesWhenKnown = false }
+            return resumesWhenKnown
+        }
     }
 
-    private let plan: RequestPlan
-    private var isCancelled = false
-    private var work: Work?
+    let plan: RequestPlan
+    var isCancelled = false
+    var work: Work?
 
     init(engine: Engine, id: ID, plan: RequestPlan) {
         self.plan = plan
         super.init(engine: engine, id: id)
     }
 
-    private var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
+    var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
 
     /// The URL that is asked now.
-    private func currentURL(_ work: Work) -> ResourceURL {
+    func currentURL(_ work: Work) -> ResourceURL {
         work.redirected?.url ?? plan.url
     }
+
+    override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
 
     // MARK: Told by the engine
 
     override func start(priority: LoadPriority) {
         let work = work ?? Work(startedAt: engine.clock.now())
-        let (isTooLate, exchange) = stripe.lock.withLock {
+        let isTooLate = stripe.lock.withLock {
             self.work = work
-            return (isCancelled, work.exchange)
+            return isCancelled
         }
         if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
         work.deadlineTimer?.cancel()
         work.deadlineTimer = nil
 
-        var limits = TransportRequest.Limits()
-        let wanted = plan.request.limits
-        limits.connectTimeout = wanted.connectTimeout
-        limits.stallTimeout = wanted.stallTimeout
-        limits.maximumBodyBytes = wanted.maximumBodyBytes
-        if let total = wanted.totalTimeout {
-            let left = total - (engine.clock.now() - work.startedAt)
-            guard left > .zero else { return finish(.failure(timedOut())) }
-            limits.totalTimeout = left
-        }
-        let url = currentURL(work)
-        guard let transport = engine.transport(for: url.scheme) else {
-            return finish(.failure(engine.unsupported(url)))
-        }
-        let transfer = transport.start(request(work, limits: limits, priority: priority), receiver: self)
-        let wasCancelled = stripe.lock.withLock {
-            // It may have ended already, and the next may be under way.
-            guard work.exchange == exchange else { return false }
-            work.transfer = transfer
-            return isCancelled
-        }
-        if wasCancelled { transfer.cancel() }
+        guard let limits = limits(work) else { return finish(.failure(timedOut())) }
+        send(work, limits: limits, priority: priority, reason: .first)
     }
 
     override func cancel() {
-        let transfer = stripe.lock.withLock {
+        let (transfer, call) = stripe.lock.withLock {
             isCancelled = true
-            return work?.transfer
+            return (work?.transfer, work?.call)
         }
+        call?.cancel()
         transfer?.cancel()
     }
 
@@ -108,16 +110,18 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
-        if let verdict = verdict(on: head, work: work) {
+        if let verdict = redirect(on: head, work: work) {
             work.verdict = verdict
-            // A short body that nobody wants costs less than a new connection.
             return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
         }
-        if !engine.harmlessFields.isEmpty { respectVary(head) }
-        work.head = head
-        work.expectedBytes = expectedBytes
-        if let expectedBytes { work.body.expect(expectedBytes) }
-        return .proceed
+        if let didReceive = engine.hooks.didReceive, head.version != .none {
+            askAbout(head, expectedBytes, work, didReceive)
+            return .pause
+        }
+        goOn(work, head, expectedBytes, .byStatus)
+        guard work.verdict != nil else { return .proceed }
+        // A short body that nobody wants costs less than a new connection.
+        return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
     }
 
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
@@ -150,9 +154,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// What the end of an exchange means for the job.
-    private func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+    func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
         guard let work else { return nil }
+        // Where a hook is being asked about the answer, its return goes on with the end.
+        if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
         switch (work.verdict, result) {
+        case (.again(let head), _):
+            sendAgain(work, after: head)
+            return nil
         case (.redirect(let next), _): return redirect(work, to: next)
         case (.failure(let error), _): return ending(.failure(error))
         case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
@@ -163,23 +172,28 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     // MARK: Deciding
 
-    private func verdict(on head: ResponseHead, work: Work) -> Verdict? {
+    /// What an answer means that says to ask elsewhere, or again with better proof.
+    private func redirect(on head: ResponseHead, work: Work) -> Verdict? {
         guard head.version != .none, head.status != 200 else { return nil }
-        if (300..<400).contains(head.status) {
-            let policy = RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects)
-            switch policy.decide(work.redirected ?? firstExchange(), head: head) {
-            case .follow(let next): return .redirect(next)
-            case .refuse(let error): return .failure(error)
-            case .none: break
-            }
+        if head.status == 401, engine.hooks.willSend != nil, !work.hasAskedAgain { return .again(head) }
+        guard (300..<400).contains(head.status) else { return nil }
+        let policy = RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects)
+        switch policy.decide(work.redirected ?? firstExchange(), head: head) {
+        case .follow(let next): return .redirect(next)
+        case .refuse(let error): return .failure(error)
+        case .none: return nil
         }
-        guard plan.goal != .response else { return nil }
+    }
+
+    /// What a status means that says that the body is not what was asked for.
+    func failure(on head: ResponseHead) -> Verdict? {
+        guard head.version != .none, head.status != 200, plan.goal != .response else { return nil }
         return StatusPolicy.error(for: head, request: plan.request).map { .failure($0) }
     }
 
     /// Tasks that share this fetch, but differ in a field that the answer varies by, fetch for themselves (RFC 9110
     /// section 12.5.5).
-    private func respectVary(_ head: ResponseHead) {
+    func respectVary(_ head: ResponseHead) {
         let concerned = head.namesVaried(among: engine.harmlessFields).subtracting(plan.varying)
         if !concerned.isEmpty { engine.answerVaries(id, of: plan, by: concerned) }
     }
@@ -200,16 +214,24 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return true
     }
 
-    private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
+    /// Forgets the exchange that has ended: another follows.
+    func beginAnew(_ work: Work) {
         stripe.lock.withLock {
             work.transfer = nil
+            work.resumesWhenKnown = false
             work.exchange += 1
         }
-        work.redirected = next
         work.verdict = nil
         work.head = nil
         work.body.reset()
         work.expectedBytes = nil
+        work.neededBytes = 0
+    }
+
+    private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
+        beginAnew(work)
+        work.redirected = next
+        work.hasAskedAgain = false
         if let total = plan.request.limits.totalTimeout {
             let deadline = work.startedAt + total
             guard engine.clock.now() < deadline else { return ending(.failure(timedOut())) }
@@ -242,7 +264,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// The job is over before any exchange was.
-    private func finish(_ value: JobResult.Value) {
+    func finish(_ value: JobResult.Value) {
         engine.jobsCameOn(CollectionOfOne(ending(value)))
     }
 
@@ -255,48 +277,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         result = JobResult(value)
         return JobStep(job: self, event: .succeeded)
-    }
-
-    // MARK: Making
-
-    private static let acceptsPictures = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
-
-    private func request(
-        _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority
-    ) -> TransportRequest {
-        let request = plan.request
-        // The usual case without building anything.
-        if work.redirected == nil, plan.goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
-            plan.url.userInfo == nil
-        {
-            return TransportRequest(
-                url: plan.url, method: request.method,
-                fields: plan.url.origin == nil ? HTTPFields() : Self.acceptsPictures, body: request.body,
-                limits: limits, priority: priority)
-        }
-        let exchange = work.redirected ?? firstExchange()
-        var fields = exchange.fields
-        for index in 0..<exchange.originFields.count {
-            fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
-        }
-        if exchange.url.origin != nil, plan.goal != .response, !fields.contains("accept") {
-            fields.append("Accept", "image/*,*/*;q=0.8")
-        }
-        return TransportRequest(
-            url: exchange.url, method: exchange.method, fields: fields, body: exchange.body, limits: limits,
-            priority: priority)
-    }
-
-    private func firstExchange() -> RedirectPolicy.Exchange {
-        var exchange = RedirectPolicy.Exchange(
-            url: plan.url, method: plan.request.method, fields: plan.request.fields,
-            originFields: plan.request.originFields, body: plan.request.body)
-        if plan.url.origin != nil, let userInfo = plan.url.userInfo, !exchange.fields.contains("authorization"),
-            !exchange.originFields.contains("authorization")
-        {
-            exchange.originFields.append("Authorization", "Basic " + Base64.encoded(Array(userInfo.utf8)))
-        }
-        return exchange
     }
 
     private func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
@@ -314,22 +294,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
     }
 
-    private func timedOut() -> LoadError {
+    func timedOut() -> LoadError {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
             message: "The load took longer than it may in all. Allow more time, or try again later.")
-    }
-}
-
-extension LoadError {
-    /// The same error; where it says that bytes are no picture, with what the server called them.
-    func naming(contentType: String?) -> LoadError {
-        guard code == .notAnImage, let contentType, !contentType.isEmpty else { return self }
-        // What a server sent may reach a terminal: no control characters.
-        let shown = String(
-            contentType.unicodeScalars.prefix(100).filter { $0.properties.generalCategory != .control })
-        return LoadError(
-            code, stage: stage, url: url, message: "\(message) The server called it \(shown).", status: status,
-            underlying: underlying)
     }
 }

@@ -18,6 +18,9 @@ struct RedirectPolicy {
         case refuse(LoadError)
     }
 
+    /// What one origin is sent and no other.
+    static let ownFields = ["authorization", "cookie", "proxy-authorization", "host"]
+
     var maximumRedirects: Int
 
     func decide(_ exchange: Exchange, head: ResponseHead) -> Decision {
@@ -65,7 +68,7 @@ struct RedirectPolicy {
             // What was dropped is not sent again if a later redirect comes back.
             next.originFields = HTTPFields()
             // A `Host` of the caller's is another server's name there.
-            for name in ["authorization", "cookie", "proxy-authorization", "host"] { next.fields.remove(name) }
+            for name in Self.ownFields { next.fields.remove(name) }
         }
         return next
     }

@@ -141,6 +141,16 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         pathEnd = UInt32(string.utf8.count)
     }
 
+    /// What stands for a source in keys and errors: no text that is a URL parses to it.
+    init(source identity: String) {
+        string = "source:" + PercentEncoding.encoded(identity, keeping: PercentEncoding.pathBytes)
+        scheme = "source"
+        originKey = .none
+        userInfo = nil
+        pathStart = 7
+        pathEnd = UInt32(string.utf8.count)
+    }
+
     private init(scheme: String, authority: String, origin: Origin?, userInfo: String?, parts: URLParts) {
         var text = scheme + "://" + authority
         let start = text.utf8.count

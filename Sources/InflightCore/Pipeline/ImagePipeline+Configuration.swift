@@ -34,6 +34,23 @@ extension ImagePipeline {
         /// work, unless the answer's `Vary` names one of them.
         public var harmlessFields: [String] = []
 
+        /// Changes each request before it goes out over HTTP: a token, a signature. Asked once more after a 401, and for
+        /// each redirect. It may be slow and may be called for many loads at once; ``SharedValue`` fetches a token once
+        /// for all of them. What it throws ends the load. Loads share their work by what they were asked for, so what
+        /// it adds must not make answers differ.
+        ///
+        /// Called on ``taskExecutor``, with no lock held, while the load holds its place. Where the load is cancelled,
+        /// or its whole time is up, the task that it runs in is cancelled.
+        public var willSend: (@Sendable (inout OutgoingRequest) async throws -> Void)?
+        /// Judges each answer over HTTP that is no redirect, by its status and its fields, before its body is taken.
+        /// The body waits meanwhile. What it throws ends the load. Called as ``willSend`` is.
+        public var didReceive: (@Sendable (ReceivedHead) async throws -> HeadDecision)?
+        /// Hears what happens. Called on whichever thread it happens, with no lock held, so it must be quick; unset it
+        /// costs nothing.
+        public var log: (@Sendable (LogEntry) -> Void)?
+        /// Where hooks and sources run; `nil`: where tasks without an executor do.
+        public var taskExecutor: (any TaskExecutor)?
+
         public init(transports: [TransportSource], codecs: CodecRegistry) {
             self.transports = transports
             self.codecs = codecs

@@ -69,6 +69,21 @@ public struct ImageRequest: Sendable {
         get { rest.value.premultipliesAlpha }
         set { changeRest { $0.premultipliesAlpha = newValue } }
     }
+    /// What the picture is known by instead of its URL, where that is signed or changes otherwise: loads of one identity
+    /// share their work and their place in the caches, whatever their URLs, and the one that came first is asked.
+    /// Everything else that makes loads differ (method, fields, body, limits) still does.
+    public var identity: String? {
+        get { rest.value.identity }
+        set { changeRest { $0.identity = newValue } }
+    }
+    /// Asked one after the other where the load of ``url`` fails. The error of a load is that of the last one.
+    /// They take no part in what makes loads the same.
+    public var fallbacks: [String] {
+        get { rest.value.fallbacks }
+        set { changeRest { $0.fallbacks = newValue } }
+    }
+    /// Where the bytes or the picture come from instead of ``url``.
+    public var source: ImageSource? { rest.value.source }
     public var limits: Limits {
         get { rest.value.limits }
         set { changeRest { $0.limits = newValue } }
@@ -81,6 +96,12 @@ public struct ImageRequest: Sendable {
         self.priority = priority
     }
 
+    /// A request for what a program's own code gives.
+    public init(source: ImageSource, resize: Resize? = nil, priority: LoadPriority = .normal) {
+        self.init(ResourceURL(source: source.identity).string, resize: resize, priority: priority)
+        changeRest { $0.source = source }
+    }
+
     /// A request for a URL.
     public init(url: URL, resize: Resize? = nil, priority: LoadPriority = .normal) {
         self.init(url.absoluteString, resize: resize, priority: priority)
@@ -88,6 +109,36 @@ public struct ImageRequest: Sendable {
 }
 
 extension ImageRequest {
+    /// How many fallbacks count: more than these are not asked.
+    var fallbackCount: Int { isUsual ? 0 : min(fallbacks.count, Int(UInt16.max)) }
+
+    /// The same wish for a fallback, counted from 1; `nil` where there is none of that number.
+    func fallback(_ number: Int) -> ImageRequest? {
+        guard number > 0, number <= fallbackCount else { return nil }
+        var request = self
+        let next = fallbacks[number - 1]
+        let isSameOrigin = Self.haveOneOrigin(url, next)
+        request.url = next
+        request.changeRest { values in
+            values.fallbacks = []
+            // Both are the first URL's.
+            values.identity = nil
+            values.source = nil
+            guard !isSameOrigin else { return }
+            // As after a redirect to another origin.
+            values.originFields = HTTPFields()
+            for name in RedirectPolicy.ownFields { values.fields.remove(name) }
+        }
+        return request
+    }
+
+    private static func haveOneOrigin(_ first: String, _ second: String) -> Bool {
+        guard let first = try? ResourceURL(first).origin, let second = try? ResourceURL(second).origin else {
+            return false
+        }
+        return first == second
+    }
+
     /// Whether both requests send the same values of the fields of these names (in lower case).
     func agrees(with other: ImageRequest, in names: Set<String>) -> Bool {
         names.allSatisfy {
@@ -105,6 +156,9 @@ extension ImageRequest {
         var pixelOrder = PixelBuffer.Format.Order.rgba
         var premultipliesAlpha = false
         var limits = Limits()
+        var identity: String?
+        var fallbacks: [String] = []
+        var source: ImageSource?
     }
 
     // Unchecked: changed only by `changeRest`, while a single request holds it.

@@ -73,6 +73,8 @@ public struct LoadSource: RawRepresentable, Hashable, Sendable, CustomStringConv
     public static let memory = LoadSource(rawValue: "memory")
     /// A local file.
     public static let file = LoadSource(rawValue: "file")
+    /// A source of the program's own.
+    public static let source = LoadSource(rawValue: "source")
     /// A `data:` URL.
     public static let data = LoadSource(rawValue: "data")
 }

@@ -28,7 +28,12 @@ final class RequestPlan: Sendable {
     init(
         _ request: ImageRequest, goal: Goal, harmlessFields: Set<String>, varying: Set<String> = []
     ) throws(LoadError) {
-        let url = try ResourceURL(request.url)
+        let url: ResourceURL
+        if let source = request.source {
+            url = ResourceURL(source: source.identity)
+        } else {
+            url = try ResourceURL(request.url)
+        }
         try Self.check(request, url: url)
         self.request = request
         self.url = url
@@ -36,7 +41,8 @@ final class RequestPlan: Sendable {
         self.varying = varying
         let rest = Self.fetchBytes(
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying))
-        let fetchKey = FetchKey(url: url.string, rest: rest)
+        // A space: no URL has one.
+        let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
         self.fetchKey = fetchKey
         guard goal == .image else {
             decodeKey = nil

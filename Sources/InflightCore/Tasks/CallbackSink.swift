@@ -36,13 +36,18 @@ final class JobResult: Sendable {
         indirect case image(LoadedImage)
         case response(LoadedResponse)
         indirect case info(RemoteImageInfo)
-        indirect case failure(LoadError)
+        case failure(LoadError)
     }
 
     let value: Value
 
     init(_ value: Value) {
         self.value = value
+    }
+
+    var error: LoadError? {
+        if case .failure(let error) = value { return error }
+        return nil
     }
 
     func image(isShared: Bool) -> Result<LoadedImage, LoadError> {

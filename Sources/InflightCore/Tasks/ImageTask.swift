@@ -7,7 +7,7 @@ import InflightConcurrency
 // Unchecked: `state` is touched only while the task's stripe of locks is held.
 public final class ImageTask: @unchecked Sendable {
     let engine: Engine
-    private let subject: Subject
+    let subject: Subject
     /// Whether anybody hears of progress.
     let hearsProgress: Bool
     private let stripe: LockStripes.Stripe
@@ -24,6 +24,8 @@ public final class ImageTask: @unchecked Sendable {
         /// A delivery was handed to the callback queue, and neither has returned nor was dropped.
         var isScheduled = false
         var isShared = false
+        /// How many of the request's fallbacks were asked.
+        var takenFallbacks: UInt16 = 0
         var priority: LoadPriority
         var id: Engine.Machine.TaskID?
         var progress: LoadProgress?
@@ -34,29 +36,44 @@ public final class ImageTask: @unchecked Sendable {
         var waiter: Bridge?
     }
 
-    private enum Subject {
+    enum Subject {
         case plan(RequestPlan)
         /// The request cannot be loaded: the task exists all the same, to tell why.
         case unplanned(Unplanned)
     }
 
-    private final class Unplanned: Sendable {
+    final class Unplanned: Sendable {
         let request: ImageRequest
+        let error: LoadError
+        let goal: RequestPlan.Goal
 
-        init(_ request: ImageRequest) {
+        init(_ request: ImageRequest, _ error: LoadError, _ goal: RequestPlan.Goal) {
             self.request = request
+            self.error = error
+            self.goal = goal
         }
     }
 
-    init(
-        request: ImageRequest, plan: RequestPlan?, engine: Engine, sink: CallbackSink?, hearsProgress: Bool
-    ) {
-        subject = plan.map { .plan($0) } ?? .unplanned(Unplanned(request))
+    init(request: ImageRequest, plan: RequestPlan, engine: Engine, sink: CallbackSink?, hearsProgress: Bool) {
+        subject = .plan(plan)
         self.hearsProgress = hearsProgress
         self.engine = engine
         // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
         state = State(priority: request.priority, sink: sink)
-        stripe = LockStripes.stripe(for: (plan as AnyObject?) ?? engine)
+        stripe = LockStripes.stripe(for: plan)
+    }
+
+    /// For a request that cannot be loaded: beginning with it ends it, or asks its first fallback.
+    init(
+        request: ImageRequest, error: LoadError, goal: RequestPlan.Goal, engine: Engine, sink: CallbackSink?,
+        hearsProgress: Bool
+    ) {
+        let unplanned = Unplanned(request, error, goal)
+        subject = .unplanned(unplanned)
+        self.hearsProgress = hearsProgress
+        self.engine = engine
+        state = State(priority: request.priority, sink: sink)
+        stripe = LockStripes.stripe(for: unplanned)
     }
 
     public var request: ImageRequest {
@@ -64,6 +81,37 @@ public final class ImageTask: @unchecked Sendable {
         case .plan(let plan): plan.request
         case .unplanned(let unplanned): unplanned.request
         }
+    }
+
+    var goal: RequestPlan.Goal {
+        switch subject {
+        case .plan(let plan): plan.goal
+        case .unplanned(let unplanned): unplanned.goal
+        }
+    }
+
+    /// What is asked for now: ``request``, or a fallback of it.
+    var currentRequest: ImageRequest {
+        let taken = stripe.lock.withLock { state.takenFallbacks }
+        return request.fallback(Int(taken)) ?? request
+    }
+
+    /// Whether there is something else to ask for where this fails.
+    var hasFallback: Bool {
+        let count = request.fallbackCount
+        return count > 0 && stripe.lock.withLock { state.phase == .waiting && state.takenFallbacks < count }
+    }
+
+    /// Takes the next fallback; `nil` where there is none, or nobody waits any more.
+    func takeFallback() -> ImageRequest? {
+        let count = request.fallbackCount
+        guard count > 0 else { return nil }
+        let taken: UInt16? = stripe.lock.withLock {
+            guard state.phase == .waiting, state.takenFallbacks < count else { return nil }
+            state.takenFallbacks += 1
+            return state.takenFallbacks
+        }
+        return taken.flatMap { request.fallback(Int($0)) }
     }
 
     var plan: RequestPlan? {

@@ -1,0 +1,116 @@
+import InflightConcurrency
+
+// How a fetch asks the program's own hooks. While one is asked, nothing else of the job goes on: either no exchange is
+// under way, or it has paused and its end is held.
+
+extension FetchJob {
+    /// Has `willSend` change a request, then sends it.
+    func askBefore(
+        _ request: TransportRequest, _ work: Work, _ reason: OutgoingRequest.Reason,
+        _ willSend: @escaping @Sendable (inout OutgoingRequest) async throws -> Void
+    ) {
+        let outgoing = OutgoingRequest(request, reason: reason)
+        ask(work) {
+            var changed = outgoing
+            try await willSend(&changed)
+            return changed
+        } then: { [self] result in
+            let isTooLate = stripe.lock.withLock {
+                work.call = nil
+                return isCancelled
+            }
+            if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
+            // It took some of the whole time.
+            guard let limits = limits(work) else { return finish(.failure(timedOut())) }
+            switch result {
+            case .success(let changed):
+                var request = request
+                request.fields = changed.fields
+                request.limits = limits
+                work.sentFields = changed.fields
+                send(request, work)
+            case .failure(let error):
+                finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
+            }
+        }
+    }
+
+    /// Has `didReceive` judge an answer, whose exchange pauses meanwhile.
+    func askAbout(
+        _ head: ResponseHead, _ expectedBytes: Int64?, _ work: Work,
+        _ didReceive: @escaping @Sendable (ReceivedHead) async throws -> HeadDecision
+    ) {
+        let received = ReceivedHead(url: currentURL(work), head: head, expectedBytes: expectedBytes)
+        ask(work) {
+            try await didReceive(received)
+        } then: { [self] result in
+            // After the exchange was started and paused, whichever thread did that.
+            stripe.lock.withLock {}
+            switch result {
+            case .success(let decision): goOn(work, head, expectedBytes, decision)
+            case .failure(let error):
+                work.verdict = .failure(.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch))
+            }
+            let (ending, transfer) = stripe.lock.withLock {
+                work.call = nil
+                if work.heldEnding == nil, work.transfer == nil { work.resumesWhenKnown = true }
+                return (work.heldEnding.take(), work.transfer)
+            }
+            guard let ending else {
+                transfer?.resume()
+                return
+            }
+            if let step = stepAfter(ending) { engine.jobsCameOn(CollectionOfOne(step)) }
+        }
+    }
+
+    /// Whether a hook is being asked about the answer whose exchange has ended: then the end waits for it.
+    func hold(_ ending: Result<TransportSummary, LoadError>, of work: Work) -> Bool {
+        stripe.lock.withLock {
+            guard work.call != nil else { return false }
+            work.heldEnding = ending
+            return true
+        }
+    }
+
+    /// The head is known, and what the hook makes of it.
+    func goOn(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
+        var head = head
+        switch decision {
+        case .byStatus: work.verdict = failure(on: head)
+        case .accept: break
+        case .rewrite(let other):
+            head = other
+            work.verdict = failure(on: head)
+        case .refuse(let why):
+            work.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
+        }
+        guard work.verdict == nil else { return }
+        if !engine.harmlessFields.isEmpty { respectVary(head) }
+        work.head = head
+        work.expectedBytes = expectedBytes
+        if let expectedBytes { work.body.expect(expectedBytes) }
+    }
+
+    /// Has a hook asked, off the transport's thread. Where the load is cancelled meanwhile, or its whole time is up, the
+    /// hook is cancelled; `body` hears of its result when it has in fact returned.
+    private func ask<Output: Sendable>(
+        _ work: Work, _ question: @escaping @Sendable () async throws -> Output,
+        then body: @escaping @Sendable (Result<Output, any Error>) -> Void
+    ) {
+        let call = ExtensionCall()
+        let isTooLate = stripe.lock.withLock {
+            work.call = call
+            return isCancelled
+        }
+        if isTooLate { call.cancel() }
+        var timer: (any ScheduledWork)?
+        if let total = plan.request.limits.totalTimeout {
+            timer = engine.clock.schedule(at: work.startedAt + total) { call.cancel() }
+        }
+        call.start(on: engine.hooks.taskExecutor, question) { [timer] result in
+            timer?.cancel()
+            body(result)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import InflightConcurrency
+
+extension FetchJob {
+    /// What the next exchange may take; `nil` where the time is up.
+    func limits(_ work: Work) -> TransportRequest.Limits? {
+        var limits = TransportRequest.Limits()
+        let wanted = plan.request.limits
+        limits.connectTimeout = wanted.connectTimeout
+        limits.stallTimeout = wanted.stallTimeout
+        limits.maximumBodyBytes = wanted.maximumBodyBytes
+        if let total = wanted.totalTimeout {
+            let left = total - (engine.clock.now() - work.startedAt)
+            guard left > .zero else { return nil }
+            limits.totalTimeout = left
+        }
+        return limits
+    }
+
+    /// Sends what is asked for now, after the hook has had its say.
+    func send(
+        _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority, reason: OutgoingRequest.Reason
+    ) {
+        let request = request(work, limits: limits, priority: priority)
+        if let willSend = engine.hooks.willSend, request.url.origin != nil {
+            askBefore(request, work, reason, willSend)
+        } else {
+            send(request, work)
+        }
+    }
+
+    func send(_ request: TransportRequest, _ work: Work) {
+        guard let transport = engine.transport(for: request.url.scheme) else {
+            return finish(.failure(engine.unsupported(request.url)))
+        }
+        engine.log(.debug, "exchange begins") {
+            [("method", request.method), ("url", request.url.string), ("exchange", "\(work.exchange)")]
+        }
+        let exchange = stripe.lock.withLock { work.exchange }
+        let transfer = transport.start(request, receiver: self)
+        let (wasCancelled, isDue) = stripe.lock.withLock {
+            // It may have ended already, and the next may be under way.
+            guard work.exchange == exchange else { return (false, false) }
+            work.transfer = transfer
+            return (isCancelled, work.takeResume())
+        }
+        if wasCancelled { transfer.cancel() } else if isDue { transfer.resume() }
+    }
+
+    /// In the same place: nobody else may go first.
+    func sendAgain(_ work: Work, after head: ResponseHead) {
+        beginAnew(work)
+        work.hasAskedAgain = true
+        engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
+        guard let limits = limits(work) else { return finish(.failure(timedOut())) }
+        if stripe.lock.withLock({ isCancelled }) {
+            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        }
+        send(work, limits: limits, priority: plan.request.priority, reason: .unauthorized(head, sent: work.sentFields))
+    }
+
+    static let acceptsPictures = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
+
+    func request(
+        _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority
+    ) -> TransportRequest {
+        let request = plan.request
+        // The usual case without building anything.
+        if work.redirected == nil, plan.goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
+            plan.url.userInfo == nil
+        {
+            return TransportRequest(
+                url: plan.url, method: request.method,
+                fields: plan.url.origin == nil ? HTTPFields() : Self.acceptsPictures, body: request.body,
+                limits: limits, priority: priority)
+        }
+        let exchange = work.redirected ?? firstExchange()
+        var fields = exchange.fields
+        for index in 0..<exchange.originFields.count {
+            fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
+        }
+        if exchange.url.origin != nil, plan.goal != .response, !fields.contains("accept") {
+            fields.append("Accept", "image/*,*/*;q=0.8")
+        }
+        return TransportRequest(
+            url: exchange.url, method: exchange.method, fields: fields, body: exchange.body, limits: limits,
+            priority: priority)
+    }
+
+    func firstExchange() -> RedirectPolicy.Exchange {
+        var exchange = RedirectPolicy.Exchange(
+            url: plan.url, method: plan.request.method, fields: plan.request.fields,
+            originFields: plan.request.originFields, body: plan.request.body)
+        if plan.url.origin != nil, let userInfo = plan.url.userInfo, !exchange.fields.contains("authorization"),
+            !exchange.originFields.contains("authorization")
+        {
+            exchange.originFields.append("Authorization", "Basic " + Base64.encoded(Array(userInfo.utf8)))
+        }
+        return exchange
+    }
+}

@@ -1,0 +1,101 @@
+import InflightConcurrency
+
+/// Obtains bytes or a picture from a program's own code.
+// Unchecked: it adds nothing that changes.
+final class SourceJob: EngineJob, @unchecked Sendable {
+    private let plan: RequestPlan
+    private let call = ExtensionCall()
+
+    init(engine: Engine, id: ID, plan: RequestPlan) {
+        self.plan = plan
+        super.init(engine: engine, id: id)
+    }
+
+    override var logFields: [(name: String, value: String)] { [("job", "source"), ("url", plan.url.string)] }
+
+    override func start(priority: LoadPriority) {
+        guard let source = plan.request.source else { preconditionFailure("a source was started that is none") }
+        engine.log(.debug, "source is asked") { [("url", plan.url.string)] }
+        call.start(on: engine.hooks.taskExecutor, source.load) { [self] result in
+            switch result {
+            case .success(let output):
+                do throws(LoadError) {
+                    engine.jobEnded(self, with: JobResult(try value(of: output)))
+                } catch {
+                    fail(error)
+                }
+            case .failure(let error):
+                fail(.thrown(error, by: "source", url: plan.url.string, stage: .fetch))
+            }
+        }
+    }
+
+    override func cancel() {
+        call.cancel()
+    }
+
+    private func fail(_ error: LoadError) {
+        engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+    }
+
+    private func value(of output: ImageSource.Output) throws(LoadError) -> JobResult.Value {
+        switch (output, plan.goal) {
+        case (.bytes(let bytes), .info):
+            guard case .info(let info) = try engine.codecs.probe(bytes, isComplete: true) else {
+                let message = "The picture ends within its header."
+                throw LoadError(.damaged, stage: .decode, message: message)
+            }
+            return .info(remote(info, byteCount: bytes.count))
+        case (.bytes(let bytes), _):
+            guard Int64(bytes.count) <= plan.request.limits.maximumBodyBytes else {
+                throw LoadError(
+                    .tooLarge, stage: .fetch,
+                    message: "The source gave \(bytes.count) bytes, and the limit is "
+                        + "\(plan.request.limits.maximumBodyBytes). Raise the limit if that is right.")
+            }
+            return .response(
+                LoadedResponse(
+                    head: Self.head, body: bytes, url: plan.url.string, wireBytes: Int64(bytes.count), source: .source))
+        case (.picture(let pixels), .image):
+            return .image(
+                LoadedImage(
+                    pixels: pixels, info: Self.info(pixels), head: Self.head, url: plan.url.string, bodyBytes: 0,
+                    wireBytes: 0, source: .source))
+        case (.picture(let pixels), .info):
+            return .info(remote(Self.info(pixels), byteCount: 0))
+        case (.picture, .data), (.picture, .response):
+            throw LoadError(
+                .invalidRequest, stage: .fetch,
+                message: "The source gives a picture, and its file was asked for. Ask for the image.")
+        }
+    }
+
+    private static let head = ResponseHead(status: 200, version: .none)
+
+    private static func info(_ pixels: PixelBuffer) -> ImageInfo {
+        ImageInfo(
+            format: ImageFormat(rawValue: "pixels"), storedWidth: pixels.width, storedHeight: pixels.height,
+            hasAlpha: pixels.format.alpha != .opaque)
+    }
+
+    private func remote(_ info: ImageInfo, byteCount: Int) -> RemoteImageInfo {
+        RemoteImageInfo(
+            info: info, url: plan.url.string, contentLength: Int64(byteCount), readBytes: Int64(byteCount),
+            source: .source)
+    }
+}
+
+extension LoadedImage {
+    /// A picture that needs no decoding, as it would have been decoded with these options.
+    func fitted(to options: DecodeOptions) -> LoadedImage {
+        var image = self
+        if let resize = options.resize {
+            image.pixels = pixels.resized(to: resize.plan(sourceWidth: width, sourceHeight: height))
+        }
+        var format = PixelBuffer.Format(order: options.order, alpha: image.pixels.format.alpha)
+        if options.premultiplied, format.alpha == .straight { format.alpha = .premultiplied }
+        if !options.premultiplied, format.alpha == .premultiplied { format.alpha = .straight }
+        if format != image.pixels.format { image.pixels = image.pixels.converted(to: format) }
+        return image
+    }
+}

@@ -1,0 +1,235 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("Hooks of the program", .timeLimit(.minutes(1)))
+struct HookTests {
+    private static let other = "http://b.example/2"
+
+    private func pipeline(
+        _ transport: ScriptedTransport, clock: VirtualClock = VirtualClock(),
+        change: (inout ImagePipeline.Configuration) -> Void
+    ) throws -> ImagePipeline {
+        var configuration = ImagePipeline.Configuration(
+            transports: [.shared(transport)], codecs: CodecRegistry([FakeCodec()]))
+        configuration.clock = clock
+        configuration.memoryCache.reactsToMemoryPressure = false
+        change(&configuration)
+        return try ImagePipeline(configuration: configuration)
+    }
+
+    private func text(_ pipeline: ImagePipeline, _ url: String = Stage.url) async throws -> String {
+        String(decoding: try await pipeline.response(for: ImageRequest(url)).body.array, as: UTF8.self)
+    }
+
+    private func code(_ pipeline: ImagePipeline, _ request: ImageRequest) async -> LoadError? {
+        do throws(LoadError) {
+            _ = try await pipeline.data(for: request)
+        } catch {
+            return error
+        }
+        return nil
+    }
+
+    // MARK: willSend
+
+    @Test("willSend changes what goes out, and for a redirect anew: what it added goes nowhere else")
+    func willSend() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url) { .redirect(to: Self.other + "?" + ($0.fields["x-proof"] ?? "none")) }
+        transport.serveOthers { .ok(Bytes($0.fields["x-proof"] ?? "none")) }
+        let asked = Log()
+        let pipeline = try pipeline(transport) {
+            $0.willSend = { request in
+                asked.add("\(request.method) \(request.url) \(request.reason == .first)")
+                if request.url.origin?.host == "a.example" { request.fields.set("X-Proof", "mine") }
+            }
+        }
+        #expect(try await text(pipeline) == "none")
+        #expect(asked.lines == ["GET \(Stage.url) true", "GET \(Self.other)?mine true"])
+    }
+
+    @Test("willSend is asked once more after a 401, with what was refused, and never a third time")
+    func unauthorized() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url) { $0.fields["x-proof"] == "new" ? .ok(Bytes("in")) : .status(401) }
+        transport.serve(Self.other) { _ in .status(401) }
+        let asked = Log()
+        let pipeline = try pipeline(transport) {
+            $0.willSend = { request in
+                switch request.reason {
+                case .first: request.fields.set("X-Proof", "old")
+                case .unauthorized(let head, let sent):
+                    asked.add("\(head.status) \(sent["x-proof"] ?? "nothing")")
+                    request.fields.set("X-Proof", "new")
+                }
+            }
+        }
+        #expect(try await text(pipeline) == "in")
+        #expect(asked.lines == ["401 old"])
+        let error = await code(pipeline, ImageRequest(Self.other))
+        #expect(error?.code == .badStatus && error?.status == 401)
+        #expect(transport.startedURLs == [Stage.url, Stage.url, Self.other, Self.other])
+    }
+
+    @Test("what willSend throws ends the load, and nothing goes out")
+    func willSendFails() async throws {
+        struct NoToken: Error {}
+        let transport = ScriptedTransport(.automatic)
+        let pipeline = try pipeline(transport) { $0.willSend = { _ in throw NoToken() } }
+        let error = await code(pipeline, ImageRequest(Stage.url))
+        #expect(error?.code == .extensionFailed)
+        #expect(error?.underlying is NoToken)
+        #expect(error?.url == Stage.url)
+        #expect(transport.startCount == 0)
+    }
+
+    @Test("a load that is cancelled while willSend is asked sends nothing, and gives its place back when that returned")
+    func cancelledInWillSend() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serveOthers(.ok(Bytes("x")))
+        let (entered, mayReturn) = (Bridge(), Bridge())
+        let pipeline = try pipeline(transport) {
+            $0.maximumConcurrentFetches = 1
+            $0.willSend = { request in
+                guard request.url.string == Stage.url else { return }
+                entered.open()
+                // It does not look at its cancellation.
+                await mayReturn.wait()
+                if !Task.isCancelled { Issue.record("the hook's task was not cancelled") }
+            }
+        }
+        let queue = ManualQueue()
+        let heard = Log()
+        let task = pipeline.loadResponse(ImageRequest(Stage.url), on: .executor(queue)) { _, _ in heard.add("first") }
+        await entered.wait()
+        task.cancel()
+        pipeline.loadResponse(ImageRequest(Self.other), on: .executor(queue)) { _, _ in heard.add("second") }
+        #expect(transport.startCount == 0)
+        mayReturn.open()
+        try await queue.waitForWork()
+        queue.runAll()
+        #expect(heard.lines == ["second"])
+        #expect(transport.startedURLs == [Self.other])
+    }
+
+    @Test("the whole time of a load runs on while willSend is asked")
+    func late() async throws {
+        let transport = ScriptedTransport(.automatic)
+        let clock = VirtualClock()
+        let pipeline = try pipeline(transport, clock: clock) {
+            $0.willSend = { _ in
+                clock.advance(by: .seconds(5))
+                try Task.checkCancellation()
+            }
+        }
+        var request = ImageRequest(Stage.url)
+        request.limits.totalTimeout = .seconds(3)
+        #expect(await code(pipeline, request)?.code == .timedOut)
+        #expect(transport.startCount == 0)
+    }
+
+    // MARK: didReceive
+
+    @Test("didReceive accepts, refuses or rewrites an answer before its body, and by status changes nothing")
+    func didReceive() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serveOthers { request in
+            .status(request.url.path.hasSuffix("404") ? 404 : 200, body: Bytes("body"))
+        }
+        let pipeline = try pipeline(transport) {
+            $0.didReceive = { received in
+                switch received.url.path.split(separator: "-").first {
+                case "/accept": return .accept
+                case "/refuse": return .refuse("Not today.")
+                case "/rewrite":
+                    var head = received.head
+                    head.status = head.status == 404 ? 200 : 404
+                    head.fields.set("X-Seen", "yes")
+                    return .rewrite(head)
+                default: return .byStatus
+                }
+            }
+        }
+        func end(_ path: String) async throws -> String {
+            var request = ImageRequest("http://a.example/" + path)
+            request.limits.totalTimeout = nil
+            let error = await code(pipeline, request)
+            return error.map { "\($0.code) \($0.status ?? 0)" } ?? "body"
+        }
+        #expect(try await end("accept-404") == "body")
+        #expect(try await end("byStatus-404") == "badStatus 404")
+        #expect(try await end("byStatus-200") == "body")
+        #expect(try await end("refuse-200") == "refused 200")
+        #expect(try await end("rewrite-404") == "body")
+        #expect(try await end("rewrite-200") == "badStatus 404")
+        let response = try await pipeline.response(for: ImageRequest("http://a.example/rewrite-404"))
+        #expect(response.head.fields["x-seen"] == "yes")
+        #expect(transport.violations.isEmpty)
+    }
+
+    @Test("no byte of the body comes while didReceive is asked, and an end that comes then is told after it")
+    func endsMeanwhile() async throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(Stage.url, .ok(Bytes("0123456789")).failing(.truncated, after: 5))
+        let (entered, mayReturn) = (Bridge(), Bridge())
+        let pipeline = try pipeline(transport) {
+            $0.didReceive = { _ in
+                entered.open()
+                await mayReturn.wait()
+                return .byStatus
+            }
+        }
+        let queue = ManualQueue()
+        let log = Log()
+        let task = pipeline.loadResponse(ImageRequest(Stage.url), on: .executor(queue)) { _, progress in
+            log.add("\(progress.receivedBytes)")
+        } completion: { _, result in
+            log.add(result.shown)
+        }
+        transport.finishAll()
+        await entered.wait()
+        transport.finishAll()
+        #expect(queue.count == 0)
+        mayReturn.open()
+        // The exchange goes on when the hook has returned: only then is there something to step.
+        try await transport.wait(for: .resumed(Stage.url))
+        transport.finishAll()
+        try await queue.waitForWork()
+        queue.runAll()
+        #expect(log.lines.last == "truncated")
+        _ = task
+    }
+
+    @Test("what didReceive throws ends the load")
+    func didReceiveFails() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serveOthers(.ok(Bytes("x")))
+        let pipeline = try pipeline(transport) {
+            $0.didReceive = { _ in throw LoadError(.damaged, stage: .fetch, message: "I know that one.") }
+        }
+        #expect(await code(pipeline, ImageRequest(Stage.url))?.code == .damaged)
+    }
+
+    // MARK: log
+
+    @Test("the log hears of exchanges, redirects and failures, without passwords and control characters")
+    func log() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url, .redirect(to: Self.other))
+        transport.serve(Self.other, .status(500))
+        let entries = Guarded([LogEntry]())
+        let pipeline = try pipeline(transport) { $0.log = { entry in entries.withLock { $0.append(entry) } } }
+        _ = await code(pipeline, ImageRequest("http://me:hunter2@a.example/1"))
+        let heard = entries.withLock { $0 }
+        #expect(
+            heard.map(\.message).sorted() == [
+                "exchange begins", "exchange begins", "job failed", "redirected", "task added",
+            ])
+        #expect(heard.first { $0.message == "job failed" }?.level == .error)
+        #expect(heard.allSatisfy { !$0.description.contains("hunter2") })
+        #expect(LogEntry(.trace, "m", [("a", "x\u{1B}[2Jy")]).description == "m a=x[2Jy")
+    }
+}

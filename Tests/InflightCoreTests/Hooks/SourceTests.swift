@@ -1,0 +1,211 @@
+import Foundation
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("Sources, identities and fallbacks", .timeLimit(.minutes(1)))
+struct SourceTests {
+    private func pipeline(
+        _ transport: ScriptedTransport = ScriptedTransport(.automatic),
+        change: (inout ImagePipeline.Configuration) -> Void = { _ in }
+    ) throws -> ImagePipeline {
+        var configuration = ImagePipeline.Configuration(
+            transports: [.shared(transport)], codecs: CodecRegistry([FakeCodec()]))
+        configuration.memoryCache = MemoryCacheConfiguration(limit: 1 << 20, reactsToMemoryPressure: false)
+        change(&configuration)
+        return try ImagePipeline(configuration: configuration)
+    }
+
+    private func failure(_ body: () async throws -> Void) async -> LoadError? {
+        do {
+            try await body()
+        } catch {
+            return error as? LoadError
+        }
+        return nil
+    }
+
+    // MARK: Sources
+
+    @Test("a source's bytes are decoded, shared by who asks meanwhile, and found in memory afterwards")
+    func bytes() async throws {
+        let pipeline = try pipeline()
+        let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
+        let source = ImageSource("album 1/ü") {
+            calls.add()
+            entered.open()
+            await mayReturn.wait()
+            return .bytes(FakeCodec.picture(width: 9))
+        }
+        async let first = pipeline.image(for: ImageRequest(source: source))
+        await entered.wait()
+        async let second = pipeline.image(for: ImageRequest(source: source))
+        while pipeline.statistics.sharedTasks == 0 { await Task.yield() }
+        mayReturn.open()
+        let images = try await [first, second]
+        #expect(images.map(\.width) == [9, 9])
+        #expect(images.allSatisfy { $0.source == .source })
+        #expect(calls.count == 1)
+        #expect(pipeline.cached(ImageRequest(source: source))?.width == 9)
+        let other = ImageSource("album 2") { .bytes(FakeCodec.picture(width: 8)) }
+        #expect(try await pipeline.image(for: ImageRequest(source: other)).width == 8)
+    }
+
+    @Test("a source's picture is resized and brought to the wanted order, and is no file")
+    func picture() async throws {
+        let pipeline = try pipeline()
+        let source = ImageSource("drawn") { .picture(FakeCodec.pixels(width: 8, height: 4)) }
+        var request = ImageRequest(source: source, resize: Resize(width: 4))
+        request.pixelOrder = .bgra
+        let image = try await pipeline.image(for: request)
+        #expect(image.width == 4 && image.height == 2)
+        #expect(image.pixels.format.order == .bgra)
+        #expect(try await pipeline.info(for: request).info.storedWidth == 8)
+        let error = await failure { _ = try await pipeline.data(for: request) }
+        #expect(error?.code == .invalidRequest)
+    }
+
+    @Test("what a source throws is the error of the load, and the limit on bytes counts")
+    func failing() async throws {
+        struct Gone: Error {}
+        let pipeline = try pipeline()
+        let gone = ImageSource("gone") { throw Gone() }
+        let error = await failure { _ = try await pipeline.image(for: ImageRequest(source: gone)) }
+        #expect(error?.code == .extensionFailed && error?.underlying is Gone)
+        #expect(error?.url == "source:gone")
+        var large = ImageRequest(source: ImageSource("large") { .bytes(Bytes([UInt8](repeating: 0, count: 11))) })
+        large.limits.maximumBodyBytes = 10
+        #expect(await failure { _ = try await pipeline.data(for: large) }?.code == .tooLarge)
+        large.limits.maximumBodyBytes = 11
+        #expect(try await pipeline.data(for: large).count == 11)
+    }
+
+    @Test("when the last who waits has left, the source's task is cancelled, and a newcomer has it called anew")
+    func cancelled() async throws {
+        let pipeline = try pipeline { $0.maximumConcurrentFetches = 2 }
+        let (calls, entered) = (Tally(), Bridge())
+        let wasCancelled = Bridge()
+        let source = ImageSource("slow") {
+            calls.add()
+            if calls.count > 1 { return .bytes(FakeCodec.picture(width: 2)) }
+            entered.open()
+            let silence = Bridge()
+            await withTaskCancellationHandler {
+                await silence.wait()
+            } onCancel: {
+                wasCancelled.open()
+                silence.open()
+            }
+            throw CancellationError()
+        }
+        let task = Task { try await pipeline.image(for: ImageRequest(source: source)) }
+        await entered.wait()
+        task.cancel()
+        await wasCancelled.wait()
+        #expect(try await pipeline.image(for: ImageRequest(source: source)).width == 2)
+        #expect(calls.count == 2)
+    }
+
+    @Test("no URL that is written out reaches a source's place in the caches")
+    func names() async throws {
+        let pipeline = try pipeline()
+        let source = ImageSource("x") { .bytes(FakeCodec.picture()) }
+        _ = try await pipeline.image(for: ImageRequest(source: source))
+        #expect(pipeline.cached(ImageRequest("source:x")) == nil)
+        let error = await failure { _ = try await pipeline.image(for: ImageRequest("source:x")) }
+        #expect(error?.code == .invalidURL || error?.code == .unsupportedScheme)
+    }
+
+    // MARK: Identity
+
+    @Test("loads of one identity share work and memory whatever their URLs; other fields still keep them apart")
+    func identity() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serveOthers { request in .ok(FakeCodec.picture(width: request.fields["x-big"] == nil ? 1 : 2)) }
+        let pipeline = try pipeline(transport)
+        func request(_ signature: String, identity: String? = "photo 7") -> ImageRequest {
+            var request = ImageRequest("http://a.example/7?signature=\(signature)")
+            request.identity = identity
+            return request
+        }
+        _ = try await pipeline.image(for: request("a"))
+        #expect(try await pipeline.image(for: request("b")).source == .memory)
+        #expect(pipeline.cached(request("c", identity: "photo 8")) == nil)
+        #expect(pipeline.cached(request("a", identity: nil)) == nil)
+        var big = request("d")
+        big.fields.append("X-Big", "1")
+        #expect(try await pipeline.image(for: big).width == 2)
+        #expect(transport.startCount == 2)
+        // An identity is no URL.
+        let plain = "http://a.example/7?signature=a"
+        #expect(pipeline.cached(request("a", identity: plain)) == nil)
+        #expect(pipeline.cached(ImageRequest("photo 7")) == nil)
+    }
+
+    // MARK: Fallbacks
+
+    @Test("fallbacks are asked in order until one is good, each sharing its own work, and the last one's error is told")
+    func fallbacks() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serveOthers { request in
+            request.url.path.hasPrefix("/good") ? .ok(Bytes(String(request.url.path))) : .status(404)
+        }
+        let pipeline = try pipeline(transport)
+        var request = ImageRequest("http://a.example/bad1")
+        request.fallbacks = ["http://b.example/bad2", "not a URL", "http://c.example/good3", "http://d.example/good4"]
+        let data = try await pipeline.data(for: request)
+        #expect(Array(data) == Array("/good3".utf8))
+        #expect(transport.startedURLs == ["http://a.example/bad1", "http://b.example/bad2", "http://c.example/good3"])
+        request.fallbacks = ["http://b.example/bad2"]
+        let error = await failure { _ = try await pipeline.data(for: request) }
+        #expect(error?.code == .badStatus && error?.url == "http://b.example/bad2")
+        request.url = "nothing like a URL"
+        request.fallbacks = ["http://c.example/good3"]
+        #expect(try await pipeline.data(for: request).count == 6)
+        request.fallbacks = ["nothing either"]
+        #expect(await failure { _ = try await pipeline.data(for: request) }?.code == .invalidURL)
+    }
+
+    @Test("two who share a failing load go on each to a fallback of their own, and a task that is cancelled does not")
+    func ownFallbacks() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .status(500))
+        stage.transport.serve("http://b.example/", .ok(Bytes("b")))
+        stage.transport.serve("http://c.example/", .ok(Bytes("c")))
+        let log = Log()
+        stage.load(log: log, name: "none")
+        stage.load(log: log, name: "b") { $0.fallbacks = ["http://b.example/"] }
+        stage.load(log: log, name: "c") { $0.fallbacks = ["http://c.example/"] }
+        let left = stage.load(log: log, name: "left") { $0.fallbacks = ["http://d.example/"] }
+        left.cancel()
+        while stage.transport.finishAll() > 0 {}
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["b: b", "c: c", "none: badStatus"])
+        #expect(!stage.transport.startedURLs.contains("http://d.example/"))
+        #expect(left.request.fallbacks == ["http://d.example/"])
+    }
+
+    @Test("what is meant for one origin is not sent to a fallback at another")
+    func credentials() async throws {
+        let transport = ScriptedTransport(.automatic)
+        let requests = Guarded([TransportRequest]())
+        transport.serveOthers { request in
+            requests.withLock { $0.append(request) }
+            return request.url.path == "/bad" ? .status(500) : .ok(Bytes("x"))
+        }
+        let pipeline = try pipeline(transport)
+        var request = ImageRequest("http://a.example/bad")
+        request.fields = HTTPFields([("Authorization", "secret"), ("X-Plain", "1")])
+        request.originFields = HTTPFields([("X-Key", "secret")])
+        request.fallbacks = ["http://a.example/good"]
+        _ = try await pipeline.data(for: request)
+        request.fallbacks = ["http://b.example/good"]
+        _ = try await pipeline.data(for: request)
+        let sent = requests.withLock { $0 }.filter { $0.url.path == "/good" }
+        #expect(sent.map { $0.fields["authorization"] } == ["secret", nil])
+        #expect(sent.map { $0.fields["x-key"] } == ["secret", nil])
+        #expect(sent.map { $0.fields["x-plain"] } == ["1", "1"])
+    }
+}
