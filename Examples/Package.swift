@@ -13,6 +13,9 @@ let package = Package(
     targets: [
         // The README's eight lines.
         .executableTarget(name: "first-picture", dependencies: [.product(name: "Inflight", package: "inflight")]),
+        // A view and a list: what loads pictures for them.
+        .executableTarget(name: "photo-view", dependencies: [.product(name: "Inflight", package: "inflight")]),
+        .executableTarget(name: "prefetch", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // The engine's values alone: links no C library.
         .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
         // The engine behind an `OperationQueue`.

@@ -15,7 +15,7 @@ program=$bin/core-only
 "$program"
 
 failed=0
-for source in $(grep -rl --include=main.swift '^// Prints:$' Examples/Patterns); do
+for source in $(grep -rl --include=main.swift '^// Prints:$' Examples/Patterns Examples/Sources); do
     name=$(basename "$(dirname "$source")")
     expected=$(sed '1,/^\/\/ Prints:$/d; s,^// \{0\,1\},,' "$source")
     status=0

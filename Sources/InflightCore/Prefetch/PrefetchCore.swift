@@ -1,0 +1,158 @@
+import InflightConcurrency
+
+/// The thin shell around the machine of a prefetcher. It outlives its prefetcher until what is under way was cancelled.
+final class PrefetchCore: Sendable {
+    typealias Machine = PrefetchMachine<JobKey, ImageRequest, ImageTask, LoadedResponse>
+
+    private struct State: Sendable {
+        var machine: Machine
+        /// Ends the turn, where it is ended by time.
+        var timer: (any ScheduledWork)?
+    }
+
+    private let pipeline: ImagePipeline
+    private let goal: RequestPlan.Goal
+    private let turn: Prefetcher.Turn
+    /// Where endings are told and, where time ends a turn, it is ended.
+    private let queue: CallbackQueue
+    private let state: Guarded<State>
+
+    init(
+        pipeline: ImagePipeline, destination: Prefetcher.Destination, turn: Prefetcher.Turn, limit: Int,
+        queue: CallbackQueue
+    ) {
+        self.pipeline = pipeline
+        self.turn = turn
+        self.queue = queue
+        switch destination.kind {
+        case .memory:
+            goal = .image
+            state = Guarded(State(machine: Machine(limit: limit)))
+        case .bytes(let keptLimit):
+            goal = .data
+            state = Guarded(State(machine: Machine(limit: limit, keptLimit: keptLimit)))
+        }
+    }
+
+    // MARK: Ways in
+
+    func start(_ requests: some Sequence<ImageRequest>) {
+        var wishes: [(key: JobKey, wish: ImageRequest)] = []
+        var refused = 0
+        // Keys are made before the lock is taken: that asks code of the caller's.
+        for request in requests {
+            if let key = key(of: request) { wishes.append((key, request)) } else { refused += 1 }
+        }
+        let beginsTurn = state.withLock { [wishes, refused] state in
+            state.machine.refused(refused)
+            return state.machine.started(wishes)
+        }
+        if beginsTurn { beginTurn() }
+    }
+
+    func stop(_ requests: some Sequence<ImageRequest>) {
+        let keys = requests.compactMap { key(of: $0) }
+        if state.withLock({ $0.machine.stopped(keys) }) { beginTurn() }
+    }
+
+    func stopAll() {
+        if state.withLock({ $0.machine.allStopped() }) { beginTurn() }
+    }
+
+    func pause() {
+        state.withLock { $0.machine.paused() }
+    }
+
+    func resume() {
+        perform(state.withLock { $0.machine.resumed() })
+    }
+
+    func close() {
+        let (actions, timer) = state.withLock { ($0.machine.closed(), $0.timer.take()) }
+        timer?.cancel()
+        perform(actions)
+    }
+
+    func take(_ request: ImageRequest) -> LoadedResponse? {
+        guard let key = key(of: request) else { return nil }
+        return state.withLock { $0.machine.taken(key) }?.yield
+    }
+
+    var isPaused: Bool { state.withLock { $0.machine.isPaused } }
+
+    var limit: Int {
+        get { state.withLock { $0.machine.limit } }
+        set { perform(state.withLock { $0.machine.limitSet(newValue) }) }
+    }
+
+    var statistics: Prefetcher.Statistics { state.withLock { $0.machine.statistics } }
+
+    private func key(of request: ImageRequest) -> JobKey? {
+        try? RequestPlan(request, goal: goal, harmlessFields: pipeline.engine.harmlessFields).finalKey
+    }
+
+    // MARK: Turns
+
+    private func beginTurn() {
+        switch turn.kind {
+        case .queue(let queue):
+            // A queue that drops its work ends the turn as well.
+            let work = DroppableWork(run: { self.endTurn() }, dropped: { self.endTurn() })
+            queue.submit { work.run() }
+        case .time(let duration):
+            let clock = pipeline.engine.clock
+            let timer = clock.schedule(at: clock.now() + duration) { [weak self] in self?.endTurnSoon() }
+            let isLate = state.withLock { state in
+                if !state.machine.isClosed { state.timer = timer }
+                return state.machine.isClosed
+            }
+            if isLate { timer.cancel() }
+        }
+    }
+
+    /// A clock's thread has nothing to wait for: what a turn's end brings asks code of the caller's.
+    private func endTurnSoon() {
+        let work = DroppableWork(run: { self.endTurn() }, dropped: { self.endTurn() })
+        queue.submit { work.run() }
+    }
+
+    private func endTurn() {
+        perform(state.withLock { $0.machine.turnEnded() })
+    }
+
+    // MARK: Carrying out
+
+    /// Does what the machine said, with no lock held. What is not needed any more goes at the end of this.
+    private func perform(_ actions: Machine.Actions) {
+        for task in actions.cancels { task.cancel() }
+        for (id, wish) in actions.sends { send(id, wish) }
+        withExtendedLifetime(actions) {}
+    }
+
+    private func send(_ id: Machine.ID, _ wish: ImageRequest) {
+        var request = wish
+        request.priority = .veryLow
+        let task: ImageTask
+        if goal == .image {
+            task = pipeline.load(request, on: queue) { _, result in
+                switch result {
+                case .success(let image): self.didEnd(id, with: image.source == .memory ? .found : .loaded)
+                case .failure: self.didEnd(id, with: .failed)
+                }
+            }
+        } else {
+            task = pipeline.loadResponse(request, on: queue) { _, result in
+                switch result {
+                case .success(let response):
+                    self.didEnd(id, with: .gave(response, cost: Int64(response.body.count)))
+                case .failure: self.didEnd(id, with: .failed)
+                }
+            }
+        }
+        if !state.withLock({ $0.machine.wasSent(id, as: task) }) { task.cancel() }
+    }
+
+    private func didEnd(_ id: Machine.ID, with ending: Machine.Ending) {
+        perform(state.withLock { $0.machine.ended(id, with: ending) })
+    }
+}

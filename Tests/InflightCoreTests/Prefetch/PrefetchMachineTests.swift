@@ -1,0 +1,275 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("The machine of a prefetcher", .timeLimit(.minutes(1)))
+struct PrefetchMachineTests {
+    typealias Machine = PrefetchMachine<String, String, Int, String>
+
+    /// A machine whose work is known by the number of its wish, and what it said to do.
+    private struct World {
+        var machine: Machine
+        var log: [String] = []
+
+        init(limit: Int = 2, keptLimit: Int64 = 0) {
+            machine = Machine(limit: limit, keptLimit: keptLimit)
+        }
+
+        @discardableResult
+        mutating func start(_ keys: String...) -> Bool { machine.started(keys.map { ($0, $0) }) }
+
+        @discardableResult
+        mutating func stop(_ keys: String...) -> Bool { machine.stopped(keys) }
+
+        mutating func endTurn() { perform(machine.turnEnded()) }
+
+        mutating func end(_ id: Int, _ ending: Machine.Ending = .loaded) {
+            perform(machine.ended(id, with: ending))
+        }
+
+        mutating func perform(_ actions: Machine.Actions) {
+            for work in actions.cancels { log.append("cancel \(work)") }
+            for (id, wish) in actions.sends {
+                log.append("send \(wish)")
+                if !machine.wasSent(id, as: id) { log.append("unwanted \(id)") }
+            }
+            for yield in actions.droppedYields { log.append("drop \(yield)") }
+        }
+
+        mutating func takeLog() -> [String] {
+            defer { log = [] }
+            return log
+        }
+    }
+
+    @Test("sends when the turn ends, in the order of asking, as many as may be under way")
+    func sending() {
+        var world = World()
+        #expect(world.start("a", "b") == true)
+        #expect(world.start("c") == false)
+        #expect(world.log == [])
+        world.endTurn()
+        #expect(world.takeLog() == ["send a", "send b"])
+        world.end(1)
+        #expect(world.takeLog() == ["send c"])
+        world.end(2, .failed)
+        world.end(3, .found)
+        let statistics = world.machine.statistics
+        #expect(
+            [statistics.asked, statistics.sent, statistics.loaded, statistics.failed, statistics.found]
+                == [3, 3, 1, 1, 1])
+        #expect(statistics.underWay == 0 && statistics.waiting == 0)
+    }
+
+    @Test("sends nothing for what was taken back within the turn, in whatever order")
+    func takenBack() {
+        var world = World()
+        world.start("a", "b")
+        world.stop("a")
+        world.stop("c")
+        world.start("c", "d")
+        world.stop("d")
+        world.start("d")
+        world.stop("d", "b")
+        world.endTurn()
+        #expect(world.takeLog() == ["send c"])
+        #expect(world.machine.statistics.stopped == 3)
+    }
+
+    @Test("interrupts nothing that was stopped and started within the turn, and cancels what stays stopped")
+    func interrupting() {
+        var world = World()
+        world.start("a", "b")
+        world.endTurn()
+        world.stop("a", "b")
+        world.start("a")
+        #expect(world.takeLog() == ["send a", "send b"])
+        world.endTurn()
+        #expect(world.takeLog() == ["cancel 2"])
+        #expect(world.machine.statistics.underWay == 1)
+    }
+
+    @Test("takes the same wish once, while it waits and while it is under way, and again when it has ended")
+    func twice() {
+        var world = World(limit: 1)
+        world.start("a", "a", "b")
+        world.endTurn()
+        world.start("a", "b")
+        world.endTurn()
+        #expect(world.takeLog() == ["send a"])
+        world.end(1)
+        world.end(2)
+        #expect(world.takeLog() == ["send b"])
+        world.start("a")
+        world.endTurn()
+        #expect(world.takeLog() == ["send a"])
+        #expect(world.machine.statistics.asked == 3)
+    }
+
+    @Test("gives the place of what is cancelled to the next, within the same turn")
+    func places() {
+        var world = World(limit: 1)
+        world.start("a", "b", "c")
+        world.endTurn()
+        world.stop("a", "b")
+        world.endTurn()
+        #expect(world.takeLog() == ["send a", "cancel 1", "send c"])
+        // What the cancelled one says is not counted.
+        world.end(1)
+        #expect(world.machine.statistics.underWay == 1)
+        #expect(world.machine.statistics.loaded == 0)
+    }
+
+    @Test("sends nothing while it is paused, and goes on at once")
+    func pausing() {
+        var world = World(limit: 1)
+        world.start("a", "b")
+        world.endTurn()
+        world.machine.paused()
+        world.end(1)
+        world.start("c")
+        world.endTurn()
+        #expect(world.takeLog() == ["send a"])
+        world.perform(world.machine.resumed())
+        #expect(world.takeLog() == ["send b"])
+        world.perform(world.machine.resumed())
+        #expect(world.takeLog() == [])
+    }
+
+    @Test("gives no place to what was stopped in the turn under way, which keeps its wish if it is started again")
+    func stoppedWhileItWaits() {
+        var world = World(limit: 1)
+        world.start("a", "b", "c")
+        world.endTurn()
+        world.stop("b")
+        world.end(1)
+        #expect(world.takeLog() == ["send a", "send c"])
+        world.start("b")
+        world.endTurn()
+        world.end(3)
+        #expect(world.takeLog() == ["send b"])
+        #expect(world.machine.statistics.stopped == 0)
+    }
+
+    @Test("fills the places that a higher limit gives, and cancels nothing for a lower one")
+    func limits() {
+        var world = World(limit: 1)
+        world.start("a", "b", "c", "d")
+        world.endTurn()
+        world.perform(world.machine.limitSet(3))
+        #expect(world.takeLog() == ["send a", "send b", "send c"])
+        world.perform(world.machine.limitSet(0))
+        world.end(1)
+        world.end(2)
+        #expect(world.takeLog() == [])
+        world.end(3)
+        #expect(world.takeLog() == ["send d"])
+    }
+
+    @Test("does not want what was stopped, or has ended, before it was known what stands for it")
+    func sendingRaces() {
+        var machine = Machine(limit: 2)
+        _ = machine.started([("a", "a"), ("b", "b")])
+        let sends = machine.turnEnded().sends
+        #expect(sends.map(\.wish) == ["a", "b"])
+        _ = machine.stopped(["a"])
+        #expect(machine.turnEnded().cancels == [])
+        #expect(machine.wasSent(1, as: 1) == false)
+        _ = machine.ended(2, with: .loaded)
+        #expect(machine.wasSent(2, as: 2) == false)
+        #expect(machine.statistics.underWay == 0)
+    }
+
+    @Test("keeps what comes within its limit, drops the oldest for it, and hands each out once")
+    func keeping() {
+        var world = World(limit: 9, keptLimit: 10)
+        world.start("a", "b", "c", "d")
+        world.endTurn()
+        world.end(1, .gave("A", cost: 6))
+        world.end(2, .gave("B", cost: 4))
+        #expect(world.machine.statistics.keptBytes == 10)
+        world.end(3, .gave("C", cost: 5))
+        world.end(4, .gave("D", cost: 11))
+        #expect(world.takeLog() == ["send a", "send b", "send c", "send d", "drop A", "drop D"])
+        #expect(world.machine.statistics.evicted == 2)
+        #expect(world.machine.taken("b")?.yield == "B")
+        #expect(world.machine.taken("b") == nil)
+        #expect(world.machine.statistics.keptBytes == 5)
+        // Kept: not asked for again; stopped: dropped.
+        world.start("c")
+        world.endTurn()
+        #expect(world.takeLog() == [])
+        world.stop("c")
+        world.endTurn()
+        #expect(world.takeLog() == ["drop C"])
+        #expect(world.machine.statistics.keptBytes == 0)
+    }
+
+    @Test("wants nothing any more once it is closed")
+    func closing() {
+        var world = World(limit: 1)
+        world.start("a", "b")
+        world.endTurn()
+        world.start("c")
+        world.perform(world.machine.closed())
+        #expect(world.takeLog() == ["send a", "cancel 1"])
+        #expect(world.start("d") == false)
+        world.endTurn()
+        #expect(world.takeLog() == [])
+        #expect(world.machine.statistics.stopped == 3)
+    }
+
+    @Test(
+        "has under way what is wanted and no more than its limit, whatever comes", arguments: 0..<50)
+    func anyOrder(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var machine = Machine(limit: 3)
+        var wanted: Set<String> = []
+        var underWay: [Int: String] = [:]
+        var turnIsUnderWay = false
+        func check(_ actions: Machine.Actions) {
+            for work in actions.cancels { #expect(underWay.removeValue(forKey: work) != nil) }
+            for (id, wish) in actions.sends {
+                #expect(wanted.contains(wish))
+                #expect(!underWay.values.contains(wish))
+                underWay[id] = wish
+                #expect(machine.wasSent(id, as: id) == true)
+            }
+            #expect(underWay.count <= 3)
+            #expect(machine.statistics.underWay == underWay.count)
+        }
+        func endTurn() {
+            turnIsUnderWay = false
+            check(machine.turnEnded())
+            for wish in underWay.values { #expect(wanted.contains(wish)) }
+            #expect(
+                underWay.count == min(3, underWay.count + machine.statistics.waiting) || machine.isPaused)
+        }
+        for _ in 0..<500 {
+            let key = ["a", "b", "c", "d", "e", "f"].randomElement(using: &random) ?? "a"
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0, 1, 2:
+                wanted.insert(key)
+                if machine.started([(key, key)]) {
+                    #expect(!turnIsUnderWay)
+                    turnIsUnderWay = true
+                }
+            case 3, 4:
+                wanted.remove(key)
+                if machine.stopped([key]) { turnIsUnderWay = true }
+            case 5: endTurn()
+            case 6:
+                guard let (id, wish) = underWay.min(by: { $0.key < $1.key }) else { continue }
+                underWay[id] = nil
+                // A wish that has ended is no wish any more, unless it is said again.
+                wanted.remove(wish)
+                check(machine.ended(id, with: .loaded))
+            default:
+                if machine.isPaused { check(machine.resumed()) } else { machine.paused() }
+            }
+        }
+        check(machine.resumed())
+        endTurn()
+    }
+}

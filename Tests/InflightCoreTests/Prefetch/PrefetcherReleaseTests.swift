@@ -1,0 +1,104 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A prefetcher that is let go of, or used by many", .timeLimit(.minutes(1)))
+struct PrefetcherReleaseTests {
+    private func url(_ number: Int) -> String { "http://a.example/\(number)" }
+    private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }
+
+    @Test("cancels when it is let go of, also within a turn, and holds nobody back then")
+    func released() throws {
+        let stage = try PrefetchStage()
+        var prefetcher: Prefetcher? = stage.prefetcher(limit: 1)
+        prefetcher?.start(requests(1, 2))
+        stage.turns.runAll()
+        prefetcher?.start(requests(3))
+        prefetcher = nil
+        #expect(stage.transport.cancelledURLs == [url(1)])
+        stage.finish()
+        #expect(stage.transport.startCount == 1)
+        #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
+        var waiting: Prefetcher? = Prefetcher(pipeline: stage.stage.pipeline, destination: .memory)
+        waiting?.start(requests(4))
+        #expect(stage.stage.clock.timerCount == 1)
+        waiting = nil
+        #expect(stage.stage.clock.timerCount == 0)
+    }
+
+    @Test("does not hurt a view that waits for the same when it is let go of, on any thread")
+    func releasedBesideAView() async throws {
+        let stage = try PrefetchStage()
+        let log = Log()
+        await withCheckedContinuation { done in
+            let prefetcher = stage.prefetcher()
+            prefetcher.start(requests(1, 2))
+            stage.turns.runAll()
+            stage.stage.load(url(1), log: log, name: "view") { $0.priority = .high }
+            DispatchQueue.global().async {
+                prefetcher.pause()
+                done.resume()
+            }
+        }
+        try await stage.transport.wait(for: .cancelled(url(2)), within: .seconds(50))
+        stage.finish()
+        #expect(stage.transport.cancelledURLs == [url(2)])
+        #expect(log.lines.count == 1 && log.lines[0].hasPrefix("view: "))
+    }
+
+    @Test("releases a request's processors with no lock held: they may use it when they go")
+    func releasesOutside() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        let log = Log()
+        func wish() -> ImageRequest {
+            let captured = Captured { log.add("\(prefetcher.statistics.stopped) stopped") }
+            var request = ImageRequest(url(1))
+            request.processors = [FakeProcessor(name: "p", onIdentity: { captured.touch() })]
+            return request
+        }
+        prefetcher.start([wish()])
+        prefetcher.stopAll()
+        stage.turns.runAll()
+        #expect(log.lines == ["1 stopped"])
+    }
+
+    @Test("comes to rest with every wish accounted for, used from many threads at once")
+    func manyThreads() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let turns = DispatchQueue(label: "turns")
+        let prefetcher = Prefetcher(
+            pipeline: stage.pipeline, destination: .memory, turn: .queue(.queue(turns)), limit: 3)
+        await withTaskGroup(of: Void.self) { group in
+            for thread in 0..<8 {
+                group.addTask {
+                    var random = SeededGenerator(seed: UInt64(thread))
+                    for _ in 0..<300 {
+                        let request = ImageRequest("http://a.example/\(Int.random(in: 0..<30, using: &random))")
+                        switch Int.random(in: 0..<10, using: &random) {
+                        case 0..<6: prefetcher.start([request])
+                        case 6, 7: prefetcher.stop([request])
+                        case 8: prefetcher.pause()
+                        default: prefetcher.resume()
+                        }
+                    }
+                }
+            }
+        }
+        prefetcher.resume()
+        prefetcher.stopAll()
+        turns.sync {}
+        await stage.pipeline.shutdown(.finish)
+        let statistics = prefetcher.statistics
+        #expect(statistics.underWay == 0 && statistics.waiting == 0)
+        #expect(
+            statistics.asked == statistics.loaded + statistics.found + statistics.failed
+                + statistics.stopped,
+            "\(statistics)")
+        #expect(statistics.failed == 0)
+    }
+}

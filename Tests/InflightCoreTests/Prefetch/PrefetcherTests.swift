@@ -1,0 +1,234 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A prefetcher", .timeLimit(.minutes(1)))
+struct PrefetcherTests {
+    private func url(_ number: Int) -> String { "http://a.example/\(number)" }
+    private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }
+
+    @Test("sends at the end of the turn, at the lowest priority, whatever the requests say")
+    func priority() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        prefetcher.start([ImageRequest(url(1), priority: .veryHigh)])
+        #expect(stage.transport.startCount == 0)
+        stage.turns.runAll()
+        #expect(stage.transport.events == [.started(url(1), .veryLow)])
+    }
+
+    @Test("lets nothing go out for what was started and stopped within one turn of its queue, in any order")
+    func exactTurns() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        let requests = requests(1, 2, 3)
+        stage.turns.submit {
+            prefetcher.start(requests)
+            prefetcher.stop(requests)
+            prefetcher.stop(requests)
+            prefetcher.start([requests[1]])
+            prefetcher.stopAll()
+        }
+        stage.turns.runAll()
+        #expect(stage.transport.startCount == 0)
+        #expect(stage.stage.pipeline.statistics.tasks == 0)
+        #expect(prefetcher.statistics.stopped == 3)
+        #expect(prefetcher.statistics.sent == 0)
+    }
+
+    @Test("lets its turn end by time where no queue is named, and by the pipeline's clock")
+    func timedTurns() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = Prefetcher(pipeline: stage.stage.pipeline, destination: .memory)
+        prefetcher.start(requests(1, 2))
+        prefetcher.stop(requests(1, 2))
+        #expect(stage.stage.clock.timerCount == 1)
+        let slow = Prefetcher(
+            pipeline: stage.stage.pipeline, destination: .memory, turn: .time(.milliseconds(20)),
+            limit: 4,
+            endings: stage.stage.queue.callbackQueue)
+        slow.start(requests(3))
+        stage.stage.clock.advance(by: .milliseconds(19))
+        #expect(stage.stage.queue.count == 0)
+        stage.stage.clock.advance(by: .milliseconds(1))
+        stage.stage.queue.runAll()
+        #expect(stage.transport.startedURLs == [url(3)])
+        #expect(stage.stage.clock.timerCount == 0)
+    }
+
+    @Test("takes calls from everywhere into the turn under way")
+    func mixedThreads() async throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher(limit: 1)
+        let requests = requests(1, 2)
+        prefetcher.start(requests)
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async {
+                prefetcher.stop([requests[0]])
+                done.resume()
+            }
+        }
+        #expect(stage.turns.count == 1)
+        stage.turns.runAll()
+        #expect(stage.transport.startedURLs == [requests[1].url])
+    }
+
+    @Test("ends its turn where the queue drops it")
+    func droppedTurn() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        prefetcher.start(requests(1))
+        stage.turns.dropAll()
+        #expect(stage.transport.startCount == 1)
+        prefetcher.start(requests(2))
+        stage.turns.runAll()
+        #expect(stage.transport.startCount == 2)
+    }
+
+    @Test("brings pictures into memory, where they are found, and asks for them once")
+    func memory() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        prefetcher.start(requests(1, 1, 2))
+        prefetcher.start(requests(2))
+        stage.finish()
+        #expect(stage.transport.startCount == 2)
+        #expect(stage.stage.pipeline.cached(ImageRequest(url(1))) != nil)
+        #expect(stage.stage.pipeline.cached(ImageRequest(url(2))) != nil)
+        prefetcher.start(requests(1))
+        stage.finish()
+        let statistics = prefetcher.statistics
+        #expect(
+            [statistics.asked, statistics.sent, statistics.loaded, statistics.found] == [3, 3, 2, 1])
+        #expect(stage.transport.startCount == 2)
+    }
+
+    @Test("keeps bytes without decoding them, and hands them out once")
+    func bytes() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher(.bytes)
+        prefetcher.start(requests(1))
+        stage.finish()
+        #expect(stage.stage.codec.decodes.count == 0)
+        #expect(prefetcher.statistics.keptBytes == 10)
+        #expect(prefetcher.takeResponse(for: ImageRequest(url(1)))?.body == FakeCodec.picture())
+        #expect(prefetcher.takeResponse(for: ImageRequest(url(1))) == nil)
+        #expect(prefetcher.statistics.keptBytes == 0)
+    }
+
+    @Test("keeps no more bytes than its limit, the newest")
+    func bytesLimit() throws {
+        let stage = try PrefetchStage()
+        stage.transport.serve(url(9), .ok(FakeCodec.picture(padding: 16)))
+        let prefetcher = stage.prefetcher(.bytes(limit: 25))
+        prefetcher.start(requests(1, 2, 3, 9))
+        stage.finish()
+        #expect(prefetcher.statistics.keptBytes == 20)
+        #expect(prefetcher.statistics.evicted == 2)
+        #expect(prefetcher.takeResponse(for: ImageRequest(url(1))) == nil)
+        #expect(prefetcher.takeResponse(for: ImageRequest(url(9))) == nil)
+        #expect(prefetcher.takeResponse(for: ImageRequest(url(2))) != nil)
+        #expect(prefetcher.takeResponse(for: ImageRequest(url(3))) != nil)
+    }
+
+    @Test("is raised by a view that joins, and goes out before what the view does not want")
+    func raising() throws {
+        let stage = try PrefetchStage { $0.maximumConcurrentFetches = 1 }
+        let prefetcher = stage.prefetcher()
+        stage.stage.load(url(100))
+        prefetcher.start(requests(1, 2))
+        stage.turns.runAll()
+        let log = Log()
+        stage.stage.pipeline.load(ImageRequest(url(2)), on: stage.stage.queue.callbackQueue) {
+            _, result in
+            log.add("\((try? result.get().source.rawValue) ?? "failed")")
+        }
+        stage.finish()
+        #expect(stage.transport.startedURLs == [url(100), url(2), url(1)])
+        #expect(stage.transport.events.contains(.started(url(2), .normal)))
+        #expect(stage.transport.events.contains(.started(url(1), .veryLow)))
+        #expect(log.lines == ["shared"])
+    }
+
+    @Test("fetches bytes once with a view that wants the picture of them")
+    func bytesJoined() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher(.bytes)
+        prefetcher.start(requests(1))
+        stage.turns.runAll()
+        let log = Log()
+        stage.stage.pipeline.load(ImageRequest(url(1)), on: stage.stage.queue.callbackQueue) {
+            _, result in
+            log.add("\((try? result.get().width) ?? 0)")
+        }
+        stage.finish()
+        #expect(log.lines == ["4"])
+        #expect(stage.transport.startCount == 1)
+        #expect(prefetcher.statistics.keptBytes == 10)
+    }
+
+    @Test("cancels what is stopped, and goes on with what was stopped and started within the turn")
+    func stopping() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        prefetcher.start(requests(1, 2))
+        stage.turns.runAll()
+        prefetcher.stop(requests(1, 2))
+        prefetcher.start(requests(2))
+        stage.turns.runAll()
+        #expect(stage.transport.cancelledURLs == [url(1)])
+        stage.finish()
+        #expect(stage.transport.startCount == 2)
+        #expect(stage.stage.pipeline.cached(ImageRequest(url(2))) != nil)
+    }
+
+    @Test("has no more under way than its limit, which may change")
+    func limit() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher(limit: 2)
+        prefetcher.start(requests(1, 2, 3, 4, 5))
+        stage.turns.runAll()
+        #expect(stage.transport.liveCount == 2)
+        #expect(prefetcher.statistics.waiting == 3)
+        prefetcher.limit = 3
+        #expect(stage.transport.liveCount == 3)
+        #expect(prefetcher.limit == 3)
+        stage.finish()
+        #expect(stage.transport.maximumLiveCount == 3)
+        #expect(stage.transport.startedURLs == (1...5).map(url))
+    }
+
+    @Test(
+        "sends nothing while it is paused, lets what is under way go on, and goes on itself at once")
+    func pausing() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher(limit: 1)
+        prefetcher.start(requests(1, 2))
+        stage.turns.runAll()
+        prefetcher.pause()
+        prefetcher.pause()
+        #expect(prefetcher.isPaused)
+        stage.finish()
+        #expect(prefetcher.statistics.loaded == 1)
+        #expect(stage.transport.startCount == 1)
+        prefetcher.resume()
+        #expect(stage.transport.startCount == 2)
+        #expect(!prefetcher.isPaused)
+    }
+
+    @Test("counts what fails, and tries it again when it is started again")
+    func failing() throws {
+        let stage = try PrefetchStage()
+        stage.transport.serve(url(1), inOrder: [.failure(.cannotConnect), .ok(FakeCodec.picture())])
+        let prefetcher = stage.prefetcher()
+        prefetcher.start([ImageRequest(url(1)), ImageRequest("nothing like a URL")])
+        stage.finish()
+        #expect(prefetcher.statistics.failed == 2)
+        prefetcher.start(requests(1))
+        stage.finish()
+        #expect(prefetcher.statistics.loaded == 1)
+    }
+}

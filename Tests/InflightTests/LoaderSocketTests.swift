@@ -1,0 +1,85 @@
+import Dispatch
+import Inflight
+import InflightTestSupport
+import Testing
+
+@Suite("Loaders and prefetchers over real sockets", .timeLimit(.minutes(1)))
+struct LoaderSocketTests {
+    private let queue = DispatchQueue(label: "cells")
+
+    /// Without limits of time: a test may be kept waiting while a server holds its answer back.
+    private static func request(_ url: String, width: Int = 16) -> ImageRequest {
+        var request = ImageRequest(url, resize: Resize(width: width))
+        request.limits.connectTimeout = nil
+        request.limits.stallTimeout = nil
+        return request
+    }
+
+    private func cell(_ pipeline: ImagePipeline) -> ConfinedReference<ImageLoader> {
+        ConfinedReference(ImageLoader(pipeline: pipeline, callbackQueue: .queue(queue)))
+    }
+
+    @Test("a cell that is bound three times shows the last picture, and the transfers of the others are closed")
+    func recycledCell() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let picture = try Pictures.jpeg()
+        server.serve("/1.jpg", .ok(picture, type: "image/jpeg").held("never", after: 100))
+        server.serve("/2.jpg", .ok(picture, type: "image/jpeg").held("never", after: 100))
+        server.serve("/3.png", .ok(try Pictures.png(width: 32), type: "image/png"))
+        let pipeline = try ImagePipeline(configuration: .init())
+        let cell = cell(pipeline)
+        let shown = Arrival<String>()
+        cell.submit { loader in
+            loader.onChange = { loader in
+                guard case .loaded(let image) = loader.state else { return }
+                shown.arrive(image.url)
+            }
+        }
+        for path in ["/1.jpg", "/2.jpg"] {
+            cell.submit { $0.request = Self.request(server.url(path)) }
+            try await server.waitForRequest(path, within: .seconds(50))
+        }
+        cell.submit { $0.request = Self.request(server.url("/3.png")) }
+        #expect(await shown.arrived == server.url("/3.png"))
+        await pipeline.shutdown(.finish)
+        #expect(server.requestCount == 3)
+    }
+
+    @Test("what was prefetched is in a cell at once; what a view joins is sent once, and outlives the prefetcher")
+    func prefetched() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let picture = try Pictures.jpeg()
+        server.serve("/ahead.jpg", .ok(picture, type: "image/jpeg"))
+        server.serve("/joined.jpg", .ok(picture, type: "image/jpeg").held("half", after: 100))
+        let pipeline = try ImagePipeline(configuration: .init())
+        var prefetcher: Prefetcher? = Prefetcher(pipeline: pipeline, destination: .memory)
+        prefetcher?.start([
+            Self.request(server.url("/ahead.jpg")), Self.request(server.url("/joined.jpg")),
+        ])
+        try await server.waitUntilHeld("half", within: .seconds(50))
+        while prefetcher?.statistics.loaded != 1 { await Task.yield() }
+        let cell = cell(pipeline)
+        let ahead = await withCheckedContinuation { (done: CheckedContinuation<LoadSource?, Never>) in
+            cell.submit { loader in
+                loader.request = Self.request(server.url("/ahead.jpg"))
+                guard case .loaded(let image) = loader.state else { return done.resume(returning: nil) }
+                done.resume(returning: image.source)
+            }
+        }
+        #expect(ahead == .memory)
+        let width = Arrival<Int>()
+        cell.submit { loader in
+            loader.onChange = { loader in
+                if case .loaded(let image) = loader.state { width.arrive(image.width) }
+            }
+            loader.request = Self.request(server.url("/joined.jpg"))
+        }
+        while pipeline.statistics.tasksUnderWay < 2 { await Task.yield() }
+        prefetcher = nil
+        server.release("half")
+        #expect(await width.arrived == 16)
+        #expect(server.requestCount == 2)
+    }
+}
