@@ -1,9 +1,12 @@
 extension ImageRequest {
-    /// Whether both ask for the same, in the same way; their priorities may differ. Processors are the same where their
-    /// identities are: it asks the caller's own code for them.
+    /// Whether both ask for the same, in the same way. Their priorities may differ, and so may their fallbacks, which take
+    /// no part in what makes loads the same; and their URLs where they have one identity. Processors are the same where
+    /// their identities are: it asks the caller's own code for them.
     func asksForTheSame(as other: ImageRequest) -> Bool {
-        guard url == other.url, resize == other.resize else { return false }
-        if isUsual, other.isUsual { return true }
+        guard resize == other.resize else { return false }
+        if isUsual, other.isUsual { return url == other.url }
+        guard identity == other.identity else { return false }
+        if identity == nil, url != other.url || source?.identity != other.source?.identity { return false }
         return method == other.method && fields == other.fields && originFields == other.originFields
             && body == other.body && pixelOrder == other.pixelOrder && premultipliesAlpha == other.premultipliesAlpha
             && limits == other.limits && processors.map(\.identity) == other.processors.map(\.identity)

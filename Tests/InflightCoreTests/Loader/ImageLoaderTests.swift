@@ -133,6 +133,27 @@ struct ImageLoaderTests {
         #expect(stage.log.lines.filter { $0 == "loaded 1" }.count == 1)
     }
 
+    @Test("takes another URL of the same identity for the same, and another identity for another")
+    func identity() throws {
+        let stage = try LoaderStage()
+        let (url, other) = (url, other)
+        func bind(_ url: String, _ identity: String) {
+            stage.onQueue { loader in
+                var request = ImageRequest(url)
+                request.identity = identity
+                loader.request = request
+            }
+            stage.finish()
+        }
+        bind(url, "photo")
+        bind(other, "photo")
+        #expect(stage.shown == "loaded 1")
+        #expect(stage.onQueue { $0.request?.url } == other)
+        bind(other, "portrait")
+        #expect(stage.shown == "loaded 2")
+        #expect(stage.transport.startedURLs == [url, other])
+    }
+
     @Test("asks again after a failure only by start()")
     func failure() throws {
         let stage = try LoaderStage()
