@@ -63,10 +63,10 @@ def apply(copy, patch):
     return before
 
 
-def find(program):
+def find(program, schedules=SCHEDULES):
     """The schedule and the rule, or None."""
     done = subprocess.run(
-        [str(program), "--count", str(SCHEDULES), "--threads", "1", "--standstill", "4"],
+        [str(program), "--count", str(schedules), "--threads", "1", "--standstill", "4"],
         capture_output=True, text=True,
     )
     found = re.search(r"^seed (\d+) (?:breaks a rule|stands still): contract (\d+): (.*)$", done.stdout, re.MULTILINE)
@@ -83,7 +83,7 @@ def main(scratch, names):
     if names:
         patches = [patch for patch in patches if patch.stem in names]
     copy_sources(copy)
-    if find(build(copy)):
+    if find(build(copy), 500):
         sys.exit("the simulator finds a rule broken without any fault")
     print("| fault | schedule | rule | what it saw |\n|---|---|---|---|")
     missed = []

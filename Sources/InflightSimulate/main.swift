@@ -52,7 +52,7 @@ if let seed {
 }
 
 run.onStandstill = { seed in
-    print("seed \(seed) stands still: contract 6: a lock is held while a caller's code runs")
+    print("seed \(seed) stands still: contract 6: a lock is held while a caller's code runs, or a loop never ends")
     exit(1)
 }
 let summary = run.run()

@@ -29,6 +29,8 @@ struct Setup {
         bounds.keepsPictures = !draws.once(in: 3)
         nests = draws.once(in: 2)
         hasHarmless = draws.once(in: 4)
+        // Those who leave a varying answer ask anew one after the other: what happens between two of them is not told.
+        if hasHarmless { nests = false }
         hasHuge = draws.once(in: 6)
         isMultiplexed = draws.once(in: 6)
         // Where answers vary, the model has to know whose turn it is.

@@ -41,11 +41,25 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
             guard exchange.isReady else { continue }
             let before = world.place
             world.place = .init()
-            // Taken out before its receiver hears of the end: that is when its place is free.
-            if exchange.isAtEnd { live.removeAll { $0 === exchange } }
-            exchange.move()
+            if exchange.isAtEnd { end(exchange) } else { exchange.move() }
             world.place = before
             return
+        }
+    }
+
+    /// Ends an exchange, and others with it now and then: what a transport finds out together it tells together.
+    private func end(_ first: SimulatedExchange) {
+        var ending = [first]
+        if !world.setup.bounds.isOrderKnown, world.draws.once(in: 3) {
+            ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd }
+        }
+        // Taken out before their receivers hear of it: that is when their places are free.
+        live.removeAll { exchange in ending.contains { $0 === exchange } }
+        if ending.count == 1, world.draws.once(in: 2) {
+            let end = first.end()
+            end.receiver.didEnd(end.result)
+        } else {
+            TransportEnding.tell(ending.map { $0.end() })
         }
     }
 
@@ -134,13 +148,7 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
 
     func move() {
         isMoving = true
-        if isAtEnd {
-            end()
-        } else if !hasHead {
-            sendHead()
-        } else {
-            sendBytes()
-        }
+        if hasHead { sendBytes() } else { sendHead() }
         isMoving = false
     }
 
@@ -177,7 +185,7 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
         if disposition == .cancel { isRefused = true }
     }
 
-    private func end() {
+    fileprivate func end() -> TransportEnding {
         world.note(11, UInt64(serial), "exchange \(serial) ends")
         let isFailure = isCancelled || isRefused || fate == .failEarly || fate == .failLate
         let code: LoadError.Code =
@@ -199,10 +207,10 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
             }
         world.model.exchangeEnds(serial, meaning)
         if isFailure {
-            receiver.didEnd(.failure(LoadError(code, stage: .fetch, message: "The simulator wants it so.")))
-        } else {
-            receiver.didEnd(
-                .success(TransportSummary(wireBytes: Int64(sent), bodyBytes: Int64(sent), reusedConnection: false)))
+            let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
+            return TransportEnding(receiver: receiver, result: .failure(error))
         }
+        let summary = TransportSummary(wireBytes: Int64(sent), bodyBytes: Int64(sent))
+        return TransportEnding(receiver: receiver, result: .success(summary))
     }
 }

@@ -11,7 +11,7 @@ public import InflightContract
 /// A schedule has 240 choices and at least 20 tasks for 4 keys and more, in callback, `async` and stream form, over four
 /// callback queues of three kinds. Callers join, leave, change priorities, call back into the engine from everything that
 /// they implement, suspend and empty their queues, let go of what they hold, and shut down. Transport, decoder and
-/// processors fail in every way they can. In every second world other threads run while a caller's code does: the
+/// processors fail in every way they can. In many worlds other threads run while a caller's code does: the
 /// simulator goes on above it on the same stack.
 ///
 /// After each step ``ContractModel`` looks whether the contract holds. The same seed gives the same schedule, on every
