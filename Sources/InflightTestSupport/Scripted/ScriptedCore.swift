@@ -37,7 +37,8 @@ final class ScriptedCore: Sendable {
     /// What an exchange does next. Taken under the lock, carried out without it.
     enum Move {
         case step(Script.Step, offset: Int64)
-        case end(Result<TransportSummary, LoadError>)
+        /// The receiver goes along: nothing of the transport holds it any more when it has heard of the end.
+        case end(Result<TransportSummary, LoadError>, (any TransportReceiver)?)
         /// Nothing: it is paused, stalled, or has ended.
         case rest
     }
@@ -145,7 +146,7 @@ final class ScriptedCore: Sendable {
     func step(_ exchange: ScriptedExchange) -> Bool {
         let move = state.withLock { takeMove(exchange, &$0) }
         if case .rest = move { return false }
-        let disposition = deliver(move, to: exchange.receiver)
+        let disposition = deliver(consume move, to: exchange)
         let isWaitedFor = state.withLock { state in
             note(disposition, exchange, &state)
             return state.waiterCount > 0
@@ -167,19 +168,21 @@ final class ScriptedCore: Sendable {
             }
             if isWaitedFor { waiting.somethingChanged() }
             if case .rest = move { return }
-            disposition = deliver(move, to: exchange.receiver)
+            let isEnd = if case .end = move { true } else { false }
+            disposition = deliver(consume move, to: exchange)
             // Nobody can wait for an end that is not written down.
-            if case .end = move, !records { return }
+            if isEnd, !records { return }
         }
     }
 
-    private func deliver(_ move: Move, to receiver: any TransportReceiver) -> TransportDisposition {
-        switch move {
-        case .end(let result): receiver.didEnd(result)
-        case .step(.interim(let head), _): receiver.didReceive(interim: head)
-        case .step(.head(let head, let expected), _): return receiver.didReceive(head, expectedBytes: expected)
+    private func deliver(_ move: consuming Move, to exchange: ScriptedExchange) -> TransportDisposition {
+        switch consume move {
+        case .end(let result, let receiver): receiver?.didEnd(result)
+        case .step(.interim(let head), _): exchange.receiver?.didReceive(interim: head)
+        case .step(.head(let head, let expected), _):
+            return exchange.receiver?.didReceive(head, expectedBytes: expected) ?? .proceed
         case .step(.bytes(let bytes), let offset):
-            return unsafe bytes.withUnsafeBytes { unsafe receiver.didReceive($0, at: offset) }
+            return unsafe bytes.withUnsafeBytes { unsafe exchange.receiver?.didReceive($0, at: offset) } ?? .proceed
         case .step, .rest: break
         }
         return .proceed
@@ -256,7 +259,8 @@ final class ScriptedCore: Sendable {
             let code: LoadError.Code? = if case .failure(let error) = result { error.code } else { nil }
             state.log.append(.ended(exchange.request.url.string, code))
         }
-        return .end(result)
+        defer { exchange.receiver = nil }
+        return .end(result, exchange.receiver)
     }
 
     // MARK: The thread

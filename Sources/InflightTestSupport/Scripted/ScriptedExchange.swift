@@ -8,7 +8,8 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
 
     let number: Int
     let request: TransportRequest
-    let receiver: any TransportReceiver
+    /// Used by whoever moves the exchange; `nil` from its end on, which is told to it apart.
+    var receiver: (any TransportReceiver)?
     let script: Script
     private let core: ScriptedCore
 

@@ -29,6 +29,22 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .high), .ended(a, nil)])
     }
 
+    @Test func `A receiver that has heard of the end is let go of, though its exchange is still held`() throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serve(a, .ok(Bytes("abc")))
+        weak var receiver: Recorder?
+        let transfer: any Transfer
+        do {
+            let recorder = Recorder()
+            receiver = recorder
+            transfer = transport.start(try request(a), receiver: recorder)
+        }
+        #expect(receiver != nil)
+        transport.finish(a)
+        #expect(receiver == nil)
+        transfer.cancel()
+    }
+
     @Test func `A cancelled exchange ends with its next step`() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
