@@ -37,6 +37,9 @@ let package = Package(
         // JPEG to a thumbnail in memory.
         .executableTarget(
             name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor: by itself, not in the table.
+        .executableTarget(
+            name: "PatternCosts", dependencies: [.product(name: "InflightConcurrency", package: "inflight")]),
         // How soon a cancelled transfer's connection is closed.
         .executableTarget(
             name: "CancelLatency",

@@ -191,6 +191,21 @@ struct LoadOperationTests {
         while seen != nil { await Task.yield() }
     }
 
+    @Test("is kept alive from its start to its end, and no longer")
+    func keptAlive() async throws {
+        transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
+        weak var seen: LoadOperation<LoadedResponse>?
+        do {
+            let load = makeLoad("http://a.example/1")
+            seen = load
+            load.start()
+        }
+        try await transport.waitForStarts(1, within: .seconds(50))
+        #expect(seen?.isExecuting == true)
+        transport.release("body")
+        while seen != nil { await Task.yield() }
+    }
+
     @Test("works without a queue too, and can be waited for")
     func byHand() throws {
         transport.serveOthers(.ok(Bytes("x")))

@@ -12,7 +12,7 @@ public final class CancellationFlag: Cancelling, @unchecked Sendable {
         LockStripes.stripe(for: self).lock.withLock { isSet = true }
     }
 
-    /// Some 50 ns: look at it every few dozen microseconds of work, not in every turn of an inner loop.
+    /// Some 40 ns: look at it every few dozen microseconds of work, not in every turn of an inner loop.
     public var isCancelled: Bool {
         LockStripes.stripe(for: self).lock.withLock { isSet }
     }

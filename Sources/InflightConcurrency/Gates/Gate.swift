@@ -20,7 +20,8 @@
 ///   gate is kept alive while a delivery is on its way.
 /// - Dropping: a queue that drops a delivery (see ``CallbackQueue/mayDrop``) loses that event, or makes the ending one
 ///   that nobody hears. What comes after it is delivered.
-/// - Cost: about 1 µs for an event over what its queue costs; 2.7 µs for a gate that is made, ended and let go of.
+/// - Cost: about 0.8 µs for an event over what its queue costs; 1.9 µs for a gate that is made, ended and let go of, its
+///   queue included.
 public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     public typealias EventHandler = @Sendable (Event) -> Void
     public typealias EndHandler = @Sendable (Outcome) -> Void

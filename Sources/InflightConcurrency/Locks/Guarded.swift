@@ -1,6 +1,6 @@
 /// A value that can be reached only while its lock is held.
 ///
-/// Cost: that of ``Lock``, 8 ns when nobody else wants it, and one allocation for the value. `body` must not call code that it does not know, and must
+/// Cost: that of ``Lock``, 7 ns when nobody else wants it, and one allocation for the value. `body` must not call code that it does not know, and must
 /// not enter the same value again.
 // Unchecked: `value` is touched only between `lock()` and `unlock()`.
 public final class Guarded<Value>: @unchecked Sendable {

@@ -18,6 +18,7 @@
 /// - Locks: a group's `==` and `hash` run with the lane's lock held, so let it be something plain, as a string is.
 /// - Bounds: never more at once than ``Lane/Configuration/limit``, nor of one group than its limit. A place is given back
 ///   once, however often it is told, and at the latest when it is released.
+/// - Cost: some 6 µs for an entry, from coming to leaving: for work that takes longer than that.
 /// - Release: the lane is kept alive by what runs in it; what waits in a lane that nobody holds, and in which nothing
 ///   runs, cannot be.
 public final class WorkLane<Group: Hashable & Sendable>: Sendable {

@@ -19,7 +19,7 @@
 ///   not called.
 /// - Release: a start is kept alive until its work has ended. Completions are released on the callback queue or inside
 ///   `cancel()`. Work that is released with its `end` uncalled has ended: ``StartOutcome/abandoned``.
-/// - Cost: a ``Gate`` and a ``CancellationToken`` for each start, some 3 µs.
+/// - Cost: a ``Gate`` and a ``CancellationToken`` for each start: some 8 µs with its outcome.
 public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     public typealias Work = @Sendable (Input, CancellationToken, End) -> Void
     public typealias Completion = @Sendable (StartOutcome<Output>) -> Void

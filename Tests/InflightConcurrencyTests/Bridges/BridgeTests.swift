@@ -84,6 +84,22 @@ struct CallbackBridgeTests {
         #expect(log.all == ["work cancelled"])
     }
 
+    @Test("keeps what was started alive while it is waited for")
+    func keptAlive() async throws {
+        final class Work: Cancelling {
+            func cancel() {}
+        }
+        let seen = Guarded<@Sendable () -> Bool>({ false })
+        let wasAlive = try await Bridge.callback { (answer: CallbackAnswer<Bool>) in
+            let work = Work()
+            seen.withLock { seen in seen = { [weak work] in work != nil } }
+            DispatchQueue(label: "later").async { answer(seen.withLock { $0 }()) }
+            return work
+        }
+        #expect(wasAlive)
+        #expect(!seen.withLock { $0 }())
+    }
+
     @Test("starts nothing where the task was cancelled before")
     func cancelledBefore() async {
         let log = log

@@ -82,6 +82,14 @@ struct CurrentQueueTests {
         }
     }
 
+    @Test("a closure for the main queue stops who calls it elsewhere")
+    func mainCallbackElsewhere() async {
+        await #expect(processExitsWith: .failure) {
+            let callback = MainCallbackQueue.main.callback { (_: Int) in }
+            DispatchQueue(label: "app.network").sync { callback(1) }
+        }
+    }
+
     @Test("an executor is asked itself")
     func executor() {
         struct Here: CallbackExecutor {

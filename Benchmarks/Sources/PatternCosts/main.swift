@@ -1,0 +1,168 @@
+// What the patterns of `InflightConcurrency` cost, beside a bare lock, `DispatchQueue`, `OperationQueue` and an actor:
+// nanoseconds of CPU time of the whole process, the best of seven turns.
+//
+//     swift run -c release --package-path Benchmarks PatternCosts
+
+import Dispatch
+import Foundation
+import InflightConcurrency
+
+func processorTime() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+func tell(_ name: String, _ best: UInt64, _ count: Int) {
+    let figure = String(Int((Double(best) / Double(count)).rounded()))
+    print(String(repeating: " ", count: max(0, 7 - figure.count)) + figure + " ns  " + name)
+}
+
+func measure(_ name: String, _ count: Int, _ body: () -> Void) {
+    var best = UInt64.max
+    for _ in 0..<7 {
+        let start = processorTime()
+        body()
+        best = min(best, processorTime() - start)
+    }
+    tell(name, best, count)
+}
+
+/// `body` calls what it is given when all is done.
+func wait(_ body: (@escaping @Sendable () -> Void) -> Void) {
+    let done = DispatchSemaphore(value: 0)
+    body { done.signal() }
+    done.wait()
+}
+
+func require(_ condition: Bool) {
+    if !condition { fatalError("what is measured does not do what it should") }
+}
+
+func locks(_ count: Int) {
+    let bare = Lock()
+    let (guarded, byQueue) = (Guarded(0), QueueGuarded(0))
+    let queue = DispatchQueue(label: "serial")
+    measure("bare lock", count) { for _ in 0..<count { bare.withLock {} } }
+    measure("Guarded.write", count) { for _ in 0..<count { guarded.write { $0 += 1 } } }
+    measure("DispatchQueue.sync", count) { for _ in 0..<count { queue.sync {} } }
+    measure("QueueGuarded.read", count) { for _ in 0..<count { byQueue.read { _ in } } }
+    measure("QueueGuarded.write", count) { for _ in 0..<count { byQueue.write { $0 += 1 } } }
+    measure("QueueGuarded.writeLater", count) {
+        for _ in 0..<count { byQueue.writeLater { $0 += 1 } }
+        byQueue.read { _ in }
+    }
+    measure("Guarded.read, two threads at once", count) {
+        DispatchQueue.concurrentPerform(iterations: 2) { _ in for _ in 0..<count / 2 { guarded.read { _ in } } }
+    }
+    measure("QueueGuarded.read, two threads at once", count) {
+        DispatchQueue.concurrentPerform(iterations: 2) { _ in for _ in 0..<count / 2 { byQueue.read { _ in } } }
+    }
+}
+
+final class Counter: Confined {
+    let confinement: CallbackQueue
+    var count = 0
+
+    init(on queue: CallbackQueue) { confinement = queue }
+}
+
+func confinement(_ count: Int) {
+    let (byLock, byQueue) = (WorkLock("lock"), WorkQueue("queue"))
+    let (inLock, inQueue) = (Enclosed(0, in: byLock), Enclosed(0, in: byQueue))
+    measure("WorkLock.enter", count) { for _ in 0..<count { byLock.enter { _ in } } }
+    measure("WorkQueue.enter", count) { for _ in 0..<count { byQueue.enter { _ in } } }
+    byLock.enter { _ in measure("Enclosed in a WorkLock", count) { for _ in 0..<count { inLock.value += 1 } } }
+    byQueue.enter { _ in measure("Enclosed in a WorkQueue", count) { for _ in 0..<count { inQueue.value += 1 } } }
+
+    let queue = DispatchQueue(label: "serial")
+    let here = CallbackQueue.queue(queue)
+    queue.sync {
+        measure("CallbackQueue.isCurrent", count) { for _ in 0..<count { require(here.isCurrent) } }
+        let counter = Counter(on: here)
+        let callback = counter.callback { counter in counter.count += 1 }
+        measure("callback of a Confined object", count) { for _ in 0..<count { callback() } }
+    }
+}
+
+func cancellation(_ count: Int) {
+    let (flag, token) = (CancellationFlag(), CancellationToken())
+    let child = token.makeChild()
+    measure("CancellationFlag.isCancelled", count) { for _ in 0..<count { require(!flag.isCancelled) } }
+    measure("CancellationToken.isCancelled", count) { for _ in 0..<count { require(!token.isCancelled) } }
+    measure("the same of a child", count) { for _ in 0..<count { require(!child.isCancelled) } }
+    measure("CancellationToken.onCancel, remove", count) { for _ in 0..<count { token.onCancel {}.remove() } }
+}
+
+func callbacks(_ count: Int) {
+    let queue = DispatchQueue(label: "serial")
+    let here = CallbackQueue.queue(queue)
+    measure("DispatchQueue.async", count) {
+        wait { done in for index in 1...count { queue.async { if index == count { done() } } } }
+    }
+    measure("Gate: an event", count) {
+        wait { done in
+            let gate = Gate<Int, Void>(on: here)
+            gate.setEventHandler { _ in }
+            gate.setEndHandler { done() }
+            for index in 1...count { gate.send(index) }
+            gate.end(with: ())
+        }
+    }
+    measure("Gate: made, ended, let go of", count) {
+        wait { done in
+            for index in 1...count {
+                let gate = Gate<Never, Void>(on: here)
+                gate.setEndHandler { if index == count { done() } }
+                gate.end(with: ())
+            }
+        }
+    }
+    let operations = OperationQueue()
+    operations.maxConcurrentOperationCount = 1
+    measure("OperationQueue.addOperation", count) {
+        wait { done in for index in 1...count { operations.addOperation { if index == count { done() } } } }
+    }
+}
+
+func work(_ count: Int) {
+    let here = CallbackQueue.queue(DispatchQueue(label: "serial"))
+    measure("WorkGroup: enter, leave", count) {
+        wait { done in
+            let group = WorkGroup(on: here, notification: done)
+            for _ in 0..<count { group.enter().leave() }
+        }
+    }
+    let lane = WorkLane<Int>(.init(limit: 2))
+    measure("WorkLane: in, its turn, out", count) {
+        for _ in 0..<count { lane.add(level: 2, group: 1) { $0.giveBack() } }
+    }
+    let starter = Starter<Int, Int>(.queued, on: here) { input, _, end in end(input) }
+    measure("Starter: a start, its outcome", count) {
+        wait { done in for index in 1...count { starter.start(index) { _ in if index == count { done() } } } }
+    }
+}
+
+actor Tally {
+    var count = 0
+    func increment() { count += 1 }
+}
+
+func actorHop(_ count: Int) async {
+    let tally = Tally()
+    var best = UInt64.max
+    for _ in 0..<7 {
+        let start = processorTime()
+        for _ in 0..<count { await tally.increment() }
+        best = min(best, processorTime() - start)
+    }
+    tell("actor: a hop there and back", best, count)
+}
+
+let count = 100_000
+locks(count)
+await actorHop(count)
+confinement(count)
+cancellation(count)
+callbacks(count / 4)
+work(count / 4)
