@@ -227,7 +227,7 @@ struct GateTests {
     @Test("cancelled on its serial queue, starts no handler after that, whatever other threads do")
     func exactSilence() async {
         let queue = DispatchQueue(label: "callbacks")
-        for _ in 0..<300 {
+        for _ in 0..<100 {
             let wasCancelled = Guarded(false)
             let late = Guarded(0)
             let gate = Gate<Int, String>(on: .queue(queue))

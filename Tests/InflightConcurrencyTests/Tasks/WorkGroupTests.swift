@@ -142,7 +142,7 @@ struct WorkGroupTests {
 
     @Test("tells once when many leave at once")
     func race() async {
-        for _ in 0..<100 {
+        for _ in 0..<50 {
             let (log, group) = (Log(), Guarded<WorkGroup?>(nil))
             group.withLock { $0 = WorkGroup(on: .queue(queue)) { log.note("ended") } }
             let members = group.withLock { group in (0..<8).compactMap { _ in group?.enter() } }
