@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import InflightConcurrency
 
 /// The lines of a list, read from a descriptor as they are asked for and no faster.
 ///
@@ -13,9 +14,8 @@ final class ListSource {
     private let queue: DispatchQueue
     private let onReadable: () -> Void
     private var splitter = LineSplitter(limit: longestLine)
-    // One for the whole list: a second one on the same descriptor, made while the first is being cancelled, may never
-    // fire.
-    private var source: (any DispatchSourceRead)?
+    /// There when something had to be waited for.
+    private var waiter: Waiter?
     private var isWaiting = false
     private var chunk = [UInt8](repeating: 0, count: chunkSize)
     private(set) var isAtEnd = false
@@ -29,9 +29,7 @@ final class ListSource {
     }
 
     deinit {
-        // A source that is suspended must not be released.
-        if let source, !isWaiting { source.resume() }
-        source?.cancel()
+        waiter?.stop()
     }
 
     /// Opens a list, `-` being standard input, and makes sure that it can be read.
@@ -64,7 +62,8 @@ final class ListSource {
     /// Reads no more.
     func stop() {
         isAtEnd = true
-        if isWaiting { suspend() }
+        isWaiting = false
+        waiter?.stop()
     }
 
     private var isReadable: Bool {
@@ -86,19 +85,63 @@ final class ListSource {
 
     private func wait() {
         isWaiting = true
-        if let source { return source.resume() }
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in
-            guard let self, self.isWaiting else { return }
-            self.suspend()
-            self.onReadable()
-        }
-        self.source = source
-        source.activate()
+        let waiter = waiter ?? Waiter(descriptor: descriptor, queue: queue, source: self)
+        self.waiter = waiter
+        waiter.wait()
     }
 
-    private func suspend() {
+    fileprivate func isReady() {
+        guard isWaiting else { return }
         isWaiting = false
-        source?.suspend()
+        onReadable()
+    }
+}
+
+/// A thread that waits for a descriptor, since a read source of Dispatch's may crash its manager on Linux when it goes
+/// while the other end hangs up (swift-corelibs-libdispatch issue 949).
+// Unchecked: `source` is touched only on the queue; the rest never changes, but for `isStopped`, which is the queue's too.
+private final class Waiter: @unchecked Sendable {
+    private let descriptor: Int32
+    private let queue: DispatchQueue
+    private weak var source: ListSource?
+    private let thread = WorkerThreads(count: 1, name: "inflight-list")
+    /// A pipe, whose far end is closed to end the waiting. Without one (-1) the thread waits for the list alone.
+    private let stopping: Int32
+    private let end: Int32
+    private var isStopped = false
+
+    init(descriptor: Int32, queue: DispatchQueue, source: ListSource) {
+        self.descriptor = descriptor
+        self.queue = queue
+        self.source = source
+        var ends: [Int32] = [-1, -1]
+        if unsafe pipe(&ends) == 0 {
+            for each in ends { _ = fcntl(each, F_SETFD, FD_CLOEXEC) }
+        }
+        (stopping, end) = (ends[0], ends[1])
+    }
+
+    deinit {
+        // No thread waits any more: each holds the object.
+        stop()
+        if stopping >= 0 { close(stopping) }
+    }
+
+    /// On the queue. Whoever waits now is not told anything any more.
+    func stop() {
+        guard !isStopped else { return }
+        isStopped = true
+        if end >= 0 { close(end) }
+    }
+
+    func wait() {
+        thread.run { [self] in
+            var watched = [
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: stopping, events: Int16(POLLIN), revents: 0),
+            ]
+            while unsafe poll(&watched, 2, -1) < 0, errno == EINTR {}
+            queue.async { [self] in source?.isReady() }
+        }
     }
 }
