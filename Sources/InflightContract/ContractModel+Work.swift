@@ -129,7 +129,8 @@ extension ContractModel {
 
     /// An exchange is asked for.
     public func exchangeStarts(
-        _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, priority: LoadPriority
+        _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
+        priority: LoadPriority
     ) {
         startedExchanges += 1
         let group = kind == .bytes ? Wish.Kind.picture : kind
@@ -137,7 +138,7 @@ extension ContractModel {
         for next in live where jobs[next].stage == 0 && jobs[next].state == .wanting {
             let wish = jobs[next].wish
             guard wish.resource == resource, (wish.kind == .bytes ? .picture : wish.kind) == group,
-                wish.language == language
+                wish.language == language, (jobs[next].redirects > 0) == isRedirected
             else { continue }
             // Where an answer varied there may be two that look the same: it is the turn of one.
             if let found = job, jobs[next].origin != origin || jobs[found].origin == origin && !isBefore(next, found) {

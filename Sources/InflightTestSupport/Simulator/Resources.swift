@@ -36,13 +36,17 @@ enum Resources {
         resource % 2 == 0 ? 1 : 0
     }
 
+    /// Whether an exchange goes to where a redirect led.
+    static func isRedirected(_ request: TransportRequest) -> Bool {
+        request.url.string.utf8.count > 18
+    }
+
     /// What an exchange asks for, and where.
     static func resource(of request: TransportRequest) -> (UInt8, origin: UInt8) {
         let text = request.url.string.utf8
         let digit = text[text.index(text.startIndex, offsetBy: 17)] - 0x30
         let origin = text[text.index(text.startIndex, offsetBy: 7)] - 0x61
-        let isRedirected = text.count > 18
-        if isRedirected { return (digit, origin) }
+        if isRedirected(request) { return (digit, origin) }
         if request.method == "POST" { return (5, origin) }
         if digit == 0, request.fields.contains("x-caller") { return (4, origin) }
         return (digit, origin)

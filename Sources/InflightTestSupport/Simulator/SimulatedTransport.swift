@@ -20,7 +20,7 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         world.note(7, UInt64(exchange.serial), "exchange \(exchange.serial) starts: \(exchange.fate), \(request.url)")
         world.model.exchangeStarts(
             exchange.serial, kind: exchange.kind, resource: exchange.resource, language: exchange.language,
-            origin: exchange.origin, priority: request.priority)
+            origin: exchange.origin, isRedirected: Resources.isRedirected(request), priority: request.priority)
         world.poke()
         world.interleave(in: 4)
         return exchange
