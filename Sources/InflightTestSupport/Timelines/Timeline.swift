@@ -40,6 +40,7 @@ public enum Timeline {
     public static func play(_ script: String, fetches: Int = 4) throws(Mistake) -> String {
         let rows = try Row.parse(script)
         let stage = TimelineStage(rows, fetches: fetches)
+        defer { stage.end() }
         let length = rows.map(\.moments.count).max() ?? 0
         // Whoever waits for what never comes is drawn as far as the longest row could need.
         for moment in 0..<(length * (rows.count + 1)) where moment < length || stage.isBusy { stage.play(moment) }

@@ -63,6 +63,16 @@ final class TimelineStage: Transport, @unchecked Sendable {
         clock.advance(by: .milliseconds(1))
     }
 
+    /// Ends what still waits and lets go of it all: the pipeline holds its transport, which is this.
+    func end() {
+        for caller in callers { caller.leave() }
+        for exchange in exchanges where !exchange.isOver { exchange.stop() }
+        for caller in callers { caller.dropAll() }
+        pipeline = nil
+        exchanges = []
+        callers = []
+    }
+
     var drawing: String {
         var lines: [(name: String, drawn: [Int: Character])] = []
         for row in rows where row.wanted == nil {
@@ -124,6 +134,15 @@ private final class TimelineCaller: @unchecked Sendable {
         }
     }
 
+    func leave() {
+        task?.cancel()
+        task = nil
+    }
+
+    func dropAll() {
+        while queue.count > 0 { queue.dropAll() }
+    }
+
     func listen(at moment: Int) {
         self.moment = moment
         queue.runAll()
@@ -182,6 +201,10 @@ private final class TimelineExchange: Transfer, @unchecked Sendable {
             _ = unsafe byte.withUnsafeBytes { unsafe receiver.didReceive($0, at: count) }
             count += 1
         }
+    }
+
+    func stop() {
+        end(.cancelled)
     }
 
     private func end(_ code: LoadError.Code?) {

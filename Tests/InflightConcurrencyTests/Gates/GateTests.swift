@@ -34,7 +34,11 @@ struct GateTests {
         let gate = makeGate()
         let hand = hand
         let most = Guarded(0)
-        gate.setEventHandler { _ in most.withLock { $0 = max($0, hand.count) } }
+        // The handler is released by work that waits on the queue: it must not hold that.
+        gate.setEventHandler { [weak hand] _ in
+            let count = hand?.count ?? 0
+            most.withLock { $0 = max($0, count) }
+        }
         for number in 1...3 { gate.send(number) }
         #expect(hand.count == 1)
         hand.runAll()

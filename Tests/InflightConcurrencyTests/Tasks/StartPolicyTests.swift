@@ -80,10 +80,11 @@ struct StartPolicyTests {
         let log = Log()
 
         func work() -> Search.Work {
-            { input, token, end in
-                self.log.note("begin \(input)")
-                token.onCancel { self.log.note("stop \(input)") }
-                self.begun.withLock { $0.append((input, token, end)) }
+            // What has begun holds its search, and that this closure.
+            { [weak self, log] input, token, end in
+                log.note("begin \(input)")
+                token.onCancel { log.note("stop \(input)") }
+                self?.begun.withLock { $0.append((input, token, end)) }
             }
         }
 

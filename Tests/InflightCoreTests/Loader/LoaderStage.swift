@@ -7,7 +7,7 @@ import InflightTestSupport
 final class LoaderStage: Sendable {
     let stage: Stage
     let decodes: HandExecutor
-    let loader: ConfinedReference<ImageLoader>
+    private let held: Guarded<ConfinedReference<ImageLoader>?>
     /// What the handler heard: the state each time.
     let log = Log()
 
@@ -25,9 +25,22 @@ final class LoaderStage: Sendable {
         stage.transport.serveOthers { request in
             .ok(FakeCodec.picture(width: UInt8(request.url.string.split(separator: "/").last ?? "") ?? 1))
         }
-        loader = ConfinedReference(
-            ImageLoader(pipeline: stage.pipeline, callbackQueue: stage.queue.callbackQueue))
+        held = Guarded(
+            ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: stage.queue.callbackQueue)))
         onQueue { [log] in $0.onChange = { log.add($0.shown) } }
+    }
+
+    /// The loader is released on its queue, by work that waits there and holds it: until that has run.
+    deinit {
+        var loader = held.withLock { $0.take() }
+        withExtendedLifetime(loader) {}
+        loader = nil
+        while queue.count > 0 { queue.runAll() }
+    }
+
+    var loader: ConfinedReference<ImageLoader> {
+        guard let loader = held.withLock({ $0 }) else { preconditionFailure("the stage is over") }
+        return loader
     }
 
     var transport: ScriptedTransport { stage.transport }
