@@ -93,6 +93,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         @usableFromInline var waiting = 0
         /// Entries that came to the front while the group was full, by level.
         @usableFromInline var parked: [List] = []
+        /// The entry that was parked last, or -1: what comes to the front after it mostly belongs right behind it.
+        @usableFromInline var latestParked: Int32 = -1
         /// Levels in which this group stands in `ready`.
         @usableFromInline var readyLevels: UInt8 = 0
 
@@ -360,10 +362,20 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         if groups[group].parked.isEmpty {
             groups[group].parked = [List](repeating: List(), count: Self.levelCount)
         }
+        // In the order of their numbers: who was parked earlier may have come later, or gone ahead after a redirect.
+        var following = groups[group].parked[level].head
+        let latest = groups[group].latestParked
+        if latest >= 0, Int(nodes[Int(latest)].level) == level,
+            isBefore(nodes[Int(latest)].sequence, nodes[Int(index)].sequence)
+        {
+            following = nodes[Int(latest)].next
+        }
+        while following >= 0, isBefore(nodes[Int(following)].sequence, nodes[Int(index)].sequence) {
+            following = nodes[Int(following)].next
+        }
+        Self.insert(index, into: &groups[group].parked[level], nodes: &nodes, before: following)
         nodes[Int(index)].isParked = true
-        let head = groups[group].parked[level].head
-        let atFront = head >= 0 && isBefore(nodes[Int(index)].sequence, nodes[Int(head)].sequence)
-        Self.insert(index, into: &groups[group].parked[level], nodes: &nodes, atFront: atFront)
+        groups[group].latestParked = index
     }
 
     @inlinable
@@ -371,6 +383,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         let node = nodes[Int(index)]
         let level = Int(node.level)
         if node.isParked {
+            if groups[Int(node.group)].latestParked == index { groups[Int(node.group)].latestParked = -1 }
             Self.remove(index, from: &groups[Int(node.group)].parked[level], nodes: &nodes)
         } else {
             Self.remove(index, from: &fresh[level], nodes: &nodes)
@@ -394,6 +407,19 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
             nodes[Int(list.tail)].next = index
             list.tail = index
         }
+    }
+
+    /// - Parameter following: an entry of the list, or -1: at its end.
+    @inlinable
+    static func insert(_ index: Int32, into list: inout List, nodes: inout [Node], before following: Int32) {
+        guard following >= 0, following != list.head else {
+            return insert(index, into: &list, nodes: &nodes, atFront: following >= 0)
+        }
+        let preceding = nodes[Int(following)].previous
+        nodes[Int(index)].previous = preceding
+        nodes[Int(index)].next = following
+        nodes[Int(preceding)].next = index
+        nodes[Int(following)].previous = index
     }
 
     @inlinable

@@ -42,6 +42,23 @@ struct LaneTests {
         #expect(drain(&lane) == ["c", "b", "a"])
     }
 
+    @Test("keeps the order of those who wait for their group, whenever each was looked at", arguments: [false, true])
+    func parkedOrder(isLastFirst: Bool) {
+        var lane = lane(limit: 9) {
+            $0.groupLimit = 1
+            $0.order = isLastFirst ? .lastInFirstOut : .firstInFirstOut
+        }
+        _ = lane.enqueue("runs", level: 2, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "runs")
+        _ = lane.enqueue("a", level: 2, group: "g", now: .zero)
+        // Looked at, and put aside, because the group is full.
+        #expect(lane.next(now: .zero) == nil)
+        for name in ["b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero, ahead: !isLastFirst) }
+        #expect(lane.next(now: .zero) == nil)
+        lane.release(group: "g", now: .zero)
+        #expect(drain(&lane) == ["c", "b", "a"])
+    }
+
     @Test("never gives more places than its limit")
     func limit() {
         var lane = lane(limit: 2)
