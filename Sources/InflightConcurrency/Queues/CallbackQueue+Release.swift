@@ -27,23 +27,25 @@ package final class ReleaseBox<Content: Sendable>: Emptying {
 }
 
 /// Work on a queue that may drop it: its release without having run says so.
-package final class DroppableWork: Sendable {
-    private struct Ways: Sendable {
+// Unchecked: `ways` is touched only while the object's stripe of locks is held, or by `deinit`.
+package final class DroppableWork: @unchecked Sendable {
+    private struct Ways {
         var run: @Sendable () -> Void
         var dropped: @Sendable () -> Void
     }
 
-    private let ways: Guarded<Ways?>
+    private var ways: Ways?
 
     package init(run: @escaping @Sendable () -> Void, dropped: @escaping @Sendable () -> Void) {
-        ways = Guarded(Ways(run: run, dropped: dropped))
+        ways = Ways(run: run, dropped: dropped)
     }
 
     package func run() {
-        ways.withLock { $0.take() }?.run()
+        let ways = LockStripes.stripe(for: self).lock.withLock { self.ways.take() }
+        ways?.run()
     }
 
     deinit {
-        ways.withLock { $0.take() }?.dropped()
+        ways?.dropped()
     }
 }

@@ -103,8 +103,7 @@ final class Engine: @unchecked Sendable {
         _ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?, hearsProgress: Bool
     ) -> ImageTask {
         do throws(LoadError) {
-            let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields)
-            if request.source == nil, transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+            let plan = try plan(request, goal: goal)
             return ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: hearsProgress)
         } catch {
             return ImageTask(
@@ -112,20 +111,26 @@ final class Engine: @unchecked Sendable {
         }
     }
 
+    private func plan(
+        _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = []
+    ) throws(LoadError) -> RequestPlan {
+        let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields, varying: varying)
+        if request.source == nil, transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
+        return plan
+    }
+
     /// The task's load has failed: it goes on with its next fallback, if it has one, or ends.
     private func fail(_ task: ImageTask, _ failure: JobResult) {
+        var failure = failure
         while let request = task.takeFallback() {
             log(.notice, "asking elsewhere") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
             do throws(LoadError) {
-                let plan = try RequestPlan(request, goal: task.goal, harmlessFields: harmlessFields)
-                if transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
                 // What was begun is finished, while a pipeline is closing too.
-                return submit(task, plan: plan, wasTaken: true)
+                return submit(task, plan: try plan(request, goal: task.goal), wasTaken: true)
             } catch {
-                if task.hasFallback { continue }
-                return task.didEnd(JobResult(.failure(error)))
+                failure = JobResult(.failure(error))
             }
         }
         task.didEnd(failure)
@@ -219,11 +224,7 @@ final class Engine: @unchecked Sendable {
         {
             cache.insert(image, for: key, cost: image.pixels.byteCount)
         }
-        if case .failure = result.value {
-            jobsCameOn(CollectionOfOne(JobStep(job: job, event: .failed)))
-        } else {
-            jobsCameOn(CollectionOfOne(JobStep(job: job, event: .succeeded)))
-        }
+        jobsCameOn(CollectionOfOne(JobStep(ended: job)))
     }
 
     /// Jobs have ended or were redirected, several of them where they came on together.
@@ -294,11 +295,8 @@ final class Engine: @unchecked Sendable {
                 [("url", plan.url.string), ("by", names.sorted().joined(separator: ", "))]
             }
             do throws(LoadError) {
-                submit(
-                    task,
-                    plan: try RequestPlan(
-                        task.currentRequest, goal: task.goal, harmlessFields: harmlessFields,
-                        varying: names.union(plan.varying)), wasTaken: true)
+                let own = try self.plan(task.currentRequest, goal: task.goal, varying: names.union(plan.varying))
+                submit(task, plan: own, wasTaken: true)
             } catch {
                 task.didEnd(JobResult(.failure(error)))
             }

@@ -52,3 +52,10 @@ struct JobStep {
     var job: EngineJob
     var event: Event
 }
+
+extension JobStep {
+    /// The job has ended as its result says.
+    init(ended job: EngineJob) {
+        self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed)
+    }
+}

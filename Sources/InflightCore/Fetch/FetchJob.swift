@@ -110,16 +110,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
-        if let verdict = redirect(on: head, work: work) {
-            work.verdict = verdict
-            return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
+        work.verdict = redirect(on: head, work: work)
+        if work.verdict == nil {
+            if let didReceive = engine.hooks.didReceive, head.version != .none {
+                askAbout(head, expectedBytes, work, didReceive)
+                return .pause
+            }
+            goOn(work, head, expectedBytes, .byStatus)
+            if work.verdict == nil { return .proceed }
         }
-        if let didReceive = engine.hooks.didReceive, head.version != .none {
-            askAbout(head, expectedBytes, work, didReceive)
-            return .pause
-        }
-        goOn(work, head, expectedBytes, .byStatus)
-        guard work.verdict != nil else { return .proceed }
         // A short body that nobody wants costs less than a new connection.
         return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
     }
@@ -273,10 +272,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work?.deadlineTimer?.cancel()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)))
-            return JobStep(job: self, event: .failed)
+        } else {
+            result = JobResult(value)
         }
-        result = JobResult(value)
-        return JobStep(job: self, event: .succeeded)
+        return JobStep(ended: self)
     }
 
     private func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {

@@ -30,43 +30,32 @@ public struct HTTPFields: Sendable, Hashable {
 
     /// Adds a field of raw bytes behind the others. The caller has taken optional white space off the value.
     public mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
-        Self.append(name.count, value.count, to: &text)
+        appendLengths(name.count, value.count)
         text.append(contentsOf: name)
         text.append(contentsOf: value)
         count += 1
     }
 
-    private static func append(_ name: Int, _ value: Int, to text: inout [UInt8]) {
+    /// Makes room for the fields of one head: about `lines` of them, whose names and values take about `bytes` in all.
+    package mutating func reserve(bytes: Int, lines: Int) {
+        text.reserveCapacity(bytes + lines * Self.lengthBytes)
+    }
+
+    /// ``append(name:value:)`` for bytes that lie in memory as they are: what a transport does for every field.
+    package mutating func append(
+        rawName name: UnsafeBufferPointer<UInt8>, rawValue value: UnsafeBufferPointer<UInt8>
+    ) {
+        appendLengths(name.count, value.count)
+        unsafe text.append(contentsOf: name)
+        unsafe text.append(contentsOf: value)
+        count += 1
+    }
+
+    private mutating func appendLengths(_ name: Int, _ value: Int) {
         guard let name = UInt32(exactly: name), let value = UInt32(exactly: value) else {
             preconditionFailure("a field of over 4 GiB")
         }
         unsafe withUnsafeBytes(of: (name, value)) { unsafe text.append(contentsOf: $0) }
-    }
-
-    /// The fields of one head that a transport has read.
-    package init(_ writer: consuming Writer) {
-        count = writer.count
-        text = writer.text
-    }
-
-    /// Collects the fields of one head: all at once in memory that was taken for them.
-    package struct Writer: ~Copyable {
-        fileprivate var text: [UInt8] = []
-        fileprivate var count = 0
-
-        /// - Parameters:
-        ///   - bytes: about as many as names and values take together.
-        ///   - lines: about as many as there are fields.
-        package init(bytes: Int, lines: Int) {
-            text.reserveCapacity(bytes + lines * HTTPFields.lengthBytes)
-        }
-
-        package mutating func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-            HTTPFields.append(name.count, value.count, to: &text)
-            unsafe text.append(contentsOf: name)
-            unsafe text.append(contentsOf: value)
-            count += 1
-        }
     }
 
     /// Replaces all fields of that name by one.

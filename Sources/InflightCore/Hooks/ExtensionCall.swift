@@ -5,12 +5,7 @@ import InflightConcurrency
 /// The code runs in a task of Swift's, on the executor that the configuration names, with no lock held. What it gives
 /// comes back once, on that task, when the code has in fact returned: a cancel asks it to, and waits for that.
 final class ExtensionCall: Sendable {
-    private struct State {
-        var task: Task<Void, Never>?
-        var isCancelled = false
-    }
-
-    private let state = Guarded(State())
+    private let token = CancellationToken()
 
     /// Begins the call. `completion` never runs inside this.
     func start<Output: Sendable>(
@@ -26,20 +21,12 @@ final class ExtensionCall: Sendable {
             }
             completion(result)
         }
-        let isCancelled = state.withLock { state in
-            state.task = task
-            return state.isCancelled
-        }
-        if isCancelled { task.cancel() }
+        token.cancels(task)
     }
 
     /// Idempotent; any thread; before the start too.
     func cancel() {
-        let task = state.withLock { state in
-            state.isCancelled = true
-            return state.task
-        }
-        task?.cancel()
+        token.cancel()
     }
 }
 

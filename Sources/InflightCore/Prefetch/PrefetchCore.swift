@@ -96,12 +96,14 @@ final class PrefetchCore: Sendable {
     private func beginTurn() {
         switch turn.kind {
         case .queue(let queue):
-            // A queue that drops its work ends the turn as well.
-            let work = DroppableWork(run: { self.endTurn() }, dropped: { self.endTurn() })
-            queue.submit { work.run() }
+            endTurn(on: queue)
         case .time(let duration):
             let clock = pipeline.engine.clock
-            let timer = clock.schedule(at: clock.now() + duration) { [weak self] in self?.endTurnSoon() }
+            let timer = clock.schedule(at: clock.now() + duration) { [weak self] in
+                // A clock's thread has nothing to wait for: what a turn's end brings asks code of the caller's.
+                guard let self else { return }
+                endTurn(on: queue)
+            }
             let isLate = state.withLock { state in
                 if !state.machine.isClosed { state.timer = timer }
                 return state.machine.isClosed
@@ -110,8 +112,8 @@ final class PrefetchCore: Sendable {
         }
     }
 
-    /// A clock's thread has nothing to wait for: what a turn's end brings asks code of the caller's.
-    private func endTurnSoon() {
+    /// A queue that drops its work ends the turn as well.
+    private func endTurn(on queue: CallbackQueue) {
         let work = DroppableWork(run: { self.endTurn() }, dropped: { self.endTurn() })
         queue.submit { work.run() }
     }

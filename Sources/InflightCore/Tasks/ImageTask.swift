@@ -232,7 +232,7 @@ public final class ImageTask: @unchecked Sendable {
 
     private func submit(to queue: CallbackQueue) {
         if queue.mayDrop {
-            let delivery = Delivery(self)
+            let delivery = DroppableWork(run: { self.deliver() }, dropped: { self.wasDropped() })
             queue.submit { delivery.run() }
         } else {
             queue.submit { self.deliver() }
@@ -242,7 +242,7 @@ public final class ImageTask: @unchecked Sendable {
     // MARK: On the callback queue
 
     /// Passes the gate with the next event, if there is one still.
-    fileprivate func deliver() {
+    private func deliver() {
         stripe.lock.lock()
         guard state.phase == .waiting else {
             state.isScheduled = false
@@ -277,7 +277,7 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// The queue let go of a delivery without running it.
-    fileprivate func wasDropped() {
+    private func wasDropped() {
         stripe.lock.lock()
         guard state.phase == .waiting else {
             state.isScheduled = false
@@ -350,24 +350,5 @@ public final class ImageTask: @unchecked Sendable {
             state.waiter = bridge
             return .wait
         }
-    }
-}
-
-/// A delivery on a queue that may drop it: its release without having run says so.
-// Unchecked: `task` is touched only while the object's stripe of locks is held, or by `deinit`.
-private final class Delivery: @unchecked Sendable {
-    private var task: ImageTask?
-
-    init(_ task: ImageTask) {
-        self.task = task
-    }
-
-    func run() {
-        let task = LockStripes.stripe(for: self).lock.withLock { self.task.take() }
-        task?.deliver()
-    }
-
-    deinit {
-        task?.wasDropped()
     }
 }

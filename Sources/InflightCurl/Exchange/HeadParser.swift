@@ -46,7 +46,7 @@ enum HeadParser {
         guard let statusLine = text.line(from: &position), readStatus(text, statusLine, into: &head) else {
             throw Problem(what: "the first line of its answer is no status line")
         }
-        var fields = HTTPFields.Writer(bytes: text.count - position, lines: lines)
+        head.fields.reserve(bytes: text.count - position, lines: lines)
         while let line = text.line(from: &position), !line.isEmpty {
             // A line without a name is dropped.
             guard let colon = text.position(of: Byte.colon, in: line), colon > line.lowerBound,
@@ -54,10 +54,9 @@ enum HeadParser {
             else { continue }
             let name = line.lowerBound..<colon
             let value = text.trimmed(colon + 1..<line.upperBound)
-            unsafe fields.append(name: text.bytes(name), value: text.bytes(value))
+            unsafe head.fields.append(rawName: text.bytes(name), rawValue: text.bytes(value))
             if let problem = readFraming(text, name, value, into: &framing) { throw Problem(what: problem) }
         }
-        head.fields = HTTPFields(fields)
         return (head, framing)
     }
 
