@@ -236,11 +236,14 @@ final class Engine: @unchecked Sendable {
                 switch step.event {
                 case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
                 case .failed: machine.jobFailed(step.job.id, now: now, actions: &actions)
-                case .redirected(let group):
-                    machine.jobRedirected(step.job.id, to: group, now: now, actions: &actions)
+                case .moved(let lane, let group, let ahead):
+                    machine.jobMoved(step.job.id, to: lane, group: group, ahead: ahead, now: now, actions: &actions)
+                case .slept: machine.jobSlept(step.job.id, now: now, actions: &actions)
+                case .woke: machine.jobWoke(step.job.id, now: now, actions: &actions)
                 }
             }
         }
+        for step in steps where step.isWaiting { step.job.waits() }
     }
 
     /// The time of a job that waits for its turn is up. Nothing where it does not wait any more.
@@ -360,7 +363,8 @@ final class Engine: @unchecked Sendable {
             log(error?.code == .cancelled ? .debug : .error, "job failed") {
                 step.job.logFields + [("error", error?.description ?? "")]
             }
-        case .redirected: log(.debug, "redirected") { step.job.logFields }
+        // Whoever said so knows why, and has told it.
+        case .moved, .slept, .woke: break
         }
     }
 

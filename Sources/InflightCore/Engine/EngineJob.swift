@@ -34,6 +34,10 @@ class EngineJob: @unchecked Sendable {
 
     func reprioritize(_ priority: LoadPriority) {}
 
+    /// The machine knows by now that the job waits for its turn elsewhere, or for a time to come. It may have been started
+    /// again meanwhile.
+    func waits() {}
+
     /// What the log tells of the job.
     var logFields: [(name: String, value: String)] { [] }
 }
@@ -45,8 +49,12 @@ struct JobStep {
         case succeeded
         /// Its work went badly, or was cancelled; the error stands in the job.
         case failed
-        /// It has to go on at another origin.
-        case redirected(OriginKey)
+        /// It has to go on in another lane, or at another origin; ahead of those that wait, where its turn has come before.
+        case moved(Engine.Machine.LaneName, OriginKey, ahead: Bool)
+        /// It waits for a time to come, without a place.
+        case slept
+        /// The time has come.
+        case woke
     }
 
     var job: EngineJob
@@ -54,6 +62,14 @@ struct JobStep {
 }
 
 extension JobStep {
+    /// Whether the job goes on later.
+    var isWaiting: Bool {
+        switch event {
+        case .moved, .slept: true
+        case .succeeded, .failed, .woke: false
+        }
+    }
+
     /// The job has ended as its result says.
     init(ended job: EngineJob) {
         self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed)

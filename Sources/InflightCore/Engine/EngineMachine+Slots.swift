@@ -9,6 +9,8 @@ extension EngineMachine {
         case waiting
         case queued(Lane<JobID, OriginKey>.Ticket)
         case running
+        /// Until a time comes, without a place.
+        case asleep
         /// Out of the table, its place still taken.
         case stopping
     }

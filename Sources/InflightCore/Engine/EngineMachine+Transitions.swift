@@ -37,6 +37,7 @@ extension EngineMachine {
         switch jobs[Int(index)].state {
         case .queued(let ticket):
             switch jobs[Int(index)].lane {
+            case .store: storeLane.move(ticket, toLevel: Int(level), now: now)
             case .fetch: fetchLane.move(ticket, toLevel: Int(level), now: now)
             case .decode: decodeLane.move(ticket, toLevel: Int(level), now: now)
             }
@@ -44,7 +45,7 @@ extension EngineMachine {
             if let job = jobs[Int(index)].job, let priority = LoadPriority(rawValue: UInt8(level)) {
                 actions.append(.reprioritize(job, priority))
             }
-        case .waiting, .stopping:
+        case .waiting, .asleep, .stopping:
             break
         }
     }
@@ -55,7 +56,7 @@ extension EngineMachine {
         unlinkFromUpstream(index)
         guard let job = jobs[Int(index)].job else { return }
         switch jobs[Int(index)].state {
-        case .waiting:
+        case .waiting, .asleep:
             actions.append(.discard(job))
             freeJobSlot(index)
         case .queued(let ticket):
@@ -78,6 +79,7 @@ extension EngineMachine {
         let level = max(0, Int(jobs[Int(index)].level))
         let ticket =
             switch jobs[Int(index)].lane {
+            case .store: storeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
             case .fetch: fetchLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
             case .decode: decodeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
             }
@@ -86,6 +88,7 @@ extension EngineMachine {
 
     mutating func remove(_ ticket: Lane<JobID, OriginKey>.Ticket, from lane: LaneName) {
         switch lane {
+        case .store: storeLane.remove(ticket)
         case .fetch: fetchLane.remove(ticket)
         case .decode: decodeLane.remove(ticket)
         }
@@ -96,6 +99,7 @@ extension EngineMachine {
         while true {
             let next =
                 switch lane {
+                case .store: storeLane.next(now: now)
                 case .fetch: fetchLane.next(now: now)
                 case .decode: decodeLane.next(now: now)
                 }
@@ -107,9 +111,16 @@ extension EngineMachine {
         }
     }
 
+    /// Starts what has a place now of that with which fetches begin.
+    mutating func startReadyFetches(now: MonotonicTime, actions: inout Actions) {
+        startReady(.store, now: now, actions: &actions)
+        startReady(.fetch, now: now, actions: &actions)
+    }
+
     mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
         guard let group = jobs[Int(index)].group else { return }
         switch jobs[Int(index)].lane {
+        case .store: storeLane.release(group: group, now: now)
         case .fetch: fetchLane.release(group: group, now: now)
         case .decode: decodeLane.release(group: group, now: now)
         }

@@ -23,7 +23,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     }
 
     enum LaneName: UInt8, Sendable {
-        case fetch, decode
+        case store, fetch, decode
     }
 
     /// One stage of a task's way: what it is known by, and where it runs.
@@ -56,6 +56,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var freeJob: Int32 = -1
     /// The first live job of each place that a key's hash may fall to, or -1.
     var buckets = [Int32](repeating: -1, count: 64)
+    var storeLane: Lane<JobID, OriginKey>
     var fetchLane: Lane<JobID, OriginKey>
     var decodeLane: Lane<JobID, OriginKey>
 
@@ -66,7 +67,11 @@ struct EngineMachine<Task, Job>: ~Copyable {
     /// Jobs that wait, run, or have not stopped yet.
     var jobCount = 0
 
-    init(fetchLane: Lane<JobID, OriginKey>.Configuration, decodeLane: Lane<JobID, OriginKey>.Configuration) {
+    init(
+        storeLane: Lane<JobID, OriginKey>.Configuration = .init(limit: 1),
+        fetchLane: Lane<JobID, OriginKey>.Configuration, decodeLane: Lane<JobID, OriginKey>.Configuration
+    ) {
+        self.storeLane = Lane(storeLane)
         self.fetchLane = Lane(fetchLane)
         self.decodeLane = Lane(decodeLane)
     }
@@ -109,7 +114,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
         if root >= 0 { enqueue(root, now: now) }
         // Who joins may have raised a fetch that waits into the places that low priorities leave free.
-        startReady(.fetch, now: now, actions: &actions)
+        startReadyFetches(now: now, actions: &actions)
         return (id, joined)
     }
 
@@ -122,7 +127,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         unlinkTask(id.index)
         let task = freeTaskSlot(id.index)
         changeCount(of: job, from: Int8(priority.rawValue), to: -1, now: now, actions: &actions)
-        startReady(.fetch, now: now, actions: &actions)
+        startReadyFetches(now: now, actions: &actions)
         startReady(.decode, now: now, actions: &actions)
         return task
     }
@@ -137,7 +142,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         changeCount(
             of: slot.job, from: Int8(slot.priority.rawValue), to: Int8(priority.rawValue), now: now,
             actions: &actions)
-        startReady(.fetch, now: now, actions: &actions)
+        startReadyFetches(now: now, actions: &actions)
         startReady(.decode, now: now, actions: &actions)
     }
 
@@ -220,20 +225,46 @@ struct EngineMachine<Task, Job>: ~Copyable {
         freeJobSlot(id.index)
     }
 
-    /// The job has to go on at another origin: it gives its place back and goes to the front of its level there.
-    mutating func jobRedirected(
-        _ id: JobID, to group: OriginKey, now: MonotonicTime, actions: inout Actions
+    /// The job has to go on elsewhere: it gives its place back and waits for one there.
+    ///
+    /// - Parameter ahead: to the front of its level: its turn has come before.
+    mutating func jobMoved(
+        _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, now: MonotonicTime, actions: inout Actions
     ) {
-        guard isAlive(id) else { return }
-        guard case .running = jobs[Int(id.index)].state else {
-            if let job = jobs[Int(id.index)].job { actions.append(.discard(job)) }
-            return jobStopped(id, now: now, actions: &actions)
-        }
-        giveBackPlace(of: id.index, now: now)
+        guard leavePlace(id, now: now, actions: &actions) else { return }
+        let left = jobs[Int(id.index)].lane
+        jobs[Int(id.index)].lane = lane
         jobs[Int(id.index)].group = group
-        jobs[Int(id.index)].state = .waiting
+        enqueue(id.index, now: now, ahead: ahead)
+        startReady(left, now: now, actions: &actions)
+        if lane != left { startReady(lane, now: now, actions: &actions) }
+    }
+
+    /// The job waits for a time to come: it gives its place back, and asks for one again with ``jobWoke(_:now:actions:)``.
+    mutating func jobSlept(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+        guard leavePlace(id, now: now, actions: &actions) else { return }
+        jobs[Int(id.index)].state = .asleep
+        startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
+    }
+
+    /// The time that a job waited for has come: it goes to the front of its level. Nothing where it does not sleep any
+    /// more.
+    mutating func jobWoke(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+        guard isAlive(id), case .asleep = jobs[Int(id.index)].state else { return }
         enqueue(id.index, now: now, ahead: true)
         startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
+    }
+
+    /// - Returns: whether the job goes on. If not, nobody wants it any more, and it has been let go of.
+    private mutating func leavePlace(_ id: JobID, now: MonotonicTime, actions: inout Actions) -> Bool {
+        guard isAlive(id) else { return false }
+        guard case .running = jobs[Int(id.index)].state else {
+            if let job = jobs[Int(id.index)].job { actions.append(.discard(job)) }
+            jobStopped(id, now: now, actions: &actions)
+            return false
+        }
+        giveBackPlace(of: id.index, now: now)
+        return true
     }
 
     /// The job's key turned out not to say all: nobody new joins it, or the jobs that work on its result.

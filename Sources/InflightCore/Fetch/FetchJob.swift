@@ -17,6 +17,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case info(ImageInfo)
     }
 
+    /// What a job without a place waits for.
+    enum Wait {
+        /// Its turn; its whole time is up at the deadline, which no transport counts meanwhile.
+        case turn(deadline: MonotonicTime?)
+        /// A time to come.
+        case time(MonotonicTime)
+    }
+
     /// What exists only from the first start to the end: a queued fetch is small.
     // Unchecked: guarded as the job's own state is.
     final class Work: @unchecked Sendable {
@@ -33,7 +41,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var neededBytes = 0
         /// The exchange is over as far as this job is concerned; the rest is let pass.
         var verdict: Verdict?
-        var deadlineTimer: (any ScheduledWork)?
+        /// What the job waits for, where it has no place.
+        var wait: Wait?
+        /// Ends the wait, or the load.
+        var timer: (any ScheduledWork)?
         /// A hook that is at work.
         var call: ExtensionCall?
         /// How the exchange ended while a hook was asked about its answer.
@@ -77,14 +88,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     override func start(priority: LoadPriority) {
         let work = work ?? Work(startedAt: engine.clock.now())
-        let isTooLate = stripe.lock.withLock {
+        let (isTooLate, timer) = stripe.lock.withLock {
             self.work = work
-            return isCancelled
+            work.wait = nil
+            return (isCancelled, work.timer.take())
         }
+        timer?.cancel()
         if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
-        work.deadlineTimer?.cancel()
-        work.deadlineTimer = nil
-
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         send(work, limits: limits, priority: priority, reason: .first)
     }
@@ -98,9 +108,41 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         transfer?.cancel()
     }
 
+    override func waits() {
+        guard let wait = stripe.lock.withLock({ work?.wait }) else { return }
+        let timer: any ScheduledWork
+        switch wait {
+        case .turn(deadline: nil): return
+        case .turn(deadline: .some(let deadline)):
+            timer = engine.clock.schedule(at: deadline) { [self] in
+                engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
+            }
+        case .time(let time):
+            timer = engine.clock.schedule(at: time) { [self] in
+                engine.jobsCameOn(CollectionOfOne(JobStep(job: self, event: .woke)))
+            }
+        }
+        // It may have been started meanwhile, or wait for something else by now, on another thread.
+        let useless: (any ScheduledWork)? = stripe.lock.withLock {
+            guard let work, work.wait != nil else { return timer }
+            defer { work.timer = timer }
+            return work.timer
+        }
+        useless?.cancel()
+    }
+
     override func discard() {
-        let work = stripe.lock.withLock { self.work.take() }
-        work?.deadlineTimer?.cancel()
+        letGo()
+    }
+
+    /// The job is over: nothing of it is needed any more.
+    private func letGo() {
+        let (work, timer) = stripe.lock.withLock {
+            let work = self.work.take()
+            return (work, work?.timer.take())
+        }
+        timer?.cancel()
+        _ = work
     }
 
     // MARK: Told by the transport
@@ -231,15 +273,16 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         beginAnew(work)
         work.redirected = next
         work.hasAskedAgain = false
-        if let total = plan.request.limits.totalTimeout {
-            let deadline = work.startedAt + total
-            guard engine.clock.now() < deadline else { return ending(.failure(timedOut())) }
-            // In the lane no transport counts the time.
-            work.deadlineTimer = engine.clock.schedule(at: deadline) { [self] in
-                engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
-            }
-        }
-        return JobStep(job: self, event: .redirected(next.url.originKey))
+        engine.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
+        return waitForTurn(work, in: .fetch, ahead: true)
+    }
+
+    /// The job gives its place back and goes on when its turn comes.
+    private func waitForTurn(_ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool) -> JobStep {
+        let deadline = plan.request.limits.totalTimeout.map { work.startedAt + $0 }
+        if let deadline, engine.clock.now() >= deadline { return ending(.failure(timedOut())) }
+        stripe.lock.withLock { work.wait = .turn(deadline: deadline) }
+        return JobStep(job: self, event: .moved(lane, currentURL(work).originKey, ahead: ahead))
     }
 
     private func succeed(_ work: Work, _ summary: TransportSummary) -> JobStep? {
@@ -268,8 +311,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     private func ending(_ value: JobResult.Value) -> JobStep {
-        let work = stripe.lock.withLock { self.work.take() }
-        work?.deadlineTimer?.cancel()
+        letGo()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)))
         } else {

@@ -9,6 +9,7 @@ struct EngineMachineModelTests {
     /// What an observer who only hears the actions can know.
     private struct Observer {
         var running: Set<String> = []
+        var asleep: Set<String> = []
         var stopping: Set<String> = []
         var ended: Set<String> = []
         var cancelled: Set<String> = []
@@ -30,6 +31,7 @@ struct EngineMachineModelTests {
                     stopping.insert(words[1])
                 case "discard":
                     #expect(!running.contains(words[1]), "\(words[1]) was discarded while it runs")
+                    asleep.remove(words[1])
                 case "deliver":
                     #expect(ended.insert(words[1]).inserted, "\(words[1]) ended twice")
                     #expect(!cancelled.contains(words[1]), "\(words[1]) was told something after its cancel")
@@ -54,7 +56,8 @@ struct EngineMachineModelTests {
                     let origin = Bool.random(using: &random) ? MachineWorld.origin : MachineWorld.otherOrigin
                     let task = "t\(step)"
                     observer.tasks[task] = url + size
-                    observer.hear(world.add(task, url + size, priority(&random), origin: origin))
+                    let first = Bool.random(using: &random) ? MachineWorld.Machine.LaneName.store : .fetch
+                    observer.hear(world.add(task, url + size, priority(&random), origin: origin, first: first))
                 case 4..<6:
                     guard let task = observer.tasks.keys.sorted().randomElement(using: &random) else { continue }
                     observer.tasks[task] = nil
@@ -64,14 +67,17 @@ struct EngineMachineModelTests {
                     guard let task = observer.tasks.keys.sorted().randomElement(using: &random) else { continue }
                     observer.hear(world.prioritize(task, priority(&random)))
                 default:
-                    guard let job = observer.running.sorted().randomElement(using: &random) else { continue }
+                    let jobs = observer.running.union(observer.asleep)
+                    guard let job = jobs.sorted().randomElement(using: &random) else { continue }
                     step == 149 ? () : end(job, world, &observer, &random)
                 }
                 let fetches = observer.running.filter { !$0.contains("@") }.count
-                #expect(fetches <= 3)
+                #expect(fetches <= 3 + 2, "those that are looked up among them")
                 #expect(observer.running.count - fetches <= 2)
             }
-            while let job = observer.running.min() { end(job, world, &observer, &random) }
+            while let job = observer.running.min() ?? observer.asleep.min() {
+                end(job, world, &observer, &random)
+            }
             #expect(observer.tasks.isEmpty, "never told an ending: \(observer.tasks) (seed \(seed))")
             #expect(world.isIdle, "not idle in the end (seed \(seed))")
         }
@@ -84,11 +90,16 @@ struct EngineMachineModelTests {
     private func end(
         _ job: String, _ world: MachineWorld, _ observer: inout Observer, _ random: inout SeededGenerator
     ) {
+        if observer.asleep.remove(job) != nil { return observer.hear(world.wake(job)) }
         let wasStopping = observer.stopping.remove(job) != nil
         observer.running.remove(job)
-        switch Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<7, using: &random) {
         case 0: observer.hear(world.fail(job))
-        case 1 where !job.contains("@"): observer.hear(world.redirect(job, to: MachineWorld.otherOrigin))
+        case 1 where !job.contains("@"):
+            observer.hear(world.move(job, to: MachineWorld.otherOrigin, ahead: Bool.random(using: &random)))
+        case 2 where !job.contains("@"):
+            if !wasStopping { observer.asleep.insert(job) }
+            observer.hear(world.sleep(job))
         default:
             let lines = world.succeed(job)
             if wasStopping { #expect(lines.allSatisfy { $0.hasPrefix("start") }) }

@@ -12,21 +12,24 @@ final class MachineWorld {
     var tasks: [String: Machine.TaskID] = [:]
     var now = MonotonicTime.zero
 
-    init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2, reserve: Int = 0) {
+    init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2, reserve: Int = 0, lookUps: Int = 2) {
         var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: fetches)
         fetchLane.groupLimit = perOrigin
         fetchLane.reserve = reserve
-        machine = Machine(fetchLane: fetchLane, decodeLane: .init(limit: decodes))
+        machine = Machine(
+            storeLane: .init(limit: lookUps), fetchLane: fetchLane, decodeLane: .init(limit: decodes))
     }
 
     static let origin = OriginKey(Origin(scheme: "https", host: "a.example", port: 443))
     static let otherOrigin = OriginKey(Origin(scheme: "https", host: "b.example", port: 443))
 
     /// `"u"`: the bytes of `u`; `"u@s"`: its picture at size `s`; `"u@s+p"`: that processed with `p`.
-    static func steps(_ want: String, origin: OriginKey = origin) -> [Machine.Step] {
+    static func steps(
+        _ want: String, origin: OriginKey = origin, first: Machine.LaneName = .fetch
+    ) -> [Machine.Step] {
         let parts = want.split(separator: "@", maxSplits: 1)
         let fetch = FetchKey(url: String(parts[0]), rest: [])
-        var steps = [Machine.Step(key: fetch, lane: .fetch, group: origin)]
+        var steps = [Machine.Step(key: fetch, lane: first, group: first == .store ? .none : origin)]
         guard parts.count > 1 else { return steps }
         let stages = parts[1].split(separator: "+").map(String.init)
         let decode = DecodeKey(fetch: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
@@ -41,11 +44,12 @@ final class MachineWorld {
 
     /// Jobs are named after what they make: `u`, `u@s`, `u@s+p`; a second one for the same key gets an apostrophe.
     func add(
-        _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin
+        _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin,
+        first: Machine.LaneName = .fetch
     ) -> [String] {
         var actions = Machine.Actions()
         var made = jobs
-        let steps = Self.steps(want, origin: origin)
+        let steps = Self.steps(want, origin: origin, first: first)
         let stages = want.split(separator: "+").map(String.init)
         let (id, _) = machine.taskAdded(
             task, steps: steps.count, step: { steps[$0] }, priority: priority, now: now, actions: &actions
@@ -88,9 +92,24 @@ final class MachineWorld {
         return lines(actions)
     }
 
-    func redirect(_ job: String, to origin: OriginKey) -> [String] {
+    /// A redirect to another origin, whose turn has come before; or the way on from the store, whose turn has not.
+    func move(_ job: String, to origin: OriginKey, ahead: Bool = true) -> [String] {
         var actions = Machine.Actions()
-        if let id = jobs[job] { machine.jobRedirected(id, to: origin, now: now, actions: &actions) }
+        if let id = jobs[job] {
+            machine.jobMoved(id, to: .fetch, group: origin, ahead: ahead, now: now, actions: &actions)
+        }
+        return lines(actions)
+    }
+
+    func sleep(_ job: String) -> [String] {
+        var actions = Machine.Actions()
+        if let id = jobs[job] { machine.jobSlept(id, now: now, actions: &actions) }
+        return lines(actions)
+    }
+
+    func wake(_ job: String) -> [String] {
+        var actions = Machine.Actions()
+        if let id = jobs[job] { machine.jobWoke(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
@@ -190,6 +209,60 @@ struct EngineMachineTests {
         #expect(world.succeed("u'") == ["deliver b from u'", "deliver c from u'"])
     }
 
+    @Test("looks up beside the fetches, and waits for a fetch's place only for what was not found")
+    func storeLane() {
+        let world = MachineWorld(fetches: 1, lookUps: 2)
+        #expect(world.add("a", "u", first: .store) == ["start u normal"])
+        #expect(world.add("b", "v", first: .store) == ["start v normal"])
+        #expect(world.add("c", "w", first: .store) == [])
+        // Not found: it is fetched, and its place goes to the next look-up.
+        #expect(world.move("u", to: MachineWorld.origin, ahead: false) == ["start w normal", "start u normal"])
+        #expect(world.machine.startedFetches == 1)
+        #expect(world.move("v", to: MachineWorld.origin, ahead: false) == [])
+        // Found: no fetch that waits holds it back.
+        #expect(world.succeed("w") == ["deliver c from w"])
+        #expect(world.succeed("u") == ["deliver a from u", "start v normal"])
+        #expect(world.succeed("v") == ["deliver b from v"])
+        #expect(world.isIdle)
+    }
+
+    @Test("a job that sleeps gives its place back, hears nothing of priorities, and wakes at the front of its level")
+    func sleeping() {
+        let world = MachineWorld(fetches: 1)
+        #expect(world.add("a", "u") == ["start u normal"])
+        #expect(world.add("b", "v") == [])
+        #expect(world.add("c", "w") == [])
+        #expect(world.sleep("u") == ["start v normal"])
+        #expect(world.prioritize("a", .high) == [])
+        #expect(world.prioritize("a", .normal) == [])
+        #expect(world.add("d", "u") == [], "who comes while it sleeps waits with it")
+        #expect(world.wake("u") == [])
+        #expect(world.wake("u") == [], "it woke before")
+        #expect(world.succeed("v") == ["deliver b from v", "start u normal"])
+        #expect(world.succeed("u") == ["deliver a from u", "deliver d from u", "start w normal"])
+    }
+
+    @Test("a job that sleeps is let go of when nobody waits for it any more, and never wakes")
+    func leftAsleep() {
+        let world = MachineWorld(fetches: 1)
+        _ = world.add("a", "u")
+        #expect(world.sleep("u") == [])
+        #expect(!world.isIdle)
+        #expect(world.cancel("a") == ["discard u"])
+        #expect(world.isIdle)
+        #expect(world.wake("u") == [])
+        #expect(world.add("b", "u") == ["start u' normal"])
+    }
+
+    @Test("a job that nobody wants any more is let go of where it would have gone to sleep")
+    func abandonedBeforeSleep() {
+        let world = MachineWorld(fetches: 1)
+        _ = world.add("a", "u")
+        _ = world.add("b", "v")
+        #expect(world.cancel("a") == ["cancel u"])
+        #expect(world.sleep("u") == ["discard u", "start v normal"])
+    }
+
     @Test("gives a cancelled job's place back only when its work has stopped")
     func place() {
         let world = MachineWorld(fetches: 1)
@@ -256,7 +329,7 @@ struct EngineMachineTests {
         _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
         #expect(world.add("c", "w", origin: MachineWorld.otherOrigin) == [])
         #expect(world.add("d", "x") == [])
-        #expect(world.redirect("u", to: MachineWorld.otherOrigin) == ["start x normal"])
+        #expect(world.move("u", to: MachineWorld.otherOrigin) == ["start x normal"])
         #expect(world.succeed("v") == ["deliver b from v", "start u normal"])
         #expect(world.succeed("u") == ["deliver a from u", "start w normal"])
     }
@@ -267,7 +340,7 @@ struct EngineMachineTests {
         _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
         _ = world.add("a", "u@100")
         #expect(world.expire("u") == [])
-        #expect(world.redirect("u", to: MachineWorld.otherOrigin) == [])
+        #expect(world.move("u", to: MachineWorld.otherOrigin) == [])
         #expect(world.expire("u") == ["deliver a from u", "discard u@100"])
         #expect(world.succeed("v") == ["deliver b from v"])
         #expect(world.isIdle)
@@ -278,7 +351,7 @@ struct EngineMachineTests {
         let world = MachineWorld()
         _ = world.add("a", "u@100")
         #expect(world.cancel("a") == ["discard u@100", "cancel u"])
-        #expect(world.redirect("u", to: MachineWorld.otherOrigin) == ["discard u"])
+        #expect(world.move("u", to: MachineWorld.otherOrigin) == ["discard u"])
         #expect(world.isIdle)
     }
 
