@@ -34,12 +34,17 @@ let package = Package(
             name: "CInflightCodecs",
             linkerSettings: ["jpeg", "png", "z", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightCore", "InflightConcurrency"]),
+        .target(
+            name: "CInflightCodings",
+            linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),
+        .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
 
         // Assembly, command, demo.
         .target(
             name: "Inflight",
             dependencies: [
                 "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightCodecs",
+                "InflightCodings",
             ]),
         .executableTarget(
             name: "InflightCLI", dependencies: ["Inflight", "InflightCore", "InflightConcurrency", "InflightCurl"]),
@@ -80,6 +85,8 @@ let package = Package(
         .testTarget(
             name: "InflightCodecsTests",
             dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(
+            name: "InflightCodingsTests", dependencies: ["InflightCodings", "InflightCore", "InflightTestSupport"]),
         .testTarget(
             name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency", "InflightTestSupport"]),
     ]

@@ -24,9 +24,10 @@ ALLOWED = {
     "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},
     "InflightDisk": PLATFORM | ENGINE | {"CInflightSQLite"},
     "InflightCodecs": PLATFORM | ENGINE | {"CInflightCodecs"},
+    "InflightCodings": PLATFORM | ENGINE | {"CInflightCodings"},
     "InflightVips": PLATFORM | ENGINE | {"CInflightVips"},
     "InflightDecoder": PLATFORM | ENGINE | {"InflightCodecs", "InflightVips"},
-    "Inflight": PLATFORM | ENGINE | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs"},
+    "Inflight": PLATFORM | ENGINE | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings"},
     "InflightCLI": PLATFORM | ASSEMBLY,
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract as a model knows what a user knows: the core's public names. The manifest denies it the others.

@@ -14,7 +14,9 @@ build|libc-ares-dev|ares.h|c-ares|names are looked up without a thread for each
 build|libidn2-dev|idn2.h|libidn2|host names in other scripts than Latin
 build|libjpeg-dev|jpeglib.h|libjpeg-turbo|JPEG
 build|libpng-dev|png.h|libpng 1.6|PNG
-build|zlib1g-dev|zlib.h|zlib|the compressed parts of PNG
+build|zlib1g-dev|zlib.h|zlib|the compressed parts of PNG; gzip and deflate
+build|libbrotli-dev|brotli/decode.h|Brotli|bodies that are coded with Brotli
+build|libzstd-dev|zstd.h|Zstandard|bodies that are coded with Zstandard
 build|libwebp-dev|webp/decode.h|libwebp|WebP
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles

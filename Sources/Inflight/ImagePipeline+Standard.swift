@@ -1,4 +1,5 @@
 internal import InflightCodecs
+internal import InflightCodings
 public import InflightCore
 public import InflightCurl
 
@@ -20,6 +21,7 @@ extension ImagePipeline.Configuration {
                 .owned { _ in DataURLTransport() },
             ],
             codecs: CodecRegistry(Codecs.standard))
+        contentCodings = ContentCodings.standard
     }
 }
 

@@ -181,6 +181,14 @@ struct BadInputTests {
         Row(
             name: "a content coding that does not decode",
             response: .ok(Bytes("hello")).field("Content-Encoding", "gzip"), code: .badResponse),
+        Row(
+            name: "a content coding that ends early, though as long as announced",
+            response: .ok(Bytes(Array(Gzip.zeros(runs: 400).dropLast(9)))).field("Content-Encoding", "gzip"),
+            code: .truncated),
+        Row(
+            name: "a content coding that nobody knows",
+            response: .ok(Bytes("hello")).field("Content-Encoding", "rot13"), code: .badResponse,
+            status: 200, mentions: "rot13"),
         Row(name: "nothing", response: .ok(.empty, type: "image/png"), code: .notAnImage, mentions: "image/png"),
         Row(
             name: "HTML", response: .ok(Bytes("<!DOCTYPE html><p>No."), type: "text/html; charset=utf-8"),

@@ -157,6 +157,30 @@ struct SocketTests {
         #expect(far["x-everywhere"] == "1")
     }
 
+    @Test("asks for the content codings it can undo, and undoes them, but not where the program names them itself")
+    func contentCodings() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let coded = Gzip.zeros(runs: 100)
+        server.serve("/coded", .ok(Bytes(coded)).field("Content-Encoding", "gzip"))
+        server.serve("/unknown", .ok(Bytes("uryyb")).field("Content-Encoding", "rot13"))
+        let pipeline = try pipeline()
+
+        let plain = try await pipeline.response(for: request(server.url("/coded")))
+        #expect(plain.body.count == 1 + 258 * 100)
+        #expect(plain.wireBytes == Int64(coded.count))
+        #expect(server.requests.last?.fields["accept-encoding"] == "gzip, deflate, br, zstd")
+
+        var own = request(server.url("/coded"))
+        own.fields.append("Accept-Encoding", "gzip;q=0.5")
+        #expect(try await pipeline.response(for: own).body == Bytes(coded))
+        #expect(server.requests.last?.fields.values("accept-encoding") == ["gzip;q=0.5"])
+
+        // Whoever takes any answer takes this one too.
+        #expect(try await pipeline.response(for: request(server.url("/unknown"))).body == Bytes("uryyb"))
+        await pipeline.shutdown(.finish)
+    }
+
     @Test("reads no more of a picture than its header takes, to tell what it is")
     func info() async throws {
         let server = try LoopbackServer()

@@ -11,6 +11,9 @@ final class Engine: @unchecked Sendable {
     let workers: any WorkExecutor
     let cache: MemoryCache<JobKey, LoadedImage>
     let harmlessFields: Set<String>
+    let codings: AcceptedCodings
+    /// What is sent with most requests for pictures.
+    let usualFields: HTTPFields
     let hooks: Hooks
     private let transports: [String: any Transport]
     /// Those that end with this engine.
@@ -35,6 +38,10 @@ final class Engine: @unchecked Sendable {
         clock = configuration.clock
         codecs = configuration.codecs
         hooks = Hooks(configuration)
+        codings = AcceptedCodings(configuration.contentCodings)
+        var usualFields = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
+        if let accepted = codings.accepted { usualFields.append("Accept-Encoding", accepted) }
+        self.usualFields = usualFields
         harmlessFields = Set(configuration.harmlessFields.map { $0.lowercased() })
         cache = MemoryCache(configuration: configuration.memoryCache)
         multiplexedLimit = configuration.maximumStreamsPerOrigin

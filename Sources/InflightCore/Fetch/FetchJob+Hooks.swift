@@ -89,7 +89,8 @@ extension FetchJob {
         if !engine.harmlessFields.isEmpty { respectVary(head) }
         work.head = head
         work.expectedBytes = expectedBytes
-        if let expectedBytes { work.body.expect(expectedBytes) }
+        work.verdict = undoCoding(of: head, work)
+        if let expectedBytes, work.coded == nil { work.body.expect(expectedBytes) }
     }
 
     /// Has a hook asked, off the transport's thread. Where the load is cancelled meanwhile, or its whole time is up, the

@@ -58,8 +58,6 @@ extension FetchJob {
         send(work, limits: limits, priority: plan.request.priority, reason: .unauthorized(head, sent: work.sentFields))
     }
 
-    static let acceptsPictures = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
-
     func request(
         _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority
     ) -> TransportRequest {
@@ -70,7 +68,7 @@ extension FetchJob {
         {
             return TransportRequest(
                 url: plan.url, method: request.method,
-                fields: plan.url.origin == nil ? HTTPFields() : Self.acceptsPictures, body: request.body,
+                fields: plan.url.origin == nil ? HTTPFields() : engine.usualFields, body: request.body,
                 limits: limits, priority: priority)
         }
         let exchange = work.redirected ?? firstExchange()
@@ -78,8 +76,13 @@ extension FetchJob {
         for index in 0..<exchange.originFields.count {
             fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
         }
-        if exchange.url.origin != nil, plan.goal != .response, !fields.contains("accept") {
-            fields.append("Accept", "image/*,*/*;q=0.8")
+        if exchange.url.origin != nil {
+            for index in 0..<engine.usualFields.count {
+                let name = engine.usualFields.name(index)
+                // Somebody who asks for any answer says himself what he takes.
+                guard !fields.contains(name), plan.goal != .response || name != "Accept" else { continue }
+                fields.append(name: engine.usualFields.rawName(index), value: engine.usualFields.rawValue(index))
+            }
         }
         return TransportRequest(
             url: exchange.url, method: exchange.method, fields: fields, body: exchange.body, limits: limits,

@@ -36,6 +36,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var exchange = 0
         var head: ResponseHead?
         var body = BodyBuffer()
+        /// What undoes the body's content coding, where it has one.
+        var coded: CodedBody?
         var expectedBytes: Int64?
         /// So many are needed before the header can be told.
         var neededBytes = 0
@@ -169,9 +171,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         guard let work else { return .cancel }
         let received = offset + Int64(bytes.count)
         if work.verdict != nil { return received <= Self.drainedBytes ? .proceed : .cancel }
-        unsafe work.body.append(bytes)
+        if let coded = work.coded {
+            work.verdict = unsafe decode(bytes, by: coded, work)
+            if work.verdict != nil { return .cancel }
+        } else {
+            unsafe work.body.append(bytes)
+        }
         if plan.goal == .info { return probe(work, isComplete: false) ? .cancel : .proceed }
-        engine.didProgress(id, LoadProgress(receivedBytes: received, expectedBytes: work.expectedBytes))
+        let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
+        engine.didProgress(id, progress)
         return .proceed
     }
 
@@ -265,6 +273,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.verdict = nil
         work.head = nil
         work.body.reset()
+        work.coded = nil
         work.expectedBytes = nil
         work.neededBytes = 0
     }
@@ -290,6 +299,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             let message = "The server ended the exchange without an answer. Try again."
             return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
+        if let failure = finishCoding(work) { return ending(.failure(failure)) }
         if plan.goal == .info {
             if !probe(work, isComplete: true) {
                 let message = "The picture ends within its header."

@@ -14,6 +14,9 @@ extension ImagePipeline {
         /// Who moves the bytes. For a scheme that several serve, the last.
         public var transports: [TransportSource]
         public var codecs: CodecRegistry
+        /// The content codings that are asked for and undone; a request with an `Accept-Encoding` of its own asks for what
+        /// it says. Where there are none, the transport does as it likes.
+        public var contentCodings: [any ContentCoding] = []
         public var clock: any EngineClock = SystemClock()
         /// Decoded pictures; their cost is the bytes of their pixels.
         public var memoryCache = MemoryCacheConfiguration()

@@ -45,7 +45,9 @@ public protocol TransportReceiver: AnyObject, Sendable {
     /// - Parameter expectedBytes: the length of the body on the wire, before content coding is undone, where the
     ///   server told it.
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition
-    /// Bytes of the body, content coding undone; valid for the length of the call alone.
+    /// Bytes of the body, valid for the length of the call alone. Where the request has an `Accept-Encoding` of its own
+    /// they are as they came; a transport that can only give them with their content coding undone takes
+    /// `Content-Encoding` off the head. Where it has none, the coding is undone.
     /// - Parameter offset: how many bytes of the body came before these.
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition
     /// The end, once: nothing follows.

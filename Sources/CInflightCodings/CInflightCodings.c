@@ -1,0 +1,146 @@
+#include "CInflightCodings.h"
+
+#include <brotli/decode.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+struct inflight_decoding {
+    int coding;
+    /// gzip and deflate.
+    z_stream zlib;
+    int has_zlib;
+    /// Whether a member, a frame, or all of it has ended whole.
+    int has_ended;
+    BrotliDecoderState *brotli;
+    ZSTD_DStream *zstd;
+};
+
+/// RFC 9659: what a server may count on a decoder's having, and no more than this is taken: 8 MiB.
+enum { zstd_window_log = 23 };
+
+inflight_decoding *inflight_decoding_open(int coding) {
+    inflight_decoding *decoding = calloc(1, sizeof *decoding);
+    if (!decoding) return NULL;
+    decoding->coding = coding;
+    switch (coding) {
+    case INFLIGHT_CODING_GZIP:
+        decoding->has_zlib = inflateInit2(&decoding->zlib, 16 + MAX_WBITS) == Z_OK;
+        if (!decoding->has_zlib) goto no_memory;
+        break;
+    case INFLIGHT_CODING_DEFLATE: break;
+    case INFLIGHT_CODING_BROTLI:
+        decoding->brotli = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+        if (!decoding->brotli) goto no_memory;
+        break;
+    case INFLIGHT_CODING_ZSTD:
+        decoding->zstd = ZSTD_createDStream();
+        if (!decoding->zstd) goto no_memory;
+        if (ZSTD_isError(ZSTD_DCtx_setParameter(decoding->zstd, ZSTD_d_windowLogMax, zstd_window_log))) goto no_memory;
+        break;
+    default: goto no_memory;
+    }
+    return decoding;
+
+no_memory:
+    inflight_decoding_close(decoding);
+    return NULL;
+}
+
+void inflight_decoding_close(inflight_decoding *decoding) {
+    if (decoding->has_zlib) inflateEnd(&decoding->zlib);
+    if (decoding->brotli) BrotliDecoderDestroyInstance(decoding->brotli);
+    if (decoding->zstd) ZSTD_freeDStream(decoding->zstd);
+    free(decoding);
+}
+
+static int run_zlib(
+    inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
+    size_t *given) {
+    z_stream *stream = &decoding->zlib;
+    const size_t in = count < UINT_MAX ? count : UINT_MAX;
+    const size_t out = size < UINT_MAX ? size : UINT_MAX;
+    if (decoding->has_ended) {
+        // Another member (RFC 1952 section 2.2), or bytes that mean nothing, as some servers pad with.
+        if (decoding->coding != INFLIGHT_CODING_GZIP || bytes[0] != 0x1f) return INFLIGHT_CODING_END;
+        if (inflateReset(stream) != Z_OK) return INFLIGHT_CODING_DAMAGED;
+        decoding->has_ended = 0;
+    }
+    stream->next_in = (Bytef *)bytes;
+    stream->avail_in = (uInt)in;
+    stream->next_out = room;
+    stream->avail_out = (uInt)out;
+    const int status = inflate(stream, Z_NO_FLUSH);
+    *taken = in - stream->avail_in;
+    *given = out - stream->avail_out;
+    switch (status) {
+    case Z_STREAM_END: decoding->has_ended = 1; return *taken < count ? INFLIGHT_CODING_FULL : INFLIGHT_CODING_END;
+    case Z_OK:
+    // No progress was possible: without input there is nothing to do.
+    case Z_BUF_ERROR: return stream->avail_out == 0 || *taken < count ? INFLIGHT_CODING_FULL : INFLIGHT_CODING_MORE;
+    case Z_MEM_ERROR: return INFLIGHT_CODING_NO_MEMORY;
+    default: return INFLIGHT_CODING_DAMAGED;
+    }
+}
+
+/// RFC 9110 section 8.4.1.2: `deflate` is zlib's format; some servers send it without the frame, which is told by the
+/// first byte: the low half of zlib's is 8, and that would be a stored block with a reserved bit in its header's place.
+static int begin_deflate(inflight_decoding *decoding, uint8_t first) {
+    const int is_framed = (first & 0x0f) == Z_DEFLATED && (first >> 4) <= 7;
+    decoding->has_zlib = inflateInit2(&decoding->zlib, is_framed ? MAX_WBITS : -MAX_WBITS) == Z_OK;
+    return decoding->has_zlib;
+}
+
+static int run_brotli(
+    inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
+    size_t *given) {
+    if (decoding->has_ended) return INFLIGHT_CODING_END;
+    size_t left = count, space = size;
+    const BrotliDecoderResult result =
+        BrotliDecoderDecompressStream(decoding->brotli, &left, &bytes, &space, &room, NULL);
+    *taken = count - left;
+    *given = size - space;
+    switch (result) {
+    case BROTLI_DECODER_RESULT_SUCCESS: decoding->has_ended = 1; return INFLIGHT_CODING_END;
+    case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT: return INFLIGHT_CODING_MORE;
+    case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: return INFLIGHT_CODING_FULL;
+    case BROTLI_DECODER_RESULT_ERROR: break;
+    }
+    const BrotliDecoderErrorCode code = BrotliDecoderGetErrorCode(decoding->brotli);
+    const int no_memory = code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES && code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES;
+    return no_memory ? INFLIGHT_CODING_NO_MEMORY : INFLIGHT_CODING_DAMAGED;
+}
+
+static int run_zstd(
+    inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
+    size_t *given) {
+    ZSTD_inBuffer in = {bytes, count, 0};
+    ZSTD_outBuffer out = {room, size, 0};
+    const size_t result = ZSTD_decompressStream(decoding->zstd, &out, &in);
+    *taken = in.pos;
+    *given = out.pos;
+    if (ZSTD_isError(result)) return INFLIGHT_CODING_DAMAGED;
+    // Frames may follow each other (RFC 8878 section 3).
+    decoding->has_ended = result == 0;
+    if (in.pos < count || out.pos == size) return INFLIGHT_CODING_FULL;
+    return decoding->has_ended ? INFLIGHT_CODING_END : INFLIGHT_CODING_MORE;
+}
+
+int inflight_decoding_run(
+    inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
+    size_t *given) {
+    *taken = 0;
+    *given = 0;
+    if (decoding->coding == INFLIGHT_CODING_DEFLATE && !decoding->has_zlib) {
+        if (count == 0) return INFLIGHT_CODING_MORE;
+        if (!begin_deflate(decoding, bytes[0])) return INFLIGHT_CODING_NO_MEMORY;
+    }
+    if (count == 0 && decoding->has_ended) return INFLIGHT_CODING_END;
+    switch (decoding->coding) {
+    case INFLIGHT_CODING_BROTLI: return run_brotli(decoding, bytes, count, taken, room, size, given);
+    case INFLIGHT_CODING_ZSTD: return run_zstd(decoding, bytes, count, taken, room, size, given);
+    default: return run_zlib(decoding, bytes, count, taken, room, size, given);
+    }
+}

@@ -1,0 +1,73 @@
+// How a body's content coding is undone while it comes (RFC 9110 section 8.4).
+
+extension FetchJob {
+    /// Makes ready to undo what the head says was done to the body.
+    ///
+    /// - Returns: why the body is of no use, where it cannot be undone.
+    func undoCoding(of head: ResponseHead, _ work: Work) -> Verdict? {
+        guard head.version != .none, engine.codings.accepted != nil, !wantsCoded else { return nil }
+        switch engine.codings.way(of: head.fields) {
+        case .plain: return nil
+        case .coded(let decoders):
+            work.coded = CodedBody(decoders)
+            return nil
+        case .unknown(let name):
+            if plan.goal == .response { return nil }
+            return .failure(
+                LoadError(
+                    .badResponse, stage: .fetch,
+                    message: "The body comes in a content coding that is not known here: \(name). "
+                        + "Ask for another with Accept-Encoding.", status: head.status))
+        case .outOfMemory: return .failure(codingFailure(.outOfMemory))
+        }
+    }
+
+    /// Adds what the bytes decode to to the body.
+    func decode(_ bytes: UnsafeRawBufferPointer, by coded: CodedBody, _ work: Work) -> Verdict? {
+        let limit = plan.request.limits.maximumBodyBytes
+        do throws(ContentCodingError) {
+            try unsafe coded.decode(bytes) { part in
+                guard Int64(part.count) <= limit - Int64(work.body.count) else { return false }
+                unsafe work.body.append(part)
+                return true
+            }
+            return nil
+        } catch {
+            return .failure(codingFailure(error))
+        }
+    }
+
+    /// The body is there: its coding has to be whole too.
+    func finishCoding(_ work: Work) -> LoadError? {
+        do throws(ContentCodingError) {
+            try work.coded?.finish()
+            return nil
+        } catch {
+            return codingFailure(error)
+        }
+    }
+
+    /// Whoever names the codings himself and asks for bytes gets them as they come.
+    private var wantsCoded: Bool {
+        guard plan.goal == .response || plan.goal == .data else { return false }
+        let request = plan.request
+        return request.fields.contains("accept-encoding") || request.originFields.contains("accept-encoding")
+    }
+
+    private func codingFailure(_ error: ContentCodingError) -> LoadError {
+        switch error {
+        case .damaged:
+            LoadError(.badResponse, stage: .fetch, message: "The content coding of the body is damaged. Try again.")
+        case .truncated:
+            LoadError(.truncated, stage: .fetch, message: "The body ended inside its content coding. Try again.")
+        case .outOfMemory:
+            LoadError(
+                .tooLarge, stage: .fetch, message: "There is not enough memory to undo the body's content coding.")
+        case .stopped:
+            LoadError(
+                .tooLarge, stage: .fetch,
+                message: "With its content coding undone, the body is longer than the limit, "
+                    + "\(plan.request.limits.maximumBodyBytes) bytes. Raise the limit if you trust the server.")
+        }
+    }
+}

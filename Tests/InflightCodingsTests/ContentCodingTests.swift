@@ -1,0 +1,136 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCodings
+@testable import InflightCore
+
+@Suite("Content codings", .timeLimit(.minutes(1)))
+struct ContentCodingTests {
+    private static let codings = AcceptedCodings(ContentCodings.standard)
+
+    /// Undoes what `field` says, from pieces of so many bytes.
+    private func decode(
+        _ bytes: [UInt8], _ field: String, pieces: Int = .max, limit: Int = .max
+    ) throws(ContentCodingError) -> String {
+        guard case .coded(let decoders) = Self.codings.way(of: HTTPFields([("Content-Encoding", field)])) else {
+            Issue.record("\(field) is not known")
+            return ""
+        }
+        let body = CodedBody(decoders)
+        var decoded: [UInt8] = []
+        var start = 0
+        repeat {
+            let end = pieces < bytes.count - start ? start + pieces : bytes.count
+            let piece = Bytes(Array(bytes[start..<end]))
+            try unsafe piece.withUnsafeBytes { piece throws(ContentCodingError) in
+                try unsafe body.decode(piece) { part in
+                    unsafe decoded.append(contentsOf: part)
+                    return decoded.count <= limit
+                }
+            }
+            start = end
+        } while start < bytes.count
+        try body.finish()
+        return String(decoding: decoded, as: UTF8.self)
+    }
+
+    private static let samples: [(field: String, bytes: [UInt8])] = [
+        ("gzip", Samples.gzip), ("X-GZip", Samples.gzip), ("deflate", Samples.framed), ("deflate", Samples.unframed),
+        ("br", Samples.brotli), ("zstd", Samples.zstandard), ("identity, gzip , identity", Samples.gzip),
+    ]
+
+    @Test("are undone, whatever the pieces that the bytes come in", arguments: samples)
+    func undone(field: String, bytes: [UInt8]) throws {
+        for pieces in [Int.max, 1, 7] {
+            #expect(try decode(bytes, field, pieces: pieces) == Samples.text)
+        }
+    }
+
+    @Test("are truncated where the bytes end early, at each place", arguments: samples)
+    func truncated(field: String, bytes: [UInt8]) {
+        for count in 1..<bytes.count {
+            // Between two members of gzip the bytes are whole.
+            if let text = try? decode(Array(bytes[..<count]), field) {
+                #expect(field.contains("ip") && text == Samples.text.prefix(900), "\(count) bytes gave \(text.count)")
+            }
+        }
+    }
+
+    @Test("of an empty body are undone to nothing", arguments: ["gzip", "deflate", "br", "zstd"])
+    func empty(field: String) throws {
+        #expect(try decode([], field) == "")
+    }
+
+    @Test("that are damaged never crash and never hang, wherever the damage is", arguments: samples)
+    func damaged(field: String, bytes: [UInt8]) {
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<500 {
+            var bytes = bytes
+            bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            _ = try? decode(bytes, field, limit: 1 << 20)
+        }
+    }
+
+    @Test("are damaged where the bytes are none of theirs")
+    func none() {
+        for field in ["gzip", "deflate", "br", "zstd"] {
+            #expect(throws: ContentCodingError.self) { try decode(Array("hello, hello".utf8), field) }
+        }
+    }
+
+    @Test("in gzip's form may be followed by what is none of them")
+    func padded() throws {
+        #expect(try decode(Samples.gzip + [0, 0, 0, 0], "gzip", pieces: 5) == Samples.text)
+    }
+
+    @Test("may lie over each other, the last one undone first")
+    func nested() throws {
+        // What deflate holds without compressing: a frame, one stored block, the checksum (RFC 1950, RFC 1951).
+        let inner = Samples.gzip
+        var a: UInt32 = 1
+        var b: UInt32 = 0
+        for byte in inner {
+            a = (a + UInt32(byte)) % 65521
+            b = (b + a) % 65521
+        }
+        let length = UInt16(inner.count)
+        var outer: [UInt8] = [0x78, 0x01, 0x01]
+        for word in [length, ~length] { outer += [UInt8(word & 0xFF), UInt8(word >> 8)] }
+        outer += inner
+        for shift in [24, 16, 8, 0] as [UInt32] { outer.append(UInt8(truncatingIfNeeded: (b << 16 | a) >> shift)) }
+        #expect(try decode(outer, "gzip, deflate") == Samples.text)
+    }
+
+    @Test("stop where whoever takes what comes out wants no more")
+    func stopped() {
+        #expect(throws: ContentCodingError.stopped) {
+            try decode(Gzip.zeros(runs: 40_000), "gzip", limit: 100_000)
+        }
+        #expect(throws: ContentCodingError.stopped) { try decode(Samples.gzip, "gzip", limit: 10) }
+    }
+
+    @Test("whose window is larger than a server may ask for are refused")
+    func window() {
+        #expect(throws: ContentCodingError.damaged) { try decode(Samples.wideWindow, "zstd") }
+    }
+
+    @Test("that nobody knows, or too many of them, leave the bytes as they are")
+    func unknown() {
+        for field in ["rot13", "gzip, rot13", "gzip, gzip, gzip, gzip, gzip"] {
+            guard case .unknown = Self.codings.way(of: HTTPFields([("Content-Encoding", field)])) else {
+                Issue.record("\(field) is known")
+                continue
+            }
+        }
+        guard case .plain = Self.codings.way(of: HTTPFields([("Content-Encoding", "identity, ")])) else {
+            Issue.record("identity is a coding")
+            return
+        }
+    }
+
+    @Test("are asked for by their usual names")
+    func accepted() {
+        #expect(Self.codings.accepted == "gzip, deflate, br, zstd")
+        #expect(AcceptedCodings([]).accepted == nil)
+    }
+}
