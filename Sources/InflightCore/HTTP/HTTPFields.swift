@@ -91,6 +91,29 @@ public struct HTTPFields: Sendable, Hashable {
         return values
     }
 
+    /// All values of that name, in order, as the bytes that were sent.
+    public func rawValues(_ name: String) -> [ArraySlice<UInt8>] {
+        var values: [ArraySlice<UInt8>] = []
+        forEachPosition { position in
+            if isNamed(position, name) { values.append(text[position.value..<position.end]) }
+            return true
+        }
+        return values
+    }
+
+    /// The fields whose names (in lower case) pass `isKept`, in order.
+    package func filtered(_ isKept: (_ name: String) -> Bool) -> HTTPFields {
+        var kept = HTTPFields()
+        forEachPosition { position in
+            let name = text[position.name..<position.value]
+            if isKept(Self.decoded(name).lowercased()) {
+                kept.append(name: name, value: text[position.value..<position.end])
+            }
+            return true
+        }
+        return kept
+    }
+
     public func contains(_ name: String) -> Bool { first(name) != nil }
 
     public func name(_ index: Int) -> String { Self.decoded(rawName(index)) }

@@ -4,13 +4,15 @@ public struct StoredResponse: Hashable, Sendable {
     public var method: String
     /// The URL that answered, without credentials and fragment.
     public var url: String
-    /// The request's fields that the answer's `Vary` names, as they were sent (RFC 9111 section 4.1).
+    /// The request's fields that the answer was chosen by, each on one line: those that its `Vary` names (RFC 9111 section
+    /// 4.1), and `Authorization`; of what is secret a digest.
     public var selectingFields: HTTPFields
     public var head: ResponseHead
     /// When the request that it answers was sent, and when its head came (RFC 9111 section 4.2.3).
     public var requestTime: WallTime
     public var responseTime: WallTime
-    /// Which bytes of the representation are kept; all of them start at 0 and end at ``totalLength``.
+    /// Which bytes of the representation are kept; all of them start at 0 and end at ``totalLength``. Where some are
+    /// missing, ``head`` is still that of the whole: status 200, without `Content-Range`.
     public var bodyRange: Range<Int64>
     /// How long the whole representation is, in its content coding; `nil` where nobody knows.
     public var totalLength: Int64?

@@ -16,3 +16,17 @@ public struct WallTime: Hashable, Comparable, Sendable {
         left.milliseconds < right.milliseconds
     }
 }
+
+extension WallTime {
+    /// Saturates.
+    package func adding(milliseconds: Int64) -> WallTime {
+        let sum = self.milliseconds.addingReportingOverflow(milliseconds)
+        return WallTime(milliseconds: sum.overflow ? (milliseconds < 0 ? .min : .max) : sum.partialValue)
+    }
+
+    /// How much later this is than `other`, negative where it is earlier. Saturates.
+    package func milliseconds(since other: WallTime) -> Int64 {
+        let difference = milliseconds.subtractingReportingOverflow(other.milliseconds)
+        return difference.overflow ? (milliseconds < other.milliseconds ? .min : .max) : difference.partialValue
+    }
+}

@@ -1,0 +1,98 @@
+/// What to do with a request, given what is stored: decided before anything is sent (RFC 9111 section 4).
+///
+/// The whole way of a request through the cache:
+///
+/// 1. ``ResponseStore/find(_:choose:completion:)``, with ``decide(found:request:now:)`` called in `choose`, which returns
+///    ``chosenPosition`` so that the body is read in the same turn. The request's fields are those that would be sent
+///    without a cache, credentials of the URL included.
+/// 2. ``serve(_:)``: the end. ``serveStale(_:revalidating:)``: the same, and the exchange goes on behind it, for the store
+///    alone. ``fail(_:)``: the end, with that head.
+/// 3. ``exchange(_:)``: ``CacheExchange/fields(from:)`` is sent. When the head of the answer comes,
+///    ``CacheOutcome/decide(head:exchange:found:request:requestTime:responseTime:)`` says what it means; when none comes,
+///    ``CacheOutcome/answer(after:found:request:now:)`` says whether a stale answer stands in.
+/// 4. ``resume(_:)``: ``Resumption/fields(from:)`` is sent, and ``Resumption/verdict(on:)`` asked when the head comes.
+package enum CacheDecision: Hashable, Sendable {
+    case serve(StoredAnswer)
+    case serveStale(StoredAnswer, revalidating: CacheExchange)
+    case exchange(CacheExchange)
+    case resume(Resumption)
+    /// Nothing stored may be used, and no origin may be asked: status 504 (RFC 9111 section 5.2.1.7).
+    case fail(ResponseHead)
+
+    /// The entry whose body is wanted now.
+    package var chosenPosition: Int? {
+        switch self {
+        case .serve(let answer), .serveStale(let answer, _): answer.bytes == nil ? nil : answer.position
+        case .exchange, .resume, .fail: nil
+        }
+    }
+
+    package static func decide(found: [StoredEntry], request: CachingRequest, now: WallTime) -> CacheDecision {
+        let control = CacheControl(request: request.fields)
+        let mayAsk = request.mayAskOrigin(control)
+        let isReading = request.method == "GET" || request.method == "HEAD"
+        guard isReading, !request.passesByStore(control), !request.asksOriginAlone else {
+            return mayAsk ? .exchange(CacheExchange()) : .fail(Self.gatewayTimeout)
+        }
+        let candidates = CacheCandidates(found, request)
+        for position in candidates.matching {
+            guard let answer = StoredAnswer(found[position], at: position, for: request, now: now) else { continue }
+            switch Reuse(of: found[position].response, request: request, control: control, now: now) {
+            case .allowed: return .serve(answer)
+            case .whileRevalidating where !mayAsk: return .serve(answer)
+            case .whileRevalidating:
+                return .serveStale(answer, revalidating: CacheExchange(behind: request, candidates, found))
+            case .forbidden: break
+            }
+            // Of several that fit, the most recent one counts (RFC 9111 section 4).
+            break
+        }
+        guard mayAsk else { return .fail(Self.gatewayTimeout) }
+        if let resumption = candidates.resumption(found, request) { return .resume(resumption) }
+        return .exchange(CacheExchange(for: request, control, candidates, found))
+    }
+
+    static let gatewayTimeout = ResponseHead(status: 504, fields: HTTPFields([("Content-Length", "0")]))
+}
+
+/// Whether a stored answer may be used without asking (RFC 9111 section 4.2).
+private enum Reuse {
+    case allowed
+    /// RFC 5861 section 3.
+    case whileRevalidating
+    case forbidden
+
+    init(of stored: StoredResponse, request: CachingRequest, control: CacheControl, now: WallTime) {
+        let freshness = Freshness(of: stored, at: now)
+        let own = stored.cacheControl
+        if own.noCache || control.noCache {
+            self = .forbidden
+        } else if request.policy == .refresh {
+            self = own.isImmutable && freshness.isFresh ? .allowed : .forbidden
+        } else if request.policy == .preferCached {
+            self = freshness.isFresh || !own.mustRevalidate ? .allowed : .forbidden
+        } else if control.maxAge.map({ $0 == 0 || freshness.age > $0 * 1000 }) ?? false {
+            self = .forbidden
+        } else if freshness.isFresh {
+            self = -freshness.staleness >= (control.minFresh ?? 0) * 1000 ? .allowed : .forbidden
+        } else {
+            self = Self.stale(freshness, own, request, control)
+        }
+    }
+
+    /// RFC 9111 section 4.2.4: what is stale is used only where somebody allows it and nobody forbids it.
+    private static func stale(
+        _ freshness: Freshness, _ own: CacheControl, _ request: CachingRequest, _ control: CacheControl
+    ) -> Reuse {
+        guard !own.mustRevalidate, !freshness.isUnknown, control.minFresh == nil else { return .forbidden }
+        if let maxStale = control.maxStale,
+            freshness.staleness / 1000 < maxStale || freshness.staleness == maxStale * 1000
+        {
+            return .allowed
+        }
+        guard control.maxAge == nil, request.method == "GET", let window = own.staleWhileRevalidate,
+            freshness.staleness <= window * 1000
+        else { return .forbidden }
+        return .whileRevalidating
+    }
+}

@@ -1,0 +1,31 @@
+/// What the rules of caching look at in a request.
+package struct CachingRequest: Sendable, Hashable {
+    package var method: String
+    /// Without credentials and fragment.
+    package var url: String
+    /// The caller's, as they would be sent where nothing is stored.
+    package var fields: HTTPFields
+    package var policy: CachePolicy
+
+    package init(method: String = "GET", url: String, fields: HTTPFields = HTTPFields(), policy: CachePolicy = .obey) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.policy = policy
+    }
+
+    /// Whether the caller asks on a condition of his own (RFC 9110 section 13.1), `If-Range` aside.
+    package var isConditional: Bool {
+        Self.conditions.contains { fields.contains($0) }
+    }
+
+    static let conditions = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"]
+
+    /// Whether conditions hold that are the origin's alone to judge (RFC 9111 section 4.3.2).
+    var asksOriginAlone: Bool { fields.contains("if-match") || fields.contains("if-unmodified-since") }
+
+    /// Neither is anything stored used, nor anything of the exchange stored.
+    func passesByStore(_ control: CacheControl) -> Bool { policy == .noStore || control.noStore }
+
+    func mayAskOrigin(_ control: CacheControl) -> Bool { policy != .onlyCached && !control.onlyIfCached }
+}

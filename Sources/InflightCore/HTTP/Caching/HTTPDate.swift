@@ -1,0 +1,148 @@
+/// Dates as HTTP writes them (RFC 9110 section 5.6.7): always in GMT, to the second.
+package enum HTTPDate {
+    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+    private static let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    private static let longDays = [
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+    ]
+
+    /// Reads all three formats without regard to case (RFC 9111 section 4.2); `nil` for everything else, other time zones
+    /// included. A day of the week that does not fit the date is let pass.
+    ///
+    /// - Parameter now: what years of two digits are counted by: none is more than 50 years ahead of it.
+    package static func parse(_ text: some Sequence<UInt8>, now: WallTime) -> WallTime? {
+        let text = FieldScanner.trimmed(text.map(\.asciiLowercased)[...])
+        let words = text.split(separator: 0x20, omittingEmptySubsequences: false)
+        switch words.count {
+        case 6 where words[0].last == .comma: return fixed(words)
+        case 4: return rfc850(words, now: now)
+        case 5, 6: return asctime(words)
+        default: return nil
+        }
+    }
+
+    /// The first line of that name, read as a date.
+    package static func parse(_ name: String, of fields: HTTPFields, now: WallTime) -> WallTime? {
+        fields.rawValues(name).first.flatMap { parse($0, now: now) }
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`. What is outside the years 0 to 9999 is written as their first or last second.
+    package static func text(_ time: WallTime) -> String {
+        let seconds = min(max(floored(time.milliseconds, 1000), -62_167_219_200), 253_402_300_799)
+        let day = floored(seconds, 86_400)
+        let second = seconds - day * 86_400
+        let (year, month, date) = civil(day)
+        let names = [days[Int(((day + 3) % 7 + 7) % 7)], months[month - 1]].map {
+            $0.prefix(1).uppercased() + $0.dropFirst()
+        }
+        let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, 2) }.joined(separator: ":")
+        return "\(names[0]), \(padded(Int64(date), 2)) \(names[1]) \(padded(year, 4)) \(clock) GMT"
+    }
+
+    // MARK: Formats
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    private static func fixed(_ words: [ArraySlice<UInt8>]) -> WallTime? {
+        guard isIn(words[0].dropLast(), days), isIn(words[5], ["gmt"]) else { return nil }
+        guard let year = digits(words[3], 4), let month = month(words[2]), let day = digits(words[1], 2) else {
+            return nil
+        }
+        return time(year: year, month: month, day: day, clock: words[4])
+    }
+
+    /// `Sunday, 06-Nov-94 08:49:37 GMT`
+    private static func rfc850(_ words: [ArraySlice<UInt8>], now: WallTime) -> WallTime? {
+        guard words[0].last == .comma, isIn(words[0].dropLast(), longDays), isIn(words[3], ["gmt"]) else {
+            return nil
+        }
+        let date = words[1].split(separator: .dash, omittingEmptySubsequences: false)
+        guard date.count == 3, let day = digits(date[0], 2), let month = month(date[1]), let short = digits(date[2], 2)
+        else { return nil }
+        let (year, _, _) = civil(floored(now.milliseconds, 86_400_000))
+        // The latest year that ends so and is not more than 50 years ahead.
+        for century in [year / 100 + 1, year / 100, year / 100 - 1] {
+            guard let time = time(year: century * 100 + short, month: month, day: day, clock: words[2]) else {
+                continue
+            }
+            if time <= later(now, byYears: 50) { return time }
+        }
+        return nil
+    }
+
+    /// `Sun Nov  6 08:49:37 1994`
+    private static func asctime(_ words: [ArraySlice<UInt8>]) -> WallTime? {
+        var words = words
+        if words.count == 6 {
+            // A day of one digit has a second space before it, and no other place may have one.
+            guard words[2].isEmpty, words[3].count == 1 else { return nil }
+            words.remove(at: 2)
+        } else if words[2].count != 2 {
+            return nil
+        }
+        guard isIn(words[0], days), let month = month(words[1]), let year = digits(words[4], 4),
+            let day = digits(words[2], words[2].count)
+        else { return nil }
+        return time(year: year, month: month, day: day, clock: words[3])
+    }
+
+    // MARK: Parts
+
+    private static func time(year: Int64, month: Int, day: Int64, clock: ArraySlice<UInt8>) -> WallTime? {
+        let parts = clock.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        guard parts.count == 3, let hour = digits(parts[0], 2), let minute = digits(parts[1], 2),
+            let second = digits(parts[2], 2), hour < 24, minute < 60, second <= 60
+        else { return nil }
+        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let length: Int64 = month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+        guard day >= 1, day <= length else { return nil }
+        let seconds = dayNumber(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+        return WallTime(milliseconds: seconds * 1000)
+    }
+
+    private static func later(_ time: WallTime, byYears years: Int64) -> WallTime {
+        time.adding(milliseconds: years * 31_556_952_000)
+    }
+
+    private static func isIn(_ bytes: some Sequence<UInt8>, _ words: [String]) -> Bool {
+        words.contains { bytes.elementsEqual($0.utf8) }
+    }
+
+    private static func month(_ bytes: ArraySlice<UInt8>) -> Int? {
+        months.firstIndex { bytes.elementsEqual($0.utf8) }.map { $0 + 1 }
+    }
+
+    private static func digits(_ bytes: ArraySlice<UInt8>, _ count: Int) -> Int64? {
+        bytes.count == count ? FieldScanner.number(bytes) : nil
+    }
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
+    }
+
+    /// Rounded towards the past.
+    private static func floored(_ number: Int64, _ divisor: Int64) -> Int64 {
+        number / divisor - (number % divisor < 0 ? 1 : 0)
+    }
+
+    /// Days since 1970-01-01 in the Gregorian calendar, counted in years that begin in March, so that the day that some
+    /// years have more stands at the end.
+    private static func dayNumber(_ year: Int64, _ month: Int, _ day: Int64) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let era = floored(year, 400)
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * Int64((month + 9) % 12) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func civil(_ dayNumber: Int64) -> (year: Int64, month: Int, day: Int) {
+        let day = dayNumber + 719_468
+        let era = floored(day, 146_097)
+        let dayOfEra = day - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shifted = (5 * dayOfYear + 2) / 153
+        let month = Int(shifted < 10 ? shifted + 3 : shifted - 9)
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, Int(dayOfYear - (153 * shifted + 2) / 5 + 1))
+    }
+}

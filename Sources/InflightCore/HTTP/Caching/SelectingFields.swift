@@ -1,0 +1,80 @@
+/// Which request an answer was chosen for: the fields that its `Vary` names (RFC 9111 section 4.1), and `Authorization`.
+///
+/// What proves who somebody is never stands in a store as it is: of `Authorization`, `Proxy-Authorization` and `Cookie` a
+/// SHA-256 digest is kept. A program may load for several people with one pipeline, so an answer to a request with
+/// `Authorization` is given to requests with the same alone, unless it says `public`.
+package enum SelectingFields {
+    private static let secret: Set<String> = ["authorization", "proxy-authorization", "cookie"]
+
+    /// The names, in lower case and in order; `nil` where no other request can be known to be the same (`Vary: *`).
+    package static func names(of head: ResponseHead) -> [String]? {
+        var names = Set(head.fields.rawValues("vary").flatMap { FieldScanner.names($0) })
+        guard !names.contains("*") else { return nil }
+        if !CacheControl(head.fields).isPublic { names.insert("authorization") }
+        return names.sorted()
+    }
+
+    /// What is stored of a request that `head` answers: a field that the request did not have is left out.
+    package static func of(_ request: HTTPFields, for head: ResponseHead) -> HTTPFields? {
+        guard let names = names(of: head) else { return nil }
+        var fields = HTTPFields()
+        for name in names {
+            if let value = value(name, of: request) { fields.append(name: name.utf8, value: value) }
+        }
+        return fields
+    }
+
+    /// Whether a stored answer was chosen by a request that is the same in all that counts.
+    package static func match(_ stored: StoredResponse, _ request: HTTPFields) -> Bool {
+        guard let names = names(of: stored.head) else { return false }
+        return agree(stored, request, in: names)
+    }
+
+    /// Whether an answer that was chosen by another request may be offered to the origin for this one: who asks is the
+    /// same, so that no server whose tags are not as unique as they should be lets one person have another's bytes.
+    package static func mayBeOffered(_ stored: StoredResponse, _ request: HTTPFields) -> Bool {
+        guard let names = names(of: stored.head) else { return false }
+        return agree(stored, request, in: names.filter(secret.contains))
+    }
+
+    private static func agree(_ stored: StoredResponse, _ request: HTTPFields, in names: [String]) -> Bool {
+        names.allSatisfy { name in
+            let kept = stored.selectingFields.rawValues(name).first
+            let now = value(name, of: request)
+            guard let kept, let now else { return kept == nil && now == nil }
+            return kept.elementsEqual(now)
+        }
+    }
+
+    /// All lines of a field as one, without the white space around its commas (RFC 9111 section 4.1): what two requests
+    /// are compared by.
+    private static func value(_ name: String, of fields: HTTPFields) -> [UInt8]? {
+        let lines = fields.rawValues(name)
+        guard !lines.isEmpty else { return nil }
+        let value = Array(lines.map { normalized($0) }.joined(separator: [UInt8.comma]))
+        guard secret.contains(name) else { return value }
+        var hash = SHA256()
+        hash.append(value)
+        return Array("sha256:\(hash.hex)".utf8)
+    }
+
+    private static func normalized(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        var isQuoted = false
+        var isEscaped = false
+        for byte in FieldScanner.trimmed(line) {
+            if isQuoted {
+                if byte == .quote, !isEscaped { isQuoted = false }
+                isEscaped = byte == .backslash && !isEscaped
+            } else if byte == .quote {
+                isQuoted = true
+            } else if byte == .comma {
+                while let last = result.last, last.isBlank { result.removeLast() }
+            } else if byte.isBlank, result.last == .comma {
+                continue
+            }
+            result.append(byte)
+        }
+        return result
+    }
+}
