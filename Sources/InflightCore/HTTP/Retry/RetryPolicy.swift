@@ -71,7 +71,7 @@ public struct RetryPolicy: Sendable, Hashable {
         let longest = first.multipliedReportingOverflow(by: 1 << Int64(doublings))
         let bounded = min(longest.overflow ? .max : longest.partialValue, max(0, maximumDelay.saturatedNanoseconds))
         let part = random.isNaN ? 0 : min(max(random, 0), 1)
-        return .nanoseconds(Int64(exactly: (Double(bounded) * part).rounded(.down)) ?? bounded)
+        return .nanoseconds(min(bounded, Int64(exactly: (Double(bounded) * part).rounded(.down)) ?? bounded))
     }
 
     /// What may be different the next time.

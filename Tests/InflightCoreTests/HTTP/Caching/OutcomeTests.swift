@@ -1,0 +1,182 @@
+import Testing
+
+@testable import InflightCore
+
+@Suite("What else an answer means for what is stored", .timeLimit(.minutes(1)))
+struct OutcomeTests {
+    typealias Stage = CachingStage
+
+    // MARK: stale-if-error
+
+    private func stands(
+        _ control: String, _ request: String = "", status: Int = 503, now: Double = 50, policy: CachePolicy = .obey
+    ) -> Bool {
+        let entry = Stage.entry([("Cache-Control", control), ("ETag", "\"a\"")])
+        let request = Stage.request(request.isEmpty ? [] : [("Cache-Control", request)], policy: policy)
+        return Stage.outcome(Stage.head(status), [entry], request, now: now).answer?.isStale == true
+    }
+
+    @Test("RFC 5861 4: within stale-if-error of the answer or of the request a stale answer stands in for an error")
+    func staleIfError() {
+        #expect(stands("max-age=10, stale-if-error=60"))
+        #expect(stands("max-age=10, stale-if-error=40"))
+        #expect(!stands("max-age=10, stale-if-error=39"))
+        #expect(stands("max-age=10", "stale-if-error=40"))
+        #expect(!stands("max-age=10", "stale-if-error=39"))
+        #expect(!stands("max-age=10"))
+        #expect(!stands("max-age=10, stale-if-error=x"))
+    }
+
+    @Test(
+        "RFC 5861 4: 500, 502, 503 and 504 are errors, and nothing else",
+        arguments: [200, 404, 429, 500, 501, 502, 503, 504, 505])
+    func errors(status: Int) {
+        #expect(stands("max-age=10, stale-if-error=60", status: status) == [500, 502, 503, 504].contains(status))
+    }
+
+    @Test(
+        "RFC 9111 5.2.2.2: nothing stale stands in where that says must-revalidate or no-cache, or the request no-cache"
+    )
+    func forbidden() {
+        #expect(!stands("max-age=10, stale-if-error=60, must-revalidate"))
+        #expect(!stands("max-age=10, stale-if-error=60, no-cache"))
+        #expect(!stands("max-age=10, stale-if-error=60", "no-cache"))
+        #expect(!stands("max-age=10, stale-if-error=60", "max-age=0"))
+        #expect(!stands("max-age=10, stale-if-error=60", policy: .refresh))
+        #expect(!stands("max-age=10, stale-if-error=60", policy: .noStore))
+    }
+
+    @Test("RFC 5861 4: a connection that fails is an error too; one that is not trusted is told")
+    func connections() {
+        let entry = Stage.entry([("Cache-Control", "max-age=10, stale-if-error=60")])
+        func stands(_ code: LoadError.Code) -> Bool {
+            CacheOutcome.answer(after: code, found: [entry], request: Stage.request(), now: at(50)) != nil
+        }
+        for code in [LoadError.Code.cannotConnect, .timedOut, .truncated, .badResponse] { #expect(stands(code)) }
+        for code in [LoadError.Code.untrusted, .cancelled, .tooLarge, .shutDown, .badRedirect] {
+            #expect(!stands(code))
+        }
+    }
+
+    @Test("an error is kept beside what it stands in front of, and found first while it is fresh")
+    func errorBeside() {
+        let entry = Stage.entry([("Cache-Control", "max-age=10"), ("ETag", "\"a\"")])
+        let outcome = Stage.outcome(Stage.head(503, [("Cache-Control", "max-age=5")]), [entry])
+        guard case .new(_, let replaced) = outcome.changes.keeping else {
+            Issue.record("it was not kept")
+            return
+        }
+        #expect(replaced.isEmpty)
+        let error = Stage.entry([("Cache-Control", "max-age=5")], status: 503, id: 2, came: 100)
+        #expect(Stage.decide([error, entry], now: 104).answer?.head.status == 503)
+        #expect(Stage.decide([error, entry], now: 106).exchange?.setting["if-none-match"] == "\"a\"")
+    }
+
+    @Test("RFC 9111 4.3.3: without leave to use what is stale, an error goes to the caller", arguments: [500, 503])
+    func errorPasses(status: Int) {
+        #expect(Stage.outcome(Stage.head(status), [Stage.entry([("ETag", "\"a\"")])]) == .pass(StoreChanges()))
+    }
+
+    @Test("what the origin says is gone does not come back", arguments: [404, 410])
+    func gone(status: Int) {
+        let outcome = Stage.outcome(Stage.head(status), [Stage.entry([("ETag", "\"a\"")])])
+        #expect(outcome.isPass && outcome.changes.removed.map(\.rawValue) == [1])
+    }
+
+    @Test("RFC 9111 5.2.2.5: a newer answer with no-store leaves the older one as it is")
+    func newerNoStore() {
+        let entry = Stage.entry([("ETag", "\"a\"")])
+        #expect(Stage.outcome(Stage.head(200, [("Cache-Control", "no-store")]), [entry]) == .pass(StoreChanges()))
+    }
+
+    // MARK: HEAD (RFC 9111 section 4.3.5)
+
+    private func byHead(
+        _ stored: [(String, String)], _ answer: [(String, String)], status: Int = 200
+    ) -> StoreChanges {
+        Stage.outcome(Stage.head(status, answer), [Stage.entry(stored)], Stage.request(method: "HEAD")).changes
+    }
+
+    @Test(
+        "RFC 9111 4.3.5: a 200 to HEAD updates what is stored where the validators it has and the length are the same")
+    func headUpdates() throws {
+        let stored = [("ETag", "\"a\""), ("Last-Modified", date(-9)), ("X", "1"), ("Y", "1")]
+        for answer in [
+            [("ETag", "\"a\"")], [("Last-Modified", date(-9))], [("Content-Length", "10")], [],
+            [("ETag", "\"a\""), ("Last-Modified", date(-9)), ("Content-Length", "10")],
+        ] {
+            let changes = byHead(stored, answer + [("X", "2"), ("Cache-Control", "max-age=60")])
+            let updated = try #require(changes.updates.first?.response)
+            #expect(updated.head.fields["x"] == "2" && updated.head.fields["y"] == "1" && updated.bodyRange == 0..<10)
+            #expect(
+                Freshness(of: updated, at: at(150)).isFresh && changes.removed.isEmpty && changes.keeping == .nothing)
+        }
+    }
+
+    @Test("RFC 9111 4.3.5: where they differ, what is stored goes")
+    func headRemoves() {
+        let stored = [("ETag", "\"a\""), ("Last-Modified", date(-9))]
+        for answer in [
+            [("ETag", "\"b\"")], [("ETag", "W/\"a\"")], [("Last-Modified", date(-8))], [("Content-Length", "11")],
+        ] {
+            #expect(byHead(stored, answer).removed.map(\.rawValue) == [1], "\(answer)")
+        }
+        #expect(byHead([], [("ETag", "\"a\"")]).removed.count == 1)
+    }
+
+    @Test("RFC 9111 4.3.5: only a 200 to HEAD says anything", arguments: [204, 301, 404, 410, 500])
+    func headOther(status: Int) {
+        #expect(byHead([("ETag", "\"a\"")], [("ETag", "\"b\"")], status: status) == StoreChanges())
+        #expect(byHead([("ETag", "\"a\"")], [("ETag", "\"a\""), ("Cache-Control", "no-store")]) == StoreChanges())
+    }
+
+    // MARK: Invalidation (RFC 9111 section 4.4)
+
+    private func invalidated(
+        _ method: String, _ status: Int = 200, _ answer: [(String, String)] = []
+    ) -> [String] {
+        Stage.outcome(Stage.head(status, answer), [], Stage.request(method: method)).changes.invalidated
+    }
+
+    @Test(
+        "RFC 9111 4.4: a method that is not safe, known or not, makes its URL useless when it succeeds",
+        arguments: ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "get"])
+    func unsafe(method: String) {
+        for status in [200, 201, 204, 303, 304] { #expect(invalidated(method, status) == [Stage.url]) }
+        for status in [400, 404, 500, 503] { #expect(invalidated(method, status).isEmpty) }
+    }
+
+    @Test("RFC 9111 4.4: safe methods make nothing useless", arguments: ["GET", "HEAD", "OPTIONS", "TRACE"])
+    func safe(method: String) {
+        #expect(invalidated(method, 200, [("Location", "/other")]).isEmpty)
+    }
+
+    @Test("RFC 9111 4.4: what Location and Content-Location name goes too, on the same origin alone")
+    func locations() {
+        #expect(
+            invalidated("POST", 201, [("Location", "/new"), ("Content-Location", "sub/x#f")])
+                == [Stage.url, "https://a.example/new", "https://a.example/sub/x"])
+        #expect(invalidated("PUT", 200, [("Location", "https://b.example/cat.png")]) == [Stage.url])
+        #expect(invalidated("PUT", 200, [("Content-Location", "http://a.example/cat.png")]) == [Stage.url])
+        #expect(invalidated("PUT", 200, [("Location", "https://a.example:8443/x")]) == [Stage.url])
+        #expect(invalidated("PUT", 200, [("Location", "http://[")]) == [Stage.url])
+        #expect(invalidated("PUT", 200, [("Location", Stage.url)]) == [Stage.url])
+    }
+
+    @Test("RFC 9111 4.4: a request that stores nothing still makes its URL useless")
+    func noStore() {
+        let request = Stage.request(method: "POST", policy: .noStore)
+        #expect(Stage.outcome(Stage.head(200), [], request).changes.invalidated == [Stage.url])
+    }
+
+    @Test("RFC 9110 9.3.3: what a POST gave and names itself by answers a GET")
+    func post() throws {
+        let request = Stage.request(method: "POST")
+        let head = Stage.head(200, [("Expires", date(900)), ("Content-Location", Stage.url)])
+        let outcome = Stage.outcome(head, [], request)
+        #expect(outcome.changes.invalidated == [Stage.url])
+        let stored = try #require(outcome.kept?.ended(after: 10, isWhole: true))
+        let entry = StoredEntry(id: StoredEntry.ID(rawValue: 1), response: stored)
+        #expect(Stage.Use(Stage.decide([entry], now: 101)) == .served)
+    }
+}

@@ -1,0 +1,156 @@
+import Testing
+
+@testable import InflightCore
+
+@Suite("Going on where a transfer broke", .timeLimit(.minutes(1)))
+struct ResumptionTests {
+    typealias Stage = CachingStage
+
+    private static let tag = [("ETag", "\"a\"")]
+
+    private func resumption(
+        _ answer: [(String, String)] = tag, bytes: Range<Int64> = 0..<4, total: Int64? = 10, dated: Bool = true
+    ) -> Resumption? {
+        Resumption(of: Stage.entry(answer, bytes: bytes, total: total, dated: dated).response)
+    }
+
+    private func verdict(
+        _ status: Int, _ answer: [(String, String)], stored: [(String, String)] = tag, total: Int64? = 10
+    ) -> Resumption.Verdict? {
+        resumption(stored, total: total)?
+            .verdict(on: Stage.head(status, answer), requestTime: at(8), responseTime: at(9))
+    }
+
+    @Test("RFC 9110 13.1.5: the rest is asked for with Range, and If-Range with the strong validator")
+    func asked() throws {
+        let request = fields([("Accept", "x"), ("If-Range", "\"old\"")])
+        let sent = try #require(resumption()?.fields(from: request))
+        #expect(sent.values("range") == ["bytes=4-"] && sent.values("if-range") == ["\"a\""] && sent["accept"] == "x")
+        let dated = resumption([("Last-Modified", date(-1))])?.fields(from: HTTPFields())
+        #expect(dated?["if-range"] == date(-1))
+    }
+
+    @Test("RFC 9110 8.8.2.2: a Last-Modified counts only where it is a second before the Date that came with it")
+    func strongDates() {
+        #expect(resumption([("Last-Modified", date(-1))]) != nil)
+        #expect(resumption([("Last-Modified", date(0))]) == nil)
+        #expect(resumption([("Last-Modified", date(5))]) == nil)
+        #expect(resumption([("Last-Modified", date(-50))], dated: false) == nil)
+        #expect(resumption([("Last-Modified", date(-50)), ("Date", "foo")]) == nil)
+        #expect(resumption([("Last-Modified", date(-50)), ("ETag", "W/\"a\"")]) == nil)
+    }
+
+    @Test("what has no strong validator, no first byte, no missing one, or is no 200 is not gone on with")
+    func nothingToGoOnWith() {
+        #expect(resumption([]) == nil)
+        #expect(resumption([("ETag", "W/\"a\"")]) == nil)
+        #expect(resumption(bytes: 1..<4) == nil)
+        #expect(resumption(bytes: 0..<0) == nil)
+        #expect(resumption(bytes: 0..<10) == nil)
+        #expect(resumption(bytes: 0..<4, total: nil) != nil)
+        #expect(Resumption(of: Stage.entry(Self.tag, status: 404, bytes: 0..<4).response) == nil)
+    }
+
+    @Test(
+        "RFC 9110 15.3.7: a 206 that fits in start, end, total and validator goes on, and is one answer with what was there"
+    )
+    func goesOn() throws {
+        let answer = Self.tag + [("Content-Range", "bytes 4-9/10"), ("Content-Length", "6"), ("X", "new")]
+        guard case .goOn(let incoming)? = verdict(206, answer) else {
+            Issue.record("it does not go on")
+            return
+        }
+        let whole = try #require(incoming.ended(after: 6, isWhole: true))
+        #expect(whole.isComplete && whole.bodyRange == 0..<10 && whole.head.status == 200)
+        #expect(whole.head.fields["x"] == "new" && whole.head.fields["content-length"] == "10")
+        #expect(whole.responseTime == at(9))
+        // It may break once more, and then goes on from there.
+        let part = try #require(incoming.ended(after: 3, isWhole: false))
+        #expect(Resumption(of: part)?.fields(from: HTTPFields())["range"] == "bytes=7-")
+    }
+
+    @Test("RFC 9110 15.3.7: a server may send less than the rest, and tell a length that was not known")
+    func less() {
+        guard case .goOn(let incoming)? = verdict(206, Self.tag + [("Content-Range", "bytes 4-6/10")], total: nil)
+        else {
+            Issue.record("it does not go on")
+            return
+        }
+        #expect(incoming.end == 7 && incoming.response.totalLength == 10)
+        #expect(incoming.ended(after: 3, isWhole: true)?.isComplete == false)
+        #expect(incoming.ended(after: 4, isWhole: true) == nil)
+    }
+
+    @Test(
+        "a 206 that does not fit is never put behind what is there: the whole is asked for",
+        arguments: [
+            [("ETag", "\"a\""), ("Content-Range", "bytes 3-9/10")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes 5-9/10")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/11")],
+            [("ETag", "\"b\""), ("Content-Range", "bytes 4-9/10")],
+            [("ETag", "W/\"a\""), ("Content-Range", "bytes 4-9/10")], [("Content-Range", "bytes 4-9/10")],
+            [("ETag", "\"a\"")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes 4-10/*")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes */10")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10"), ("Content-Length", "5")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10"), ("Content-Encoding", "gzip")],
+            [("ETag", "\"a\""), ("Content-Range", "bytes 4-9/10"), ("Content-Range", "bytes 4-9/10")],
+            [("ETag", "\"a\""), ("Content-Type", "multipart/byteranges; boundary=x")],
+        ])
+    func misfit(answer: [(String, String)]) {
+        #expect(verdict(206, answer) == .askForWhole)
+    }
+
+    @Test("what is known by its date goes on only with the same date, and without a tag that nobody knows")
+    func byDate() {
+        let stored = [("Last-Modified", date(-50))]
+        let range = ("Content-Range", "bytes 4-9/10")
+        if case .goOn? = verdict(206, stored + [range], stored: stored) {} else { Issue.record("it does not go on") }
+        #expect(verdict(206, [range], stored: stored) == .askForWhole)
+        #expect(verdict(206, [("Last-Modified", date(-49)), range], stored: stored) == .askForWhole)
+        #expect(verdict(206, stored + [range] + Self.tag, stored: stored) == .askForWhole)
+    }
+
+    @Test("a 200 starts afresh, and an error leaves what is there for later")
+    func others() {
+        #expect(verdict(200, []) == .startAfresh)
+        #expect(verdict(304, []) == .askForWhole)
+        for status in [301, 403, 404, 412, 429, 500, 503] { #expect(verdict(status, []) == .answered) }
+    }
+
+    @Test("RFC 9110 15.5.17: a 416 is decided by the length that it tells")
+    func behindTheEnd() {
+        guard case .complete(let whole)? = verdict(416, [("Content-Range", "bytes */4")], total: nil) else {
+            Issue.record("everything is there")
+            return
+        }
+        #expect(whole.isComplete && whole.totalLength == 4)
+        #expect(verdict(416, [("Content-Range", "bytes */4")]) == .askForWhole)
+        #expect(verdict(416, [("Content-Range", "bytes */3")], total: nil) == .askForWhole)
+        #expect(verdict(416, [("Content-Range", "bytes */4"), ("ETag", "\"b\"")], total: nil) == .askForWhole)
+        #expect(verdict(416, []) == .askForWhole)
+    }
+
+    @Test(
+        "a part in the store is gone on with, unless a whole that is as recent can be asked about, or the caller has conditions"
+    )
+    func decided() throws {
+        let part = Stage.entry(Self.tag + [("Cache-Control", "max-age=60")], id: 2, came: 10, bytes: 0..<4)
+        guard case .resume(let resumption) = Stage.decide([part], now: 20) else {
+            Issue.record("it is not gone on with")
+            return
+        }
+        #expect(resumption.id?.rawValue == 2 && resumption.position == 0 && resumption.offset == 4)
+        let older = Stage.entry([("ETag", "\"old\"")], id: 1)
+        #expect(Stage.Use(Stage.decide([older, part], now: 20)) == .resumed)
+        let newer = Stage.entry([("ETag", "\"new\"")], id: 3, came: 15)
+        #expect(Stage.Use(Stage.decide([newer, part], now: 20)) == .asked)
+        for request in [
+            Stage.request([("Range", "bytes=0-8")]), Stage.request([("If-None-Match", "\"x\"")]),
+            Stage.request(method: "HEAD"), Stage.request(policy: .noStore),
+        ] {
+            #expect(Stage.Use(Stage.decide([part], request, now: 20)) == .fetched, "\(request)")
+        }
+        #expect(Stage.Use(Stage.decide([part], Stage.request(policy: .onlyCached), now: 20)) == .failed)
+    }
+}
