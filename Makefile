@@ -77,9 +77,11 @@ transitions: deps ## show which transitions of the engine the simulator reaches
 	@echo "==> transitions"
 	@Scripts/transitions.py $(SCRATCH)/transitions
 
-faults: deps ## prove that the simulator finds deliberate faults, each in Scripts/Faults
-	@echo "==> deliberate faults"
+faults: deps ## prove that deliberate faults are found, each in Scripts/Faults
+	@echo "==> deliberate faults, and the simulator"
 	@Scripts/faults.py $(SCRATCH)/faults
+	@echo "==> rules of caching taken out, and their tests"
+	@Scripts/rule-faults.py $(SCRATCH)/faults
 
 bench: deps build ## measure, beside the peers
 	@Scripts/deps.sh bench

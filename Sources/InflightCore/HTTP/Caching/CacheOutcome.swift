@@ -219,8 +219,8 @@ private struct Answer {
             let incoming = Storing.incoming(
                 head, of: request, requestTime: requestTime, responseTime: responseTime)
         else {
-            // Nothing is here any more, says the origin: what was kept of it must not come back.
-            if request.method == "GET", [404, 410].contains(head.status) {
+            // Nothing is here any more, says the origin, or something newer that is not kept: the older must not come back.
+            if request.method == "GET", [200, 203, 404, 410].contains(head.status), !CacheControl(head.fields).noStore {
                 changes.removed = matching.map { found[$0].id }
             }
             return

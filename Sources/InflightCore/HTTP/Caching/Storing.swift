@@ -66,10 +66,13 @@ package enum Storing {
         return IncomingResponse(response: stored, end: range.upperBound == .max ? nil : range.upperBound)
     }
 
-    /// An answer other than 200 that would never be used as it is only takes room.
+    /// What would never be used only takes room: what may not be used unasked and cannot be asked about, and an answer other
+    /// than 200 that nobody allows to be used at all.
     private static func isWorthKeeping(_ stored: StoredResponse) -> Bool {
-        stored.head.status == 200 || stored.cacheControl.staleIfError != nil
-            || Freshness(of: stored, at: stored.responseTime).lifetime > 0
+        let control = stored.cacheControl
+        let isEverFresh = Freshness(of: stored, at: stored.responseTime).lifetime > 0
+        if !stored.hasValidator, control.noCache || (control.mustRevalidate && !isEverFresh) { return false }
+        return stored.head.status == 200 || control.staleIfError != nil || isEverFresh
     }
 
     /// Without what must not be stored (RFC 9111 section 3.1), and what `no-cache="…"` names (section 5.2.2.4).

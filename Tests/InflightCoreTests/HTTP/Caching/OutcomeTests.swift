@@ -83,6 +83,16 @@ struct OutcomeTests {
         #expect(outcome.isPass && outcome.changes.removed.map(\.rawValue) == [1])
     }
 
+    @Test("what is newer and is not kept removes what is older")
+    func newerNotKept() {
+        let entry = Stage.entry([("ETag", "\"a\"")])
+        for answer in [[("Vary", "*")], [("Cache-Control", "no-cache")]] {
+            let outcome = Stage.outcome(Stage.head(200, answer), [entry])
+            #expect(outcome.isPass && outcome.changes.removed.map(\.rawValue) == [1])
+        }
+        #expect(Stage.outcome(Stage.head(206), [entry]).changes == StoreChanges())
+    }
+
     @Test("RFC 9111 5.2.2.5: a newer answer with no-store leaves the older one as it is")
     func newerNoStore() {
         let entry = Stage.entry([("ETag", "\"a\"")])

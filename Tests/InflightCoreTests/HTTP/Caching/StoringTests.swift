@@ -19,7 +19,7 @@ struct StoringTests {
             "no-cache=\"a\"", "private=\"a\"", "no-transform",
         ])
     func keptAnswers(control: String) {
-        #expect(kept([("Cache-Control", control)]) != nil)
+        #expect(kept([("Cache-Control", control), ("ETag", "\"a\"")]) != nil)
     }
 
     @Test(
@@ -76,6 +76,11 @@ struct StoringTests {
     func useless() {
         #expect(kept([], status: 404) == nil)
         #expect(kept([("Cache-Control", "max-age=0")], status: 503) == nil)
+        #expect(kept([("Cache-Control", "no-cache, max-age=60")]) == nil)
+        #expect(kept([("Cache-Control", "no-cache"), ("Last-Modified", date(-9))]) != nil)
+        #expect(kept([("Cache-Control", "max-age=0, must-revalidate")]) == nil)
+        #expect(kept([("Cache-Control", "max-age=1, must-revalidate")]) != nil)
+        #expect(kept([("Cache-Control", "max-age=0")]) != nil)
         #expect(kept([]) != nil)
     }
 
