@@ -20,12 +20,12 @@ RUN_TESTS = $(SWIFT) test --disable-xctest
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize simulate transitions faults bench clean
+.PHONY: help deps demo build test install lint sanitize lab-tsan simulate transitions faults bench clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
 	@echo
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
 		| while IFS='|' read -r target text; do printf '%-16s %s\n' "$$target" "$$text"; done
 
 deps: ## install the system packages that are missing (apt-get)
@@ -66,6 +66,10 @@ sanitize: deps ## run all tests under the thread and the address sanitizer
 	@$(RUN_TESTS) --sanitize thread --scratch-path $(SCRATCH)/thread
 	@echo "==> tests under the address sanitizer"
 	@$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address
+
+lab-tsan: deps ## show that the thread sanitizer finds the race of inflight lab
+	@echo "==> inflight lab race, under the thread sanitizer"
+	@Scripts/lab-tsan.sh
 
 N ?= 100000
 simulate: deps ## run N schedules of the simulator on all cores: N=1000000

@@ -47,7 +47,13 @@ let package = Package(
                 "InflightCodings",
             ]),
         .executableTarget(
-            name: "InflightCLI", dependencies: ["Inflight", "InflightCore", "InflightConcurrency", "InflightCurl"]),
+            name: "InflightCLI",
+            dependencies: ["Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl"]),
+        // The experiments of `inflight lab`: the command's only part that needs the whole of Foundation.
+        .target(name: "CInflightLab"),
+        .target(
+            name: "InflightLab",
+            dependencies: ["CInflightLab", "Inflight", "InflightFoundation", "InflightCore", "InflightConcurrency"]),
         .executableTarget(name: "InflightDemo", dependencies: ["Inflight", "InflightTestSupport"]),
 
         // The test kit.
@@ -74,7 +80,10 @@ let package = Package(
             dependencies: ["InflightCurl", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCLITests",
-            dependencies: ["InflightCLI", "Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            dependencies: [
+                "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport",
+            ]),
+        .testTarget(name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency"]),
         .testTarget(
             name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(

@@ -28,7 +28,8 @@ ALLOWED = {
     "InflightVips": PLATFORM | ENGINE | {"CInflightVips"},
     "InflightDecoder": PLATFORM | ENGINE | {"InflightCodecs", "InflightVips"},
     "Inflight": PLATFORM | ENGINE | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings"},
-    "InflightCLI": PLATFORM | ASSEMBLY,
+    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab"},
+    "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract as a model knows what a user knows: the core's public names. The manifest denies it the others.
     "InflightContract": PLATFORM | {"InflightCore"},

@@ -31,10 +31,17 @@ class Readme(unittest.TestCase):
         rows = "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `-"))
         self.assertEqual(set(re.findall(r"`(--?[a-z-]+)", rows)), offered)
 
+    def test_it_lists_every_option_of_lab_and_no_other(self):
+        text = source("InflightCLI", "Arguments", "HelpText.swift")
+        help_of_lab = text[text.index("static let lab") :]
+        offered = set(re.findall(r"^ +(--[a-z-]+)", help_of_lab, re.MULTILINE)) - {"--help", "--version"}
+        paragraph = next(part for part in README.split("\n\n") if part.startswith("`inflight lab [NAME…]`"))
+        self.assertEqual(set(re.findall(r"`(--[a-z-]+)", paragraph)), offered)
+
     def test_its_make_targets_exist(self):
-        targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+        targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
         documents = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-        named = set(re.findall(r"\bmake ([a-z]+)\b(?= *(?:`|#|PREFIX|$))", documents, re.MULTILINE))
+        named = set(re.findall(r"\bmake ([a-z-]+)\b(?= *(?:`|#|PREFIX|$))", documents, re.MULTILINE))
         self.assertTrue(named)
         self.assertEqual(named - targets, set())
 

@@ -44,11 +44,18 @@ struct ArgumentReader {
 
     /// The complaint about an option that is not known, with the nearest one that is.
     static func unknown(_ name: String, known: [String]) -> UsageError {
-        let nearest = known.map { (name: $0, distance: distance(name, $0)) }.min { $0.distance < $1.distance }
-        guard let nearest, nearest.distance <= max(1, name.count / 4) else {
+        guard let nearest = nearest(to: name, among: known, tolerance: max(1, name.count / 4)) else {
             return UsageError("There is no option \(name.quoted).")
         }
-        return UsageError("There is no option \(name.quoted); did you mean \(nearest.name)?")
+        return UsageError("There is no option \(name.quoted); did you mean \(nearest)?")
+    }
+
+    /// What was probably meant; `nil` where nothing is near.
+    ///
+    /// - Parameter tolerance: how many letters may be wrong.
+    static func nearest(to name: String, among known: [String], tolerance: Int) -> String? {
+        let nearest = known.map { (name: $0, distance: distance(name, $0)) }.min { $0.distance < $1.distance }
+        return nearest.flatMap { $0.distance <= tolerance ? $0.name : nil }
     }
 
     /// How many letters have to be changed, added or taken away (Levenshtein).

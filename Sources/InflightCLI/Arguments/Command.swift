@@ -2,13 +2,16 @@
 enum Command: Equatable {
     case get(GetOptions)
     case info(InfoOptions)
+    case lab(LabOptions)
+    /// A part of an experiment that needs a process of its own.
+    case labChild(String, [String])
     case help(HelpText)
     case version
 
     /// - Parameter arguments: without the name of the program.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
         guard let first = arguments.first else {
-            throw UsageError("Say what to do: inflight get URL… or inflight info URL-or-FILE….")
+            throw UsageError("Say what to do: inflight get URL…, inflight info URL-or-FILE… or inflight lab.")
         }
         var reader = ArgumentReader(arguments.dropFirst())
         switch first {
@@ -24,10 +27,17 @@ enum Command: Equatable {
             } catch {
                 throw error.of(command: "info")
             }
+        case "lab":
+            do throws(UsageError) {
+                return try LabOptions.parse(&reader)
+            } catch {
+                throw error.of(command: "lab")
+            }
         case "--help", "-h", "help":
             switch reader.next() {
             case .positional("get"): return .help(.get)
             case .positional("info"): return .help(.info)
+            case .positional("lab"): return .help(.lab)
             default: return .help(.all)
             }
         case "--version":
@@ -37,7 +47,7 @@ enum Command: Equatable {
             if first.contains("://") {
                 throw UsageError("A URL needs a command in front of it: inflight get \(first.quoted).")
             }
-            throw UsageError("There is no command \(first.quoted); there are get and info.")
+            throw UsageError("There is no command \(first.quoted); there are get, info and lab.")
         }
     }
 }

@@ -9,14 +9,17 @@ struct HelpText: Equatable {
             Usage:
               inflight get URL… -o DIR     fetch, check, resize and store pictures
               inflight info URL-or-FILE…   say what a picture is, without decoding it
+              inflight lab [NAME…]         experiments with queues, drawn as timelines
               inflight --version
 
             Examples:
               inflight get https://example.org/cat.jpg -o pictures
               inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
               inflight info cat.jpg
+              inflight lab deadlock
 
-            More about a command: inflight get --help, inflight info --help
+            More about a command: inflight get --help, inflight info --help,
+            inflight lab --help
 
             """)
 
@@ -113,6 +116,33 @@ struct HelpText: Equatable {
             Examples:
               inflight info cat.jpg
               inflight info --json https://example.org/cat.jpg
+
+            """)
+
+    static let lab = HelpText(
+        text: """
+            Carries out experiments with queues, threads and loads, and draws what was
+            recorded as timelines. What may crash or hang runs in a process of its own,
+            which is ended.
+
+            Usage: inflight lab [NAME…] [options]
+
+            Without a name all of them run, in about half a minute.
+
+            Options:
+              --list                name the experiments, and run none
+              --svg FILE            draw them into that file too
+              --json                a line of JSON on standard output for each, with all
+                                    that was recorded, instead of the drawing
+              --help, --version
+
+            Exit status: 0 all well, 1 an experiment could not be carried out, or something
+            did not hold that has to, 64 wrong use, 130 after Ctrl-C, 143 after SIGTERM.
+
+            Examples:
+              inflight lab --list
+              inflight lab serial concurrent
+              inflight lab cells --svg cells.svg
 
             """)
 }

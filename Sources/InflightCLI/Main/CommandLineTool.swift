@@ -1,6 +1,8 @@
 import Glibc
 import Inflight
+import InflightConcurrency
 import InflightCore
+import InflightLab
 
 /// The command from its arguments to its exit status.
 enum CommandLineTool {
@@ -43,6 +45,8 @@ enum CommandLineTool {
             case .help(let help): return print(help.text)
             case .get(let options): return get(options)
             case .info(let options): return info(options)
+            case .lab(let options): return lab(options)
+            case .labChild(let name, let arguments): return LabChild.run(name, arguments)
             }
         } catch {
             return complain(error)
@@ -94,9 +98,37 @@ enum CommandLineTool {
         }
     }
 
-    private static func print(_ text: String) -> Int32 {
+    private static func lab(_ options: LabOptions) -> Int32 {
+        if options.list { return print(LabCommand.list(options)) }
+        var command = LabCommand(options: options)
+        if let path = options.svg {
+            do throws(SystemError) {
+                command.drawing = try DrawingFile(path)
+            } catch {
+                StandardStream.error.say("inflight: \(LabCommand.cannotWrite(path, error))\n")
+                return ExitStatus.failure
+            }
+        }
+        let main = MainWait()
+        let drawing = command.drawing
+        // The main queue is among what is looked at, so the main thread serves it, and another one hears signals.
+        WorkerThreads(count: 1, name: "signals").run {
+            let status = main.wait {
+                drawing?.abandon()
+                main.end($0.status)
+            } abandon: {
+            }
+            _exit(status)
+        }
+        WorkerThreads(count: 1, name: "lab").run { [command] in main.end(command.run()) }
+        MainThread.serve()
+    }
+
+    private static func print(_ text: String) -> Int32 { print(Array(text.utf8)) }
+
+    private static func print(_ text: [UInt8]) -> Int32 {
         do throws(StandardStream.WriteError) {
-            try StandardStream.output.write(Array(text.utf8))
+            try StandardStream.output.write(text)
             return ExitStatus.success
         } catch {
             return status(ofOutputLost: error)

@@ -2,7 +2,7 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// Where the main thread waits for the end of the work, and hears Ctrl-C and SIGTERM meanwhile.
+/// Where one thread, the main one mostly, waits for the end of the work, and hears Ctrl-C and SIGTERM meanwhile.
 ///
 /// They are blocked in every thread and taken here alone, so they arrive however busy, or stuck, the others are.
 final class MainWait: Sendable {
@@ -14,12 +14,11 @@ final class MainWait: Sendable {
 
     /// How long an end in good order may take before it is cut short.
     private static let patience = Duration.milliseconds(750)
-    /// Wakes the main thread when the work has ended.
+    /// Wakes the thread that waits when the work has ended.
     private static let wakeup = SIGUSR1
 
     private let status = Guarded<Int32?>(nil)
     private let watched: sigset_t
-    private let mainThread: pthread_t
 
     /// Called on the main thread, before any other is started: they inherit what is blocked.
     init() {
@@ -32,13 +31,13 @@ final class MainWait: Sendable {
         if !Self.isIgnored(hangup) { unsafe sigaddset(&set, SIGHUP) }
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
         watched = set
-        mainThread = pthread_self()
     }
 
     /// The work has ended. Any thread; the first status counts.
     func end(_ value: Int32) {
         status.withLock { if $0 == nil { $0 = value } }
-        pthread_kill(mainThread, Self.wakeup)
+        // To the process: whoever waits takes it.
+        kill(getpid(), Self.wakeup)
     }
 
     /// Waits for ``end(_:)``.

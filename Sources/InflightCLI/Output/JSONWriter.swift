@@ -36,6 +36,46 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: "}"))
     }
 
+    /// An array of objects.
+    mutating func add<Element>(
+        _ name: String, _ elements: some Sequence<Element>, _ build: (inout JSONWriter, Element) -> Void
+    ) {
+        addArray(name, elements) { bytes, element in
+            var inner = JSONWriter()
+            build(&inner, element)
+            bytes.append(UInt8(ascii: "{"))
+            bytes += inner.bytes
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    mutating func add(_ name: String, _ texts: [String]) {
+        addArray(name, texts) { Self.append($1, to: &$0) }
+    }
+
+    /// An array of arrays of text.
+    mutating func add(_ name: String, _ rows: [[String]]) {
+        addArray(name, rows) { bytes, row in Self.appendArray(row, to: &bytes) { Self.append($1, to: &$0) } }
+    }
+
+    private mutating func addArray<Element>(
+        _ name: String, _ elements: some Sequence<Element>, _ append: (inout [UInt8], Element) -> Void
+    ) {
+        begin(name)
+        Self.appendArray(elements, to: &bytes, append)
+    }
+
+    private static func appendArray<Element>(
+        _ elements: some Sequence<Element>, to bytes: inout [UInt8], _ append: (inout [UInt8], Element) -> Void
+    ) {
+        bytes.append(UInt8(ascii: "["))
+        for (number, element) in elements.enumerated() {
+            if number > 0 { bytes.append(UInt8(ascii: ",")) }
+            append(&bytes, element)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
     /// Members that another writer has made.
     mutating func add(members: [UInt8]) {
         guard !members.isEmpty else { return }

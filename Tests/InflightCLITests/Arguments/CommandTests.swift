@@ -126,7 +126,7 @@ struct CommandTests {
         }
     }
 
-    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info])
+    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info, .lab])
     func helpWidth(_ help: HelpText) {
         for line in help.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     }

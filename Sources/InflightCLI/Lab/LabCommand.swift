@@ -1,0 +1,87 @@
+import Glibc
+import InflightLab
+
+/// One `inflight lab`: carries out experiments one after the other, and shows what was recorded.
+struct LabCommand: Sendable {
+    let options: LabOptions
+    var stage = Stage()
+    /// The file of `--svg`, opened before anything else happens.
+    var drawing: DrawingFile?
+
+    /// Blocks the calling thread, which must not be the main one: the main queue has to be served meanwhile.
+    ///
+    /// - Returns: the exit status.
+    func run() -> Int32 {
+        var status = CommandLineTool.ExitStatus.success
+        var results: [(Experiment, [Scene])] = []
+        let chosen = options.experiments.isEmpty ? Experiment.all : options.experiments.compactMap(Experiment.named)
+        do throws(StandardStream.WriteError) {
+            if !options.json { try say(Self.text.legend + [""]) }
+            for (number, experiment) in chosen.enumerated() {
+                if number > 0, !options.json { try say(["", ""]) }
+                guard let scenes = try perform(experiment) else {
+                    status = CommandLineTool.ExitStatus.failure
+                    continue
+                }
+                if scenes.contains(where: \.hasFailed) { status = CommandLineTool.ExitStatus.failure }
+                results.append((experiment, scenes))
+            }
+        } catch {
+            drawing?.abandon()
+            return CommandLineTool.status(ofOutputLost: error)
+        }
+        return draw(results) ? status : CommandLineTool.ExitStatus.failure
+    }
+
+    /// - Returns: `nil` where it could not be carried out, which has been said.
+    private func perform(_ experiment: Experiment) throws(StandardStream.WriteError) -> [Scene]? {
+        let text = Self.text
+        if !options.json { try say(text.head(experiment)) }
+        let outcome = Result { () throws(LabError) in try experiment.perform(stage) }
+        switch outcome {
+        case .success(let scenes) where options.json:
+            try StandardStream.output.write(ExperimentJSON.line(experiment, scenes))
+        case .success(let scenes):
+            for scene in scenes { try say(text.lines(scene)) }
+        case .failure(let error):
+            StandardStream.error.say("inflight: \(experiment.name): \(TerminalText.safe(error.message))\n")
+            if options.json { try StandardStream.output.write(ExperimentJSON.line(experiment, error)) }
+        }
+        return try? outcome.get()
+    }
+
+    private func draw(_ results: [(Experiment, [Scene])]) -> Bool {
+        guard let drawing, let path = options.svg else { return true }
+        do throws(SystemError) {
+            try drawing.finish(ExperimentSVG.text(results))
+            return true
+        } catch {
+            StandardStream.error.say("inflight: \(Self.cannotWrite(path, error))\n")
+            return false
+        }
+    }
+
+    private func say(_ lines: [String]) throws(StandardStream.WriteError) {
+        try StandardStream.output.write(Array((lines.joined(separator: "\n") + "\n").utf8))
+    }
+
+    /// For the terminal as it is now; elsewhere as wide as `COLUMNS` says.
+    private static var text: ExperimentText {
+        ExperimentText(columns: columns, style: Style.of(.output))
+    }
+
+    private static var columns: Int {
+        let told = unsafe getenv("COLUMNS").flatMap { unsafe Int(String(cString: $0)) }
+        return min(400, max(32, StandardStream.output.columns ?? told ?? 80))
+    }
+
+    static func list(_ options: LabOptions) -> [UInt8] {
+        if options.json { return Experiment.all.flatMap { ExperimentJSON.line($0) } }
+        let lines = ExperimentText.list(Experiment.all, columns: columns, style: Style.of(.output))
+        return Array((lines.joined(separator: "\n") + "\n").utf8)
+    }
+
+    static func cannotWrite(_ path: String, _ error: SystemError) -> String {
+        "The drawing \(path.quoted) cannot be written: \(error.text). Give --svg another file."
+    }
+}

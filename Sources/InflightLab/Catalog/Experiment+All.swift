@@ -1,0 +1,9 @@
+extension Experiment {
+    /// All of them, in the order in which one learns.
+    package static let all: [Experiment] = [
+        qualities, syncAndAsync, serial, priorities, concurrent, inactive, workItems, heartbeat, string, guards, race,
+        deadlock, inversion, inversionOfThree, picture, groups, operations, cells,
+    ]
+
+    package static func named(_ name: String) -> Experiment? { all.first { $0.name == name } }
+}

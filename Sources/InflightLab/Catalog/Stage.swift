@@ -1,0 +1,51 @@
+internal import InflightConcurrency
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Darwin)
+    internal import Darwin
+#endif
+
+/// Where experiments are carried out: how long their pieces of work take, and who starts their child processes.
+package struct Stage: Sendable {
+    /// What a piece of work takes, about. Drawings are made for 20 ms; tests take less.
+    package var unit: Duration
+    /// How long a child process may take, and whatever else could wait for ever.
+    package var patience: Duration
+    package var children: ChildLauncher
+
+    package init(
+        unit: Duration = .milliseconds(20), patience: Duration = .seconds(5), children: ChildLauncher = ChildLauncher()
+    ) {
+        self.unit = unit
+        self.patience = patience
+        self.children = children
+    }
+
+    /// The thread sleeps: work that waits for a disk or a server.
+    package func rest(_ units: Double = 1) {
+        let nanoseconds = Int64(Double(unit.saturatedNanoseconds) * units)
+        var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+        var left = timespec()
+        while unsafe nanosleep(&time, &left) != 0, errno == EINTR { time = left }
+    }
+
+    /// The thread computes for that long, by its own time: longer where it has to share its processor.
+    package func compute(_ units: Double = 1) {
+        let end = Self.threadTime() + Int64(Double(unit.saturatedNanoseconds) * units)
+        while Self.threadTime() < end {}
+    }
+
+    /// `units` from now.
+    package func units(_ units: Double) -> Duration {
+        .nanoseconds(Int64(Double(unit.saturatedNanoseconds) * units))
+    }
+
+    private static func threadTime() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,53 @@
+internal import CInflightLab
+internal import Dispatch
+internal import InflightConcurrency
+
+/// An important task waits for a thing that an unimportant one holds; and a third kind keeps that one from its processor.
+enum InversionChild {
+    static let (low, medium, high) = ("low: background", "medium: default", "high: interactive")
+    static let holds = "holds the lock"
+    static let waits = "wants the lock"
+    static let gotIt = "has the lock"
+
+    /// How many tasks of medium importance there are: with them the low one has 1/38 of the processor.
+    private static let mediumTasks = 4
+
+    static func run(_ recorder: Recorder, hasThird: Bool) {
+        // More than one processor would let everybody run.
+        recorder.count("processors pinned", lab_use_one_processor() == 0 ? 1 : 0)
+        let stage = Stage()
+        let lock = DispatchSemaphore(value: 1)
+        let group = DispatchGroup()
+        let (isHeld, isWanted) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isOver = CancellationFlag()
+
+        DispatchQueue(label: "low", qos: .background).async(group: group) {
+            lock.wait()
+            let span = recorder.begin(low, holds)
+            isHeld.signal()
+            stage.compute(4)
+            span.end()
+            lock.signal()
+        }
+        isHeld.wait()
+        DispatchQueue(label: "high", qos: .userInteractive).async(group: group) {
+            let wait = recorder.begin(high, waits, .wait)
+            isWanted.signal()
+            lock.wait()
+            wait.end()
+            recorder.span(high, gotIt) { stage.compute(1) }
+            lock.signal()
+            isOver.cancel()
+        }
+        isWanted.wait()
+        if hasThird {
+            for number in 1...mediumTasks {
+                DispatchQueue(label: "medium \(number)").async(group: group) {
+                    // It has enough to do for as long as anybody looks.
+                    recorder.span(medium, "computes") { while !isOver.isCancelled { stage.compute(0.1) } }
+                }
+            }
+        }
+        group.wait()
+    }
+}

@@ -1,0 +1,43 @@
+internal import CInflightLab
+internal import Dispatch
+internal import InflightConcurrency
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Darwin)
+    internal import Darwin
+#endif
+
+/// What runs in a child process: the hidden side of the experiments that are too dangerous for the command's own.
+package enum LabChild {
+    /// - Returns: the status to exit with; some never get there.
+    package static func run(_ name: String, _ arguments: [String]) -> Int32 {
+        guard lab_prepare_child(getppid()) == 0 else { return 1 }
+        let recorder = Recorder(tell: tell)
+        switch name {
+        case "race": RaceChild.run(recorder)
+        case "string":
+            guard let setup = arguments.first.flatMap(StringSetup.init(rawValue:)) else { return 64 }
+            setup.run(recorder)
+        case "main-sync": DeadlockChild.syncOnMain(recorder)
+        case "main-wait": DeadlockChild.waitOnMain(recorder)
+        case "inversion": InversionChild.run(recorder, hasThird: false)
+        case "inversion-three": InversionChild.run(recorder, hasThird: true)
+        default: return 64
+        }
+        return 0
+    }
+
+    /// To the parent, at once: the next thing may be a crash.
+    private static func tell(_ event: RecordedEvent) {
+        var rest = Array(event.line.utf8)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
+            // Nobody listens any more.
+            guard count > 0 else { _exit(1) }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

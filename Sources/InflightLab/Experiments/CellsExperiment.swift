@@ -1,0 +1,126 @@
+internal import Dispatch
+internal import Inflight
+
+extension Experiment {
+    /// Recycled cells, with and without the check that the row still wants the picture.
+    static let cells = Experiment(
+        name: "cells", title: "Recycled cells",
+        lookAt:
+            "Each cell shows row after row; the pictures of the first rows come last. What does each cell show in the end?",
+        platform: "Nothing of this depends on the system, only on the order in which answers come."
+    ) { stage throws(LabError) in
+        try CellCare.allCases.map { care throws(LabError) in try CellScene(care, stage).run() }
+    }
+}
+
+/// What a cell does against late answers.
+private enum CellCare: CaseIterable {
+    case none, check, loader
+
+    var title: String {
+        switch self {
+        case .none: "Whatever comes is shown"
+        case .check: "Shown only if the row still wants it"
+        case .loader: "ImageLoader: a new request replaces the old one"
+        }
+    }
+}
+
+/// Four cells that show eight rows. All of it is confined to `screen`, a serial queue.
+// Unchecked: what is mutable is touched on `screen` alone.
+private final class CellScene: @unchecked Sendable {
+    private static let cells = 4
+
+    private let care: CellCare
+    private let stage: Stage
+    private let screen = DispatchQueue(label: "lab.screen")
+    private let recorder: Recorder
+    private let source: LoopbackSource
+    private let pipeline: ImagePipeline
+    private let answered = DispatchSemaphore(value: 0)
+    /// What each cell is to show, and what it shows.
+    private var rows = [Int](repeating: -1, count: cells)
+    private var shown = [Int?](repeating: nil, count: cells)
+    private var loaders: [ImageLoader] = []
+    private var wrong = 0
+
+    init(_ care: CellCare, _ stage: Stage) throws(LabError) {
+        self.care = care
+        self.stage = stage
+        recorder = Recorder(tracks: (0..<Self.cells).map { "cell \($0 + 1)" })
+        source = try LoopbackSource()
+        pipeline = try LabPictures.pipeline()
+        for row in 0..<2 * Self.cells {
+            let png = try LabPictures.png(row, side: 32, codecs: pipeline.codecs)
+            source.serve("/\(row)", [.gate(row < Self.cells ? "first rows" : "second rows"), .bytes(png)])
+        }
+    }
+
+    func run() throws(LabError) -> Scene {
+        let cells = Self.cells
+        if care == .loader { screen.sync { makeLoaders() } }
+        screen.sync { for row in 0..<cells { bind(row) } }
+        let first = source.waitForRequests(cells, patience: stage.patience)
+        stage.rest()
+        // The list is scrolled: the cells of the first rows are used again.
+        screen.sync { for row in cells..<2 * cells { bind(row) } }
+        let second = source.waitForRequests(2 * cells, patience: stage.patience)
+        stage.rest()
+        source.open("second rows")
+        for _ in 0..<cells { answered.wait() }
+        stage.rest()
+        source.open("first rows")
+        // A loader never tells of what was replaced: nothing can be waited for.
+        if care == .loader { stage.rest() } else { for _ in 0..<cells { answered.wait() } }
+        let last = screen.sync {
+            loaders = []
+            return zip(rows, shown).count { $0 != $1 }
+        }
+        pipeline.shutDownAndWait()
+        let counted = screen.sync { wrong }
+        return Scene(
+            care.title, recorder.recording,
+            findings: [
+                "\(Phrase.counted(counted, "wrong picture")) shown; in the end \(last) of \(cells) cells show a wrong one."
+            ], hasFailed: !first || !second || (care != .none && counted > 0) || (care == .none && counted == 0))
+    }
+
+    private func makeLoaders() {
+        for cell in 0..<Self.cells {
+            let loader = ImageLoader(pipeline: pipeline, callbackQueue: .queue(screen))
+            loader.onChange = { [weak self] loader in
+                guard let self, case .loaded(let image) = loader.state else { return }
+                self.show(LabPictures.number(of: image.pixels), in: cell)
+            }
+            loaders.append(loader)
+        }
+    }
+
+    private func bind(_ row: Int) {
+        let cell = row % Self.cells
+        rows[cell] = row
+        shown[cell] = nil
+        recorder.mark("cell \(cell + 1)", "row \(row + 1)")
+        let request = ImageRequest(source.url("/\(row)"))
+        if care == .loader {
+            loaders[cell].request = request
+            return
+        }
+        pipeline.load(request, on: .queue(screen)) { [self] _, result in
+            if care == .none || rows[cell] == row, let image = try? result.get() {
+                show(LabPictures.number(of: image.pixels), in: cell)
+            } else {
+                recorder.mark("cell \(cell + 1)", "late \(row + 1)")
+                answered.signal()
+            }
+        }
+    }
+
+    private func show(_ picture: Int, in cell: Int) {
+        let isWrong = picture != rows[cell]
+        if isWrong { wrong += 1 }
+        shown[cell] = picture
+        recorder.mark("cell \(cell + 1)", isWrong ? "wrong \(picture + 1)" : "shows \(picture + 1)", isTrouble: isWrong)
+        answered.signal()
+    }
+}

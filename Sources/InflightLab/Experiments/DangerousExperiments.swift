@@ -1,0 +1,128 @@
+internal import Foundation
+internal import InflightConcurrency
+
+extension Experiment {
+    /// A race.
+    static let race = Experiment(
+        name: "race", title: "A race",
+        lookAt: "Two threads each add 1 to one number, half a million times. What is it in the end?",
+        platform: """
+            The thread sanitizer works here as it does on Apple's systems, from the command line: `make lab-tsan` builds the \
+            command with it and runs this experiment.
+            """
+    ) { stage throws(LabError) in
+        let outcome = try stage.children.run("race", patience: stage.patience)
+        let recording = Recording(events: outcome.events)
+        let wanted = 2 * RaceChild.additions
+        var findings: [String] = []
+        if let counted = recording.values["counted"] {
+            let (lost, tries) = (wanted - counted, recording.values["tries"] ?? 1)
+            findings.append(
+                lost > 0
+                    ? "\(tries == 1 ? "Of" : "In try \(tries), of") a million additions \(Phrase.percent(lost, of: wanted)) are lost: the number is \(counted)."
+                    : "In \(tries) tries nothing is lost, by luck alone: nothing keeps the two apart.")
+        } else {
+            findings.append("The child process \(outcome.ending.text) before it had counted.")
+        }
+        if let report = SanitizerReport(outcome.errors) {
+            findings.append("The thread sanitizer found it: \(report.summary)")
+        }
+        return [Scene("In a child process", recording, findings: findings)]
+    }
+
+    /// A deadlock.
+    static let deadlock = Experiment(
+        name: "deadlock", title: "A deadlock",
+        lookAt: "The main queue waits for itself. Who notices, and what becomes of the process?",
+        platform: """
+            libdispatch looks at who owns the queue that sync would wait for, through several queues too, and stops the \
+            program with SIGILL (SIGTRAP on Apple's systems). It knows nothing of semaphores: there only a deadline helps.
+            """
+    ) { stage throws(LabError) in
+        try [
+            ("main-sync", "main.sync from the main queue"),
+            ("main-wait", "The main queue waits for a semaphore that only it would signal"),
+        ].map { name, title throws(LabError) in
+            let outcome = try stage.children.run(name, patience: min(stage.patience, .seconds(1)))
+            let recording = Recording(events: outcome.events + [outcome.end(on: DeadlockChild.track)])
+            let isDetected: Bool
+            switch outcome.ending {
+            case .crashed, .overdue: isDetected = true
+            case .exited: isDetected = false
+            }
+            return Scene(
+                title, recording, findings: ["The child process \(outcome.ending.text)."],
+                hasFailed: !isDetected || recording.span("work") == nil)
+        }
+    }
+
+    /// Priority inversion with two tasks.
+    static let inversion = Experiment(
+        name: "inversion", title: "Priority inversion with two tasks",
+        lookAt: "The high task waits for the low one, which has the lock: for how long?",
+        platform: """
+            On Apple's systems a queue or an unfair lock lifts whoever holds it. Here nothing is lifted: the low task goes \
+            on at its own nice value, and a semaphore tells nobody who has it.
+            """
+    ) { stage throws(LabError) in [try Self.inverted(stage, child: "inversion")] }
+
+    /// Priority inversion with three tasks.
+    static let inversionOfThree = Experiment(
+        name: "inversion-three", title: "Priority inversion with three tasks",
+        lookAt: """
+            Medium tasks, which want no lock, keep the low one from the only processor. So the high one waits for them all.
+            """,
+        platform: """
+            Nice values are shares, not ranks: at nice 10 beside four at nice 0 the low task has 1/38 of the processor. So \
+            it does go on, and the high one waits some forty times as long as with two.
+            """
+    ) { stage throws(LabError) in [try Self.inverted(stage, child: "inversion-three")] }
+
+    private static func inverted(_ stage: Stage, child: String) throws(LabError) -> Scene {
+        let outcome = try stage.children.run(child, patience: min(stage.patience, .milliseconds(1500)))
+        let ending = outcome.ending == .overdue ? [outcome.end(on: InversionChild.high)] : []
+        let recording = Recording(
+            tracks: [InversionChild.high, InversionChild.medium, InversionChild.low].filter {
+                child == "inversion-three" || $0 != InversionChild.medium
+            }, events: outcome.events + ending)
+        var findings: [String] = []
+        if let wait = recording.span(InversionChild.waits), let hold = recording.span(InversionChild.holds) {
+            let isOver = wait.end != nil
+            findings.append(
+                "The high task (nice \(wait.nice)) \(isOver ? "waited" : "had waited") "
+                    + "\(Milliseconds.text(wait.duration(until: recording.duration))) for the low one (nice \(hold.nice))"
+                    + (isOver
+                        ? ": as long as that had the lock."
+                        : " when its time was over: priority inversion. The child process was ended."))
+        } else {
+            findings.append("The child process \(outcome.ending.text) before both had asked for the lock.")
+        }
+        if recording.values["processors pinned"] == 0 {
+            findings.append("It could not be kept to one processor: with two, everybody runs.")
+        }
+        return Scene("In a child process, on one processor", recording, findings: findings)
+    }
+}
+
+extension ChildLauncher.Outcome {
+    /// The record of how the process ended, which it cannot make itself.
+    fileprivate func end(on track: String) -> RecordedEvent {
+        RecordedEvent(
+            time: endedAt.nanoseconds, what: .marked(track: track, label: ending.mark, isTrouble: true, thread: 0))
+    }
+}
+
+/// What the thread sanitizer wrote about a child process.
+struct SanitizerReport: Equatable {
+    /// One line: what it is, and where.
+    var summary: String
+
+    /// `nil`: it wrote nothing of a race.
+    init?(_ text: String) {
+        let lines = text.split(separator: "\n")
+        guard lines.contains(where: { $0.contains("WARNING: ThreadSanitizer: data race") }) else { return nil }
+        // `SUMMARY: ThreadSanitizer: data race FILE:LINE in FUNCTION`
+        let function = lines.first { $0.hasPrefix("SUMMARY: ") }?.components(separatedBy: " in ").dropFirst().first
+        summary = function.map { "a data race in \($0)." } ?? "a data race."
+    }
+}

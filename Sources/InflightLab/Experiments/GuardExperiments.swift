@@ -1,0 +1,206 @@
+internal import Dispatch
+internal import InflightConcurrency
+
+extension Experiment {
+    /// A string written by two tasks, in ten set-ups of queues.
+    static let string = Experiment(
+        name: "string", title: "A string that two tasks write",
+        lookAt: """
+            The usual string and the guarded one are written with the same letters. Where the queues let two write at once, \
+            the usual one loses letters, or the process its life.
+            """,
+        platform: """
+            As on Apple's systems: a Swift string is no place for two writers. A match where nothing promises one is luck. \
+            Each set-up runs in a process of its own, because the memory may be damaged.
+            """
+    ) { stage throws(LabError) in
+        var rows: [[String]] = []
+        var recording = Recording()
+        var (broken, isLost) = (0, false)
+        for setup in StringSetup.allCases {
+            let outcome = try stage.children.run("string", [setup.rawValue], patience: stage.patience)
+            let seen = Recording(events: outcome.events)
+            let verdict = StringVerdict(setup, outcome.ending, seen.values)
+            rows.append([setup.title, setup.isExclusive ? "yes" : "no", verdict.usual, verdict.guarded, verdict.text])
+            if verdict.text != "match" { broken += 1 }
+            isLost = isLost || verdict.isGuardBroken || (setup.isExclusive && verdict.text != "match")
+            recording.append(seen, as: setup.title)
+        }
+        return [
+            Scene(
+                "Ten set-ups, one after the other", recording,
+                table: Table(columns: ["queues", "exclusive", "usual", "guarded", "verdict"], rows: rows),
+                findings: [
+                    "\(broken) of \(StringSetup.allCases.count) without a match; the guarded string lost "
+                        + (isLost ? "letters, which must not be." : "nothing.")
+                ], hasFailed: isLost)
+        ]
+    }
+
+    /// What each guard loses, and what it costs.
+    static let guards = Experiment(
+        name: "guards", title: "Guards, and what they cost",
+        lookAt: "Four tasks write into one string. How long is each guard's span, and what is lost?",
+        platform: """
+            The lock is a pthread mutex, which the thread sanitizer understands on Linux; Synchronization.Mutex and \
+            .barrier look like races to it.
+            """
+    ) { stage throws(LabError) in
+        let recorder = Recorder()
+        var rows: [[String]] = []
+        var isLost = false
+        for kind in StringGuard.allCases {
+            let kept = recorder.span(kind.rawValue, "writes") { kind.write() }
+            guard let span = recorder.recording.spans(on: kind.rawValue).first, let end = span.end else { continue }
+            isLost = isLost || kept != StringGuard.all
+            rows.append([
+                kind.rawValue, "\(StringGuard.all)", "\(StringGuard.all - kept)",
+                "\((end - span.start) / Int64(StringGuard.all)) ns",
+            ])
+        }
+        rows.append(try Self.unguarded(stage))
+        return [
+            Scene(
+                "Four tasks, 5000 letters each, one guard after the other", recorder.recording,
+                table: Table(columns: ["guard", "written", "lost", "cost of each"], rows: rows),
+                findings: ["The guards lost \(isLost ? "letters, which must not be." : "nothing.")"], hasFailed: isLost)
+        ]
+    }
+}
+
+extension Experiment {
+    /// The same without a guard. Where the two writers happen not to meet it is tried again.
+    private static func unguarded(_ stage: Stage) throws(LabError) -> [String] {
+        let setup = StringSetup.twoSerial
+        let written = setup.letters * StringSetup.writers.count
+        var lost = "0"
+        for _ in 1...5 where lost == "0" {
+            let outcome = try stage.children.run("string", [setup.rawValue], patience: stage.patience)
+            let usual = Recording(events: outcome.events).values["usual"]
+            lost = usual.map { "\(written - $0)" } ?? "all: \(outcome.ending.short)"
+        }
+        return ["none, in a child process", "\(written)", lost, ""]
+    }
+}
+
+/// What came of one set-up.
+private struct StringVerdict {
+    var usual = "?"
+    var guarded = "?"
+    var text: String
+    var isGuardBroken = false
+
+    init(_ setup: StringSetup, _ ending: ChildLauncher.Ending, _ values: [String: Int]) {
+        let expected = setup.letters * StringSetup.writers.count
+        if let length = values["guarded"] {
+            guarded = "\(length)"
+            isGuardBroken = length != expected
+        }
+        if let length = values["usual"] { usual = "\(length)" }
+        switch (ending, values["match"]) {
+        case (_, 1?): text = "match"
+        case (_, 0?):
+            let lost = expected - (values["usual"] ?? 0)
+            text = lost > 0 ? "no match: \(lost) lost" : "no match: order"
+        default: text = "no match: \(ending.short)"
+        }
+    }
+}
+
+extension Recording {
+    /// Takes in what another process recorded, as a track of this one, behind what is there.
+    mutating func append(_ other: Recording, as track: String) {
+        let (number, time) = (tracks.count, duration)
+        let order = (spans.flatMap { [$0.startOrder, $0.endOrder ?? $0.startOrder] } + marks.map(\.order)).max() ?? -1
+        let thread = (spans.map(\.thread) + marks.map(\.thread)).max() ?? 0
+        tracks.append(track)
+        for span in other.spans {
+            var span = span
+            span.track = number
+            span.start += time
+            span.end = span.end.map { $0 + time }
+            span.thread += thread
+            span.startOrder += order + 1
+            span.endOrder = span.endOrder.map { $0 + order + 1 }
+            spans.append(span)
+        }
+        for mark in other.marks {
+            var mark = mark
+            mark.track = number
+            mark.time += time
+            mark.thread += thread
+            mark.order += order + 1
+            marks.append(mark)
+        }
+        duration += other.duration
+    }
+}
+
+/// Four ways to let one at a time write into a string.
+enum StringGuard: String, CaseIterable {
+    case serial = "serial queue, sync"
+    case isolation = "concurrent queue, barrier"
+    case lock
+    case actor
+
+    static let (writers, letters) = (4, 5000)
+    static var all: Int { writers * letters }
+
+    /// All writers at once.
+    ///
+    /// - Returns: how many letters the string has then.
+    func write() -> Int {
+        switch self {
+        case .serial:
+            let string = SerialString()
+            return Self.together(string.append) { string.count }
+        case .isolation:
+            let string = QueueGuarded("")
+            return Self.together({ string.write { $0.append("x") } }, count: { string.read { $0.utf8.count } })
+        case .lock:
+            let string = Guarded("")
+            return Self.together({ string.withLock { $0.append("x") } }, count: { string.withLock { $0.utf8.count } })
+        case .actor:
+            let string = StringActor()
+            let count = Guarded(0)
+            Await.task {
+                await withTaskGroup(of: Void.self) { group in
+                    for _ in 0..<Self.writers {
+                        group.addTask { for _ in 0..<Self.letters { await string.append() } }
+                    }
+                }
+                let length = await string.count
+                count.withLock { $0 = length }
+            }
+            return count.withLock { $0 }
+        }
+    }
+
+    private static func together(_ append: @escaping @Sendable () -> Void, count: () -> Int) -> Int {
+        let group = DispatchGroup()
+        for writer in 0..<writers {
+            DispatchQueue(label: "lab.writer \(writer)").async(group: group) { for _ in 0..<letters { append() } }
+        }
+        group.wait()
+        return count()
+    }
+}
+
+/// A string that lives on a serial queue.
+// Unchecked: `string` is touched on the queue alone.
+private final class SerialString: @unchecked Sendable {
+    private let queue = DispatchQueue(label: "lab.string")
+    private var string = ""
+
+    @Sendable func append() { queue.sync { string.append("x") } }
+
+    var count: Int { queue.sync { string.utf8.count } }
+}
+
+private actor StringActor {
+    private var string = ""
+
+    func append() { string.append("x") }
+
+    var count: Int { string.utf8.count }
+}

@@ -1,0 +1,113 @@
+internal import Dispatch
+internal import Inflight
+
+extension Experiment {
+    /// A heartbeat on the main queue, while a download blocks it, and while it does not.
+    static let heartbeat = Experiment(
+        name: "heartbeat", title: "A heartbeat on the main queue",
+        lookAt: "The heart beats on the main queue. Where does it stop, and for how long?",
+        platform: """
+            The main queue is served by Foundation's run loop on the main thread here, by way of an eventfd. A program that \
+            calls dispatchMain() instead gives its main thread up: the main queue is then served by others, one at a time.
+            """
+    ) { stage throws(LabError) in
+        [try Self.beats(stage, isBlocked: true), try Self.beats(stage, isBlocked: false)]
+    }
+
+    private static let main = "main queue"
+    private static let download = "download"
+
+    private static func beats(_ stage: Stage, isBlocked: Bool) throws(LabError) -> Scene {
+        let source = try LoopbackSource()
+        let piece = [UInt8](repeating: 0x2A, count: 20_000)
+        source.serve(
+            "/slow",
+            (0..<4).flatMap { _ in [.bytes(piece), .pause(stage.units(1.8))] } + [.gate("alive"), .bytes(piece)])
+        let recorder = Recorder(tracks: [main, "network"])
+        let heart = Heart(recorder, track: main, pause: stage.units(0.5))
+        heart.start()
+        stage.rest(2)
+        let received = Guarded(0)
+        let done = DispatchSemaphore(value: 0)
+        if isBlocked {
+            source.open("alive")
+            DispatchQueue.main.async {
+                recorder.span(main, download, .wait) {
+                    let body = BlockingDownload.body(port: source.port, path: "/slow")
+                    received.withLock { $0 = body?.count ?? 0 }
+                }
+                done.signal()
+            }
+            done.wait()
+        } else {
+            let pipeline = try LabPictures.pipeline()
+            let span = recorder.begin("network", download, .away)
+            pipeline.loadResponse(ImageRequest(source.url("/slow")), on: .queue(.main)) { _, result in
+                span.end()
+                recorder.span(main, "bytes") { received.withLock { $0 = (try? result.get().body.count) ?? 0 } }
+                done.signal()
+            }
+            // The server does not end before the heart has beaten twice more.
+            let isAsked = source.waitForRequests(1, patience: stage.patience)
+            let isAlive = isAsked && heart.waitForBeats(2, patience: stage.patience)
+            source.open("alive")
+            done.wait()
+            pipeline.shutDownAndWait()
+            if !isAlive { recorder.mark(main, "no beat", isTrouble: true) }
+        }
+        stage.rest(2)
+        heart.stop()
+        let recording = recorder.recording
+        let beats = recording.marks(on: main)
+        let pauses = zip(beats, beats.dropFirst()).map { $1.time - $0.time }
+        let during = recording.span(download).map { span in beats.count { span.contains($0.order) } } ?? 0
+        return Scene(
+            isBlocked ? "The main queue reads the socket itself" : "The engine loads, and calls back on the main queue",
+            recording,
+            findings: [
+                "\(Phrase.counted(during, "beat")) during the download of \(received.withLock { $0 }) bytes; "
+                    + "the longest pause between two was \(Milliseconds.text(pauses.max() ?? 0))."
+            ], hasFailed: received.withLock { $0 } != 5 * piece.count || recording.mark("no beat") != nil)
+    }
+}
+
+/// Beats on the main queue until it is stopped: each beat asks for the next.
+private final class Heart: Sendable {
+    private let recorder: Recorder
+    private let track: String
+    private let pause: Duration
+    private let isStopped = CancellationFlag()
+    private let stopped = DispatchGroup()
+    private let beats = DispatchSemaphore(value: 0)
+
+    init(_ recorder: Recorder, track: String, pause: Duration) {
+        self.recorder = recorder
+        self.track = track
+        self.pause = pause
+    }
+
+    func start() {
+        stopped.enter()
+        DispatchQueue.main.async { self.beat() }
+    }
+
+    /// Returns when there will be no beat any more. Not on the main queue.
+    func stop() {
+        isStopped.cancel()
+        stopped.wait()
+    }
+
+    /// - Returns: whether so many more came in time.
+    func waitForBeats(_ count: Int, patience: Duration) -> Bool {
+        while beats.wait(timeout: .now()) == .success {}
+        let deadline = DispatchTime.now() + .nanoseconds(Int(patience.saturatedNanoseconds))
+        return (0..<count).allSatisfy { _ in beats.wait(timeout: deadline) == .success }
+    }
+
+    private func beat() {
+        if isStopped.isCancelled { return stopped.leave() }
+        recorder.mark(track, "beat")
+        beats.signal()
+        DispatchQueue.main.asyncAfter(deadline: .now() + .nanoseconds(Int(pause.saturatedNanoseconds))) { self.beat() }
+    }
+}

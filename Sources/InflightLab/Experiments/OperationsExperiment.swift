@@ -1,0 +1,104 @@
+internal import Dispatch
+internal import Foundation
+internal import Inflight
+
+extension Experiment {
+    /// An operation that waits on a semaphore, beside `LoadOperation`.
+    static let operations = Experiment(
+        name: "operations", title: "Operations that wait, and operations that do not",
+        lookAt:
+            "Six loads in one OperationQueue with room for six. How many are under way at once, and on how many threads?",
+        platform: """
+            An OperationQueue's threads come from the pool, which has few (see concurrent). Operations that wait use it up, \
+            and the callbacks that they wait for need a thread of it too: nothing ends before it has grown, by one a second. \
+            On Apple's systems it grows as soon as its threads sleep, up to 64.
+            """
+    ) { stage throws(LabError) in
+        [try Self.waiting(stage), try Self.loading(stage)]
+    }
+
+    private static let loads = 6
+    private static let track = "operations"
+
+    private static func prepared(_ parts: [LoopbackSource.Part]) throws(LabError) -> LoopbackSource {
+        let source = try LoopbackSource()
+        for number in 1...loads { source.serve("/\(number)", parts + [.bytes([UInt8](repeating: 0x2A, count: 1000))]) }
+        return source
+    }
+
+    private static func queue() -> OperationQueue {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = loads
+        return queue
+    }
+
+    private static func waiting(_ stage: Stage) throws(LabError) -> Scene {
+        let source = try prepared([.pause(stage.units(3))])
+        let pipeline = try LabPictures.pipeline()
+        let recorder = Recorder(tracks: [track])
+        let queue = queue()
+        for number in 1...loads {
+            let request = ImageRequest(source.url("/\(number)"))
+            queue.addOperation {
+                recorder.span(track, "\(number)", .wait) {
+                    let semaphore = DispatchSemaphore(value: 0)
+                    pipeline.loadResponse(request, on: .queue(.global())) { _, _ in semaphore.signal() }
+                    semaphore.wait()
+                }
+            }
+        }
+        queue.waitUntilAllOperationsAreFinished()
+        pipeline.shutDownAndWait()
+        let recording = recorder.recording
+        return Scene(
+            "Each operation waits on a semaphore", recording,
+            findings: [
+                "\(recording.mostAtOnce(recording.spans)) under way at once at most, each on a thread that stood still: "
+                    + "\(Phrase.threads(recording.threads(recording.spans))), and \(Milliseconds.text(recording.duration)) "
+                    + "for what takes \(Milliseconds.text(stage.units(3).saturatedNanoseconds))."
+            ])
+    }
+
+    static func loading(_ stage: Stage) throws(LabError) -> Scene {
+        // Nobody is answered before all have asked: none of them needs a thread for that.
+        let source = try prepared([.gate("all have asked"), .pause(stage.units(3))])
+        let pipeline = try LabPictures.pipeline()
+        let recorder = Recorder(tracks: [track])
+        let queue = queue()
+        let finished = DispatchGroup()
+        for number in 1...loads {
+            let operation = LoadOperation(response: ImageRequest(source.url("/\(number)")), pipeline: pipeline)
+            let span = recorder.begin(track, "\(number)", .away)
+            finished.enter()
+            operation.completionBlock = {
+                span.end()
+                finished.leave()
+            }
+            queue.addOperation(operation)
+        }
+        let haveAsked = source.waitForRequests(loads, patience: stage.patience)
+        let threads = ThreadCount.now
+        source.open("all have asked")
+        finished.wait()
+        pipeline.shutDownAndWait()
+        let recording = recorder.recording
+        return Scene(
+            "Each operation is a LoadOperation", recording,
+            findings: [
+                "\(recording.mostAtOnce(recording.spans)) under way at once, and no thread stood still for them: "
+                    + "\(Milliseconds.text(recording.duration))."
+                    + (threads.map {
+                        " This process had \(Phrase.threads($0)) then, the server's and idle ones included."
+                    }
+                        ?? "")
+            ], hasFailed: !haveAsked)
+    }
+}
+
+/// How many threads this process has.
+enum ThreadCount {
+    /// `nil` where the system does not tell.
+    static var now: Int? {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task"))?.count
+    }
+}

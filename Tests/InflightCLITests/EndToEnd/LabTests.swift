@@ -1,0 +1,193 @@
+import FoundationEssentials
+import Glibc
+import InflightConcurrency
+import InflightLab
+import Testing
+
+@testable import InflightCLI
+
+/// What needs processes of its own: the command itself, and the children that may crash, hang or damage their memory.
+///
+/// Not where the command is built with a sanitizer: it would find the races that are here on purpose.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: !Sanitizer.isOn, "these experiments race on purpose"))
+struct LabTests {
+    private let place = TemporaryDirectory()
+    private let launcher = ChildLauncher(executable: RunningCommand.binary)
+
+    /// On a thread of its own: experiments block.
+    private func perform(_ name: String) async throws -> [Scene] {
+        let experiment = try #require(Experiment.named(name))
+        let stage = Stage(unit: .milliseconds(1), patience: .seconds(60), children: launcher)
+        return try await onThread { () throws(LabError) in try experiment.perform(stage) }
+    }
+
+    private func onThread<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(LabError) -> Value
+    ) async throws -> Value {
+        let bridge = ValueBridge<Result<Value, LabError>>()
+        let threads = WorkerThreads(count: 1, name: "test")
+        threads.run { bridge.open(with: Result { () throws(LabError) in try body() }) }
+        return try await bridge.value().get()
+    }
+
+    @Test("race: the child ends by itself and tells what was counted, never more than was added")
+    func race() async throws {
+        let scene = try #require(try await perform("race").first)
+        let counted = try #require(scene.recording.values["counted"])
+        #expect((1...1_000_000).contains(counted))
+        #expect(scene.recording.tracks.sorted() == ["first thread", "second thread"])
+        #expect(!scene.findings.isEmpty)
+    }
+
+    @Test("string: set-ups that let one write at a time match; the guarded string loses nothing in any of them")
+    func string() async throws {
+        let scene = try #require(try await perform("string").first)
+        let table = try #require(scene.table)
+        #expect(table.rows.count == 10)
+        for row in table.rows {
+            if row[1] == "yes" { #expect(row[4] == "match", "\(row)") }
+            #expect(row[4].hasPrefix("match") || row[4].hasPrefix("no match"))
+        }
+        #expect(!scene.hasFailed)
+    }
+
+    @Test("guards: the unguarded string is written in a child; its row is told whatever becomes of it")
+    func guards() async throws {
+        let scene = try #require(try await perform("guards").first)
+        let rows = try #require(scene.table).rows
+        #expect(rows.map { $0[0] }.dropLast() == ["serial queue, sync", "concurrent queue, barrier", "lock", "actor"])
+        #expect(rows.dropLast().allSatisfy { $0[2] == "0" } && !scene.hasFailed)
+        #expect(rows.last?[2].isEmpty == false)
+    }
+
+    @Test("deadlock: main.sync from the main queue is stopped by libdispatch, at the call")
+    func mainSync() async throws {
+        let launcher = launcher
+        let outcome = try await onThread { () throws(LabError) in try launcher.run("main-sync", patience: .seconds(60))
+        }
+        #expect([.crashed(signal: Int(SIGILL)), .crashed(signal: Int(SIGTRAP))].contains(outcome.ending))
+        let recording = Recording(events: outcome.events)
+        #expect(recording.span("main.sync")?.endOrder == nil && recording.span("main.sync") != nil)
+        #expect(recording.mark("never reached") == nil)
+    }
+
+    @Test("deadlock: what nobody notices is ended when its time is over, and leaves no process behind")
+    func mainWait() async throws {
+        let launcher = launcher
+        let outcome = try await onThread { () throws(LabError) in
+            try launcher.run("main-wait", patience: .milliseconds(200))
+        }
+        #expect(outcome.ending == .overdue)
+        // It would have told of an end of its wait.
+        #expect(!outcome.events.contains { if case .ended(let id) = $0.what { id == 2 } else { false } })
+        #expect(outcome.errors.isEmpty)
+    }
+
+    @Test("inversion: the high task gets the lock only when the low one has given it back")
+    func inversion() async throws {
+        let launcher = launcher
+        let outcome = try await onThread { () throws(LabError) in try launcher.run("inversion", patience: .seconds(60))
+        }
+        #expect(outcome.ending == .exited(status: 0))
+        let recording = Recording(events: outcome.events)
+        let hold = try #require(recording.span("holds the lock"))
+        let wait = try #require(recording.span("wants the lock"))
+        #expect(hold.contains(wait.startOrder))
+        #expect(hold.precedes(try #require(recording.span("has the lock"))))
+    }
+
+    @Test("inversion-three: it is drawn, and ended, also where the high task never gets the lock")
+    func inversionOfThree() async throws {
+        let scene = try #require(try await perform("inversion-three").first)
+        #expect(scene.recording.tracks == ["high: interactive", "medium: default", "low: background"])
+        #expect(!scene.findings.isEmpty)
+    }
+
+    @Test("A part that there is not ends with status 64, a command that there is not with an error")
+    func unknownParts() async throws {
+        let launcher = launcher
+        let outcome = try await onThread { () throws(LabError) in try launcher.run("nothing", patience: .seconds(60)) }
+        #expect(outcome.ending == .exited(status: 64) && outcome.events.isEmpty)
+        let missing = ChildLauncher(executable: "/nonexistent/inflight")
+        await #expect(throws: LabError.self) {
+            try await onThread { () throws(LabError) in try missing.run("race", patience: .seconds(60)) }
+        }
+    }
+
+    @Test("The command draws what it is asked for, in the width that it is told, without colours into a pipe")
+    func drawing() throws {
+        let result = place.run("lab", "serial", "inactive", environment: ["COLUMNS": "60"])
+        #expect(result.status == 0)
+        #expect(result.text.contains("serial: A private serial queue") && result.text.contains("┣"))
+        #expect(!result.text.contains("\u{1B}"))
+        for line in result.text.split(separator: "\n") { #expect(TerminalText.width(line) <= 60, "\(line)") }
+        #expect(result.errors.isEmpty)
+    }
+
+    @Test("operations: waiting ones each take a thread, and all end")
+    func operations() throws {
+        struct Line: Decodable {
+            struct Scene: Decodable {
+                struct Span: Decodable {
+                    var startOrder, endOrder, thread: Int
+                }
+                var ok: Bool
+                var spans: [Span]
+            }
+            var scenes: [Scene]
+        }
+        let result = place.run("lab", "operations", "--json")
+        #expect(result.status == 0)
+        let line = try JSONDecoder().decode(Line.self, from: Data(result.output))
+        try #require(line.scenes.count == 2)
+        for scene in line.scenes { #expect(scene.ok && scene.spans.count == 6) }
+        let waiting = line.scenes[0].spans
+        for left in waiting {
+            // Two at once on one thread would not both stand still.
+            let beside = waiting.filter { $0.startOrder > left.startOrder && $0.startOrder < left.endOrder }
+            #expect(beside.allSatisfy { $0.thread != left.thread })
+        }
+    }
+
+    @Test("--svg writes one whole file, and nothing where that cannot be")
+    func svg() {
+        #expect(place.run("lab", "inactive", "--svg", "out.svg").status == 0)
+        let drawn = String(decoding: place.read("out.svg") ?? [], as: UTF8.self)
+        #expect(drawn.hasPrefix("<svg ") && drawn.hasSuffix("</svg>\n"))
+        for (path, part) in [("none/out.svg", "No such file"), (".", "Is a directory"), ("/dev/null", "Invalid")] {
+            let result = place.run("lab", "inactive", "--svg", path)
+            #expect(result.status == 1 && result.errors.contains(part) && result.output.isEmpty, "\(result.errors)")
+        }
+        #expect(place.names == ["out.svg"])
+    }
+
+    @Test("--list names all experiments; a name that there is not is wrong use")
+    func list() {
+        let result = place.run("lab", "--list")
+        #expect(result.status == 0)
+        #expect(
+            result.text.split(separator: "\n").map { String($0.prefix { $0 != " " }) } == Experiment.all.map(\.name))
+        let unknown = place.run("lab", "deadlok")
+        #expect(unknown.status == 64 && unknown.errors.contains("did you mean deadlock?"))
+    }
+
+    @Test(
+        "Ctrl-C and SIGTERM end it at once, its children too, and leave no half drawing", arguments: [SIGINT, SIGTERM])
+    func signals(_ signal: Int32) throws {
+        // The child inherits descriptor 9: whoever reads the other end hears when the last of both has ended.
+        #expect(unsafe mkfifo(place.appending("alive"), 0o600) == 0)
+        let alive = unsafe open(place.appending("alive"), O_RDWR | O_CLOEXEC)
+        let command = RunningCommand(
+            ["lab", "inversion-three", "--svg", "out.svg"], in: place, pipesOutput: true, prefix: "exec 9>alive")
+        // The head is told before the child is started.
+        while !command.readLine().hasPrefix("On Linux:") {}
+        let reading = unsafe open(place.appending("alive"), O_RDONLY | O_CLOEXEC)
+        close(alive)
+        command.signal(signal)
+        #expect(command.wait().status == 128 + signal)
+        var byte: UInt8 = 0
+        #expect(unsafe read(reading, &byte, 1) == 0)
+        close(reading)
+        #expect(place.names == ["alive"])
+    }
+}

@@ -1,0 +1,157 @@
+import FoundationEssentials
+import InflightLab
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// Experiments as text, as SVG and as JSON.
+@Suite(.timeLimit(.minutes(1)))
+struct ExperimentOutputTests {
+    private let experiment = Experiment(
+        name: "probe", title: "A <probe> & more", lookAt: "Look \"here\".", platform: "As everywhere."
+    ) { _ throws(LabError) in [] }
+
+    private var scene: Scene {
+        var random = SeededGenerator(seed: 9)
+        let table = Table(
+            columns: ["what", "count", "verdict"], rows: [["one thing", "12", "match"], ["two", "3", "no <match>"]])
+        return Scene(
+            "A scene with a title that is longer than a narrow terminal is wide", TimelineTextTests.arbitrary(&random),
+            table: table, findings: ["It is so, and it is told in a sentence that has to be broken."])
+    }
+
+    @Test("Text fits every width", arguments: [32, 40, 60, 80, 120])
+    func width(_ columns: Int) {
+        let text = ExperimentText(columns: columns, style: .plain)
+        for line in text.legend + text.head(experiment) + text.lines(scene) {
+            #expect(TerminalText.width(line) <= columns, "\(line)")
+        }
+        for line in ExperimentText.list(Experiment.all, columns: columns, style: .plain) {
+            #expect(TerminalText.width(line) <= columns, "\(line)")
+        }
+    }
+
+    @Test("Nor is any table of the experiments wider than the terminal: what has no room stands one under the other")
+    func narrowTable() {
+        let table = Table(columns: ["name", "a", "b"], rows: [["first", "1", "yes"], ["second", "", "no"]])
+        #expect(
+            TableText.lines(table, columns: 40, style: .plain) == ["name    a  b", "first   1  yes", "second     no"])
+        #expect(
+            TableText.lines(table, columns: 12, style: .plain)
+                == ["first", "  a:\u{A0}1;", "  b:\u{A0}yes", "second", "  b:\u{A0}no"])
+    }
+
+    @Test("The SVG has a shape for each span and each mark, and escapes what is markup")
+    func svg() {
+        let text = ExperimentSVG.text([(experiment, [scene])])
+        #expect(text.hasPrefix("<svg ") && text.hasSuffix("</svg>\n"))
+        // The background is one more.
+        #expect(text.ranges(of: "<rect ").count == scene.recording.spans.count + 1)
+        #expect(text.ranges(of: "<path ").count == scene.recording.marks.count)
+        #expect(text.contains("A &lt;probe&gt; &amp; more") && text.contains("Look &quot;here&quot;."))
+        #expect(!text.contains("<probe>") && !text.contains("<match>"))
+        #expect(text.ranges(of: "<text ").count == text.ranges(of: "</text>").count)
+    }
+
+    @Test("Every shape of the SVG lies on its page")
+    func svgBounds() throws {
+        let text = ExperimentSVG.text([(experiment, [scene]), (experiment, [scene])])
+        let viewBox = try #require(text.firstMatch(of: /viewBox="0 0 960 ([0-9]+)"/))
+        let height = try #require(Int(viewBox.1))
+        for shape in text.matches(of: /<rect x="([0-9]+)" y="([0-9]+)" width="([0-9]+)" height="([0-9]+)"/) {
+            let numbers = [shape.1, shape.2, shape.3, shape.4].compactMap { Int($0) }
+            #expect(numbers[0] + numbers[2] <= 960 && numbers[1] + numbers[3] <= height)
+        }
+        for label in text.matches(of: /<text x="([0-9]+)" y="([0-9]+)"/) {
+            #expect(try #require(Int(label.2)) <= height)
+        }
+    }
+
+    @Test("The JSON holds all that was recorded")
+    func json() throws {
+        struct Line: Decodable {
+            struct Scene: Decodable {
+                struct Span: Decodable {
+                    var track, label, kind: String
+                    var startNs, startOrder, thread, nice: Int
+                    var endNs, endOrder: Int?
+                }
+                struct Mark: Decodable {
+                    var track, label: String
+                    var isTrouble: Bool
+                    var timeNs, order, thread: Int
+                }
+                struct Table: Decodable {
+                    var columns: [String]
+                    var rows: [[String]]
+                }
+                var title: String
+                var ok: Bool
+                var tracks: [String]
+                var spans: [Span]
+                var marks: [Mark]
+                var table: Table?
+                var findings: [String]
+            }
+            var experiment, title: String
+            var scenes: [Scene]
+        }
+        let scene = scene
+        let bytes = ExperimentJSON.line(experiment, [scene])
+        #expect(bytes.count { $0 == UInt8(ascii: "\n") } == 1)
+        let line = try JSONDecoder().decode(Line.self, from: Data(bytes))
+        let told = try #require(line.scenes.first)
+        #expect(told.spans.map(\.startOrder) == scene.recording.spans.map(\.startOrder))
+        #expect(told.spans.map(\.endOrder) == scene.recording.spans.map(\.endOrder))
+        #expect(told.spans.map(\.label) == scene.recording.spans.map(\.label))
+        #expect(told.marks.map(\.order) == scene.recording.marks.map(\.order))
+        #expect(told.tracks == scene.recording.tracks && told.ok)
+        #expect(told.table?.rows == scene.table?.rows && told.findings == scene.findings)
+        #expect(line.experiment == "probe")
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct LabOptionsTests {
+    private func parse(_ line: String) throws(UsageError) -> Command {
+        try Command.parse(line.split(separator: " ").map(String.init), standardOutputIsTerminal: false)
+    }
+
+    @Test("Names are taken in their order; without any all are meant")
+    func names() throws {
+        #expect(try parse("lab cells serial") == .lab(LabOptions(experiments: ["cells", "serial"])))
+        #expect(try parse("lab") == .lab(LabOptions()))
+        #expect(
+            try parse("lab race --svg=a.svg --json")
+                == .lab(LabOptions(experiments: ["race"], json: true, svg: "a.svg")))
+        #expect(try parse("lab --list") == .lab(LabOptions(list: true)))
+        #expect(try parse("lab --child string later") == .labChild("string", ["later"]))
+    }
+
+    @Test("Help is told where it is asked for", arguments: ["lab --help", "lab serial -h", "help lab"])
+    func help(_ line: String) throws {
+        #expect(try parse(line) == .help(.lab))
+    }
+
+    @Test("Every option is in the help, and no line of it is too wide")
+    func helpText() {
+        for name in LabOptions.names { #expect(HelpText.lab.text.contains(name), "\(name)") }
+        for line in HelpText.lab.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+    }
+
+    @Test(
+        "Wrong use is answered by a line that names what is wrong",
+        arguments: [
+            ("lab serail", "did you mean serial?"), ("lab something", "--list names them all"),
+            ("lab --lis", "did you mean --list?"), ("lab --svg", "--svg needs a value"),
+            ("lab --svg=", "name of a file"),
+            ("lab --svg a --svg b", "twice"), ("lab --list race", "--list"), ("lab --json=1", "takes no value"),
+            ("lab --list --svg a", "--list"),
+        ])
+    func wrongUse(_ line: String, _ part: String) throws {
+        let error = try #require(throws: UsageError.self) { try parse(line) }
+        #expect(error.message.contains(part), "\(error.message)")
+        #expect(error.command == "lab")
+    }
+}

@@ -1,0 +1,157 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+@testable import InflightLab
+
+/// Drawings are pure functions of what was recorded.
+@Suite(.timeLimit(.minutes(1)))
+struct TimelineTextTests {
+    /// Milliseconds.
+    private func span(
+        _ track: Int, _ label: String, _ start: Int64, _ end: Int64?, order: (Int, Int?), thread: Int = 1,
+        kind: Recording.Kind = .work
+    ) -> Recording.Span {
+        Recording.Span(
+            track: track, label: label, kind: kind, start: start * 1_000_000, end: end.map { $0 * 1_000_000 },
+            thread: thread, nice: 0, startOrder: order.0, endOrder: order.1)
+    }
+
+    private func mark(_ track: Int, _ label: String, _ time: Int64, order: Int, isTrouble: Bool = false)
+        -> Recording.Mark
+    {
+        Recording.Mark(
+            track: track, label: label, isTrouble: isTrouble, time: time * 1_000_000, thread: 1, order: order)
+    }
+
+    private var recording: Recording {
+        var recording = Recording()
+        recording.tracks = ["main", "queue", "idle"]
+        recording.spans = [
+            span(1, "a", 0, 50, order: (0, 4)), span(1, "b", 25, 100, order: (2, 6), thread: 2),
+            span(1, "c", 50, 75, order: (5, 7), thread: 3, kind: .wait), span(0, "load", 20, nil, order: (1, nil)),
+            span(0, "net", 75, 100, order: (8, 9), kind: .away),
+        ]
+        recording.marks = [mark(0, "ask", 0, order: 0), mark(0, "bad", 100, order: 10, isTrouble: true)]
+        recording.duration = 100_000_000
+        return recording
+    }
+
+    @Test("What overlaps stands in rows of its own, what does not side by side; threads stand behind")
+    func rows() {
+        let lines = TimelineText(columns: 56, style: .plain).lines(recording)
+        #expect(
+            lines == [
+                "main   ▾ask                                  bad✗",
+                "               ┣━load━━━━━━━━━━━━━━━━━━━━━━━━━━━▸ t1",
+                "                                       ├─net────┤",
+                "queue  ┣━a━━━━━━━━━━━━━━━━━┫├╌c╌╌╌╌╌╌╌┤           t1,3",
+                "                  ┣━b━━━━━━━━━━━━━━━━━━━━━━━━━━━┫ t2",
+                "idle",
+                "       0                    50 ms",
+            ], "\(lines.joined(separator: "\n"))")
+    }
+
+    @Test("Names and drawings fit every width, whatever was recorded", arguments: [32, 40, 56, 80, 120, 200])
+    func width(_ columns: Int) {
+        var random = SeededGenerator(seed: UInt64(columns))
+        for _ in 0..<200 {
+            let lines = TimelineText(columns: columns, style: .plain).lines(Self.arbitrary(&random))
+            for line in lines { #expect(TerminalText.width(line) <= columns, "\(line)") }
+        }
+    }
+
+    @Test("Colours are there for a terminal alone, and change no letter")
+    func colors() {
+        let plain = TimelineText(columns: 80, style: .plain).lines(recording)
+        let colored = TimelineText(columns: 80, style: Style(isPlain: false)).lines(recording)
+        #expect(!plain.joined().contains("\u{1B}"))
+        #expect(colored.joined().contains("\u{1B}[31m"))
+        // What is left out at an end in plain lines may be painted.
+        let bare = colored.map { $0.replacing(/\u{1B}\[[0-9]*m/, with: "").trimmingEnd() }
+        #expect(bare == plain)
+    }
+
+    @Test("Every span is seen, however short it was")
+    func shortSpans() {
+        var recording = Recording()
+        recording.tracks = ["a"]
+        recording.spans = (0..<20).map { number in
+            var span = span(0, "", 0, 0, order: (number * 2, number * 2 + 1))
+            (span.start, span.end) = (Int64(number), Int64(number) + 1)
+            return span
+        }
+        recording.duration = 1_000_000_000
+        let row = Canvas(room: 40, duration: recording.duration).spanRow(recording.spans)
+        #expect(row.prefix(20).allSatisfy { $0.letter == "┃" } && row[20] == .empty)
+    }
+
+    @Test("Nothing is drawn of nothing")
+    func empty() {
+        #expect(TimelineText(columns: 80, style: .plain).lines(Recording()) == [])
+    }
+
+    @Test("A label of many marks is told once")
+    func manyMarks() {
+        var recording = Recording()
+        recording.tracks = ["heart"]
+        recording.marks = (0..<9).map { mark(0, "beat", Int64($0) * 10, order: $0) }
+        recording.duration = 80_000_000
+        let lines = TimelineText(columns: 80, style: .plain).lines(recording)
+        #expect(lines[0].filter { $0 == "▾" }.count == 9)
+        #expect(lines[0].hasSuffix(" beat"))
+    }
+
+    @Test(
+        "Numbers of the axis are round, and more than one",
+        arguments: [
+            (100_000_000, ["0", "20", "40", "60", "80", "100"]), (1_100_000, ["0", "0.5", "1.0"]),
+            (7_000_000_000, ["0", "2000", "4000", "6000"]), (40_000, ["0", "0.01", "0.02", "0.03", "0.04"]),
+        ] as [(Int64, [String])])
+    func ticks(_ duration: Int64, _ expected: [String]) {
+        let ticks = TimelineRows.ticks(duration, most: 6)
+        #expect(ticks.map(\.text) == expected)
+        #expect(ticks.allSatisfy { (0...duration).contains($0.time) })
+    }
+
+    @Test("Rows never hold spans that overlap, and no span is lost")
+    func packing() {
+        var random = SeededGenerator(seed: 4)
+        for _ in 0..<200 {
+            let spans = Self.arbitrary(&random).spans
+            let rows = TimelineRows.rows(spans)
+            #expect(rows.reduce(0) { $0 + $1.count } == spans.count)
+            for row in rows {
+                for (left, right) in zip(row, row.dropFirst()) { #expect(left.precedes(right)) }
+            }
+        }
+    }
+
+    /// Whatever may have happened, in the order in which it could.
+    static func arbitrary(_ random: inout SeededGenerator) -> Recording {
+        var events: [RecordedEvent] = []
+        var (time, open): (Int64, [Int]) = (0, [])
+        for id in 0..<Int.random(in: 1...40, using: &random) {
+            time += Int64.random(in: 0...3_000_000, using: &random)
+            let track = "track \(String(repeating: "x", count: Int.random(in: 0...30, using: &random)))"
+            switch Int.random(in: 0...3, using: &random) {
+            case 0:
+                events.append(
+                    RecordedEvent(
+                        time: time,
+                        what: .marked(track: track, label: "mark \(id)", isTrouble: id % 2 == 0, thread: id % 5)))
+            case 1 where !open.isEmpty:
+                let ended = open.remove(at: Int.random(in: 0..<open.count, using: &random))
+                events.append(RecordedEvent(time: time, what: .ended(id: ended)))
+            default:
+                open.append(id)
+                let kind = [Recording.Kind.work, .wait, .away][id % 3]
+                events.append(
+                    RecordedEvent(
+                        time: time,
+                        what: .began(id: id, track: track, label: "work \(id)", kind: kind, thread: id % 7, nice: 0)))
+            }
+        }
+        return Recording(events: events)
+    }
+}
