@@ -33,6 +33,8 @@ let package = Package(
         .target(
             name: "CInflightCodecs",
             linkerSettings: ["jpeg", "png", "z", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
+        .target(name: "CInflightSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(name: "InflightDisk", dependencies: ["CInflightSQLite", "InflightCore", "InflightConcurrency"]),
         .target(name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "CInflightCodings",
@@ -43,8 +45,8 @@ let package = Package(
         .target(
             name: "Inflight",
             dependencies: [
-                "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightCodecs",
-                "InflightCodings",
+                "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightDisk",
+                "InflightCodecs", "InflightCodings",
             ]),
         .executableTarget(
             name: "InflightCLI",
@@ -78,6 +80,9 @@ let package = Package(
         .testTarget(
             name: "InflightCurlTests",
             dependencies: ["InflightCurl", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        .testTarget(
+            name: "InflightDiskTests",
+            dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCLITests",
             dependencies: [

@@ -1,0 +1,83 @@
+internal import InflightCore
+
+/// Bodies that have files of their own.
+struct BodyFiles: Sendable {
+    let paths: CachePaths
+    let fileSystem: any FileSystem
+    let synchronizes: Bool
+
+    /// Writes a new file. What is left of one that could not be written has to be removed.
+    func write(_ file: Int64, _ pieces: [Bytes]) throws(FileError) {
+        let open = try create(file)
+        defer { fileSystem.close(open) }
+        var offset: Int64 = 0
+        for piece in pieces {
+            try fileSystem.writeAll(open, piece, at: offset)
+            offset += Int64(piece.count)
+        }
+        if synchronizes {
+            try fileSystem.synchronize(open)
+            try synchronizeFolder(paths.bodyFolder(file))
+        }
+    }
+
+    /// Writes behind what is there.
+    func extend(_ file: Int64, at offset: Int64, by bytes: Bytes) throws(FileError) {
+        let open = try fileSystem.open(paths.body(file), for: .extending)
+        defer { fileSystem.close(open) }
+        try fileSystem.writeAll(open, bytes, at: offset)
+        if synchronizes { try fileSystem.synchronize(open) }
+    }
+
+    private func create(_ file: Int64) throws(FileError) -> OpenFile {
+        do {
+            return try fileSystem.open(paths.body(file), for: .creating)
+        } catch {
+            guard error == .isMissing else { throw error }
+            try fileSystem.makeFolder(paths.bodyFolder(file))
+            if synchronizes { try synchronizeFolder(paths.bodies) }
+            return try fileSystem.open(paths.body(file), for: .creating)
+        }
+    }
+
+    private func synchronizeFolder(_ path: String) throws(FileError) {
+        let folder = try fileSystem.open(path, for: .reading)
+        defer { fileSystem.close(folder) }
+        try fileSystem.synchronize(folder)
+    }
+
+    /// The first `length` bytes, and their checksum; `nil` where there are not as many.
+    func read(_ file: Int64, length: Int64, seed: UInt64) throws(FileError) -> (bytes: Bytes, sum: UInt64)? {
+        let open = try fileSystem.open(paths.body(file), for: .reading)
+        defer { fileSystem.close(open) }
+        // Before memory is taken for it.
+        let status = try fileSystem.status(open)
+        guard !status.isFolder, status.size >= length, let count = Int(exactly: length) else { return nil }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
+        let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(rebasing: memory[..<count])) {
+            unsafe UnsafeMutableRawPointer(mutating: $0.baseAddress)?.deallocate()
+        }
+        var sum = Checksum(seed: seed)
+        var done = 0
+        while done < count {
+            // In pieces that stay in the processor's cache until they have been summed up.
+            let end = min(count, done + (256 << 10))
+            let read = try unsafe fileSystem.read(
+                open, at: Int64(done), into: UnsafeMutableRawBufferPointer(rebasing: memory[done..<end]))
+            guard read > 0 else { return nil }
+            unsafe sum.add(UnsafeRawBufferPointer(rebasing: memory[done..<(done + read)]))
+            done += read
+        }
+        return (bytes, sum.value)
+    }
+
+    /// Whether there is nothing under that name any more.
+    func remove(_ file: Int64) -> Bool {
+        do {
+            try fileSystem.remove(paths.body(file))
+            return true
+        } catch {
+            return error == .isMissing
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// The file that says whose folder it is: others' programs leave such folders out of backups, and this one knows that it
+/// may write and delete there. After https://bford.info/cachedir/.
+struct FolderTag: Hashable {
+    /// Of the cache: the seed of its checksums.
+    var identity: UInt64
+    var layout: Int64
+
+    private static let signature = "Signature: 8a477f597d28d172789f06886806bc55"
+    private static let remark = "# Pictures that Inflight has loaded. All of it may be deleted."
+
+    var text: String {
+        let line = "# inflight \(layout) \(CachePaths.name(Int64(bitPattern: identity)))"
+        return [Self.signature, Self.remark, line + " " + Self.check(line)].joined(separator: "\n") + "\n"
+    }
+
+    private static func check(_ line: String) -> String {
+        CachePaths.name(Int64(bitPattern: Checksum.of(line, seed: 0)))
+    }
+
+    enum Failure: Error {
+        /// Somebody else's, as far as can be seen.
+        case foreign
+        /// Ours, but not readable.
+        case damaged
+    }
+
+    init(identity: UInt64, layout: Int64) {
+        self.identity = identity
+        self.layout = layout
+    }
+
+    init(_ bytes: [UInt8]) throws(Failure) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard lines.count == 4, lines[2].hasPrefix("# inflight ") else {
+            throw text.contains("nflight") ? .damaged : .foreign
+        }
+        let words = lines[2].split(separator: " ").map(String.init)
+        guard words.count == 5, let layout = Int64(words[2]), let identity = CachePaths.file(words[3]),
+            Self.check(words[..<4].joined(separator: " ")) == words[4]
+        else { throw .damaged }
+        self.init(identity: UInt64(bitPattern: identity), layout: layout)
+    }
+}

@@ -1,0 +1,210 @@
+/// Opens a folder as a cache: makes what is missing, refuses what is not ours or newer, brings older layouts up to date,
+/// and mends what is damaged. Nothing of it takes longer for a cache with many entries but the mending.
+struct CacheOpener {
+    let paths: CachePaths
+    let fileSystem: any FileSystem
+    let layout: Layout
+    let durability: DiskStore.Durability
+
+    struct Opened {
+        var cache: OpenCache
+        /// How many entries a damaged index still had; `nil` where it was whole.
+        var salvaged: Int?
+    }
+
+    func open() throws(StoreFailure) -> Opened {
+        let tag = try tagOrNew()
+        if tag.layout > layout.version { throw .newer(paths.folder, layout: tag.layout, known: layout.version) }
+        let lock = try lockFile()
+        do {
+            return Opened(cache: try open(tag, lock), salvaged: nil)
+        } catch {
+            guard error.isDamage else { throw error }
+        }
+        return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+            // Another process may have mended it meanwhile.
+            if let cache = try? open(tag, lock) { return Opened(cache: cache, salvaged: nil) }
+            let kept = try IndexRepair(opener: self, tag: tag).run()
+            return Opened(cache: try open(tag, lock), salvaged: kept)
+        }
+    }
+
+    /// Mends an index that was found to be damaged while it was used: `index` is that of the damaged one.
+    func mend(_ index: FileStatus.Identity) throws(StoreFailure) -> Opened {
+        let tag = try tagOrNew()
+        let lock = try lockFile()
+        return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+            var kept: Int?
+            if (try? fileSystem.status(paths.index))?.identity == index {
+                kept = try IndexRepair(opener: self, tag: tag).run()
+            }
+            return Opened(cache: try open(tag, lock), salvaged: kept)
+        }
+    }
+
+    private func lockFile() throws(StoreFailure) -> FolderLock {
+        try inFiles("lock") { () throws(FileError) in try FolderLock(paths.lock, fileSystem: fileSystem) }
+    }
+
+    // MARK: The folder
+
+    private func tagOrNew() throws(StoreFailure) -> FolderTag {
+        if let tag = try tag() { return tag }
+        try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
+        let names = try inFiles("the folder") { () throws(FileError) in try fileSystem.names(in: paths.folder) }
+        guard CachePaths.namesWithoutTag.isSuperset(of: names) else { throw .foreign(paths.folder) }
+        let lock = try lockFile()
+        return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+            if let tag = try tag() { return tag }
+            var random = SystemRandomNumberGenerator()
+            let tag = FolderTag(identity: random.next(), layout: layout.version)
+            try inFiles("the folder") { () throws(FileError) in try fileSystem.makePrivate(paths.folder) }
+            try write(tag)
+            return tag
+        }
+    }
+
+    /// The folder's tag; `nil` where there is none.
+    private func tag() throws(StoreFailure) -> FolderTag? {
+        let bytes: [UInt8]
+        do {
+            bytes = try WholeFile.read(paths.tag, limit: 4096, fileSystem)
+        } catch {
+            if error == .isMissing { return nil }
+            throw .file(error, "CACHEDIR.TAG")
+        }
+        do {
+            return try FolderTag(bytes)
+        } catch {
+            switch error {
+            case .foreign: throw .foreign(paths.folder)
+            case .damaged: return try tagFromIndex()
+            }
+        }
+    }
+
+    /// A tag that was damaged says the same as the index.
+    private func tagFromIndex() throws(StoreFailure) -> FolderTag {
+        let found = try? { () throws(DatabaseError) -> (state: IndexState, version: Int64?)? in
+            let database = try Database(path: paths.index, mode: .writing, waitingAtMost: OpenCache.patience)
+            guard try database.number("PRAGMA application_id") == Layout.applicationID else { return nil }
+            return (try IndexState.read(database), try database.number("PRAGMA user_version"))
+        }()
+        guard let found = found ?? nil, let version = found.version else { throw .foreign(paths.folder) }
+        let tag = FolderTag(identity: found.state.identity, layout: version)
+        if version <= layout.version { try write(tag) }
+        return tag
+    }
+
+    func write(_ tag: FolderTag) throws(StoreFailure) {
+        try inFiles("CACHEDIR.TAG") { () throws(FileError) in
+            try WholeFile.write(Array(tag.text.utf8), to: paths.newTag, fileSystem)
+            try fileSystem.rename(paths.newTag, to: paths.tag)
+        }
+    }
+
+    // MARK: The index
+
+    private func open(_ tag: FolderTag, _ lock: FolderLock) throws(StoreFailure) -> OpenCache {
+        let database: Database
+        if try isThere(paths.index) {
+            database = try looked(tag)
+        } else {
+            database = try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+                if !(try isThere(paths.index)) { try make(paths.index, identity: tag.identity, next: nil) }
+                return try looked(tag)
+            }
+        }
+        let index = try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.status(paths.index).identity }
+        database.copiesLogWhenClosed()
+        return OpenCache(
+            paths: paths, fileSystem: fileSystem, lock: lock, database: database, identity: tag.identity, index: index)
+    }
+
+    private func isThere(_ path: String) throws(StoreFailure) -> Bool {
+        do {
+            // An index of no bytes is one whose making was interrupted.
+            return try fileSystem.status(path).size > 0
+        } catch {
+            if error == .isMissing { return false }
+            throw .file(error, "index.sqlite")
+        }
+    }
+
+    /// An index that is there, looked at.
+    private func looked(_ tag: FolderTag) throws(StoreFailure) -> Database {
+        let database = try inDatabase { () throws(DatabaseError) in
+            try Database(path: paths.index, mode: .writing, waitingAtMost: OpenCache.patience)
+        }
+        let (application, version) = try inDatabase { () throws(DatabaseError) in
+            (try database.number("PRAGMA application_id"), try database.number("PRAGMA user_version") ?? 0)
+        }
+        guard application == Layout.applicationID, version > 0 else { throw .database(.damaged) }
+        if version > layout.version { throw .newer(paths.folder, layout: version, known: layout.version) }
+        try inDatabase { () throws(DatabaseError) in
+            try database.run(Layout.pragmas + durability.pragma)
+            if version < layout.version { try migrate(database) }
+            guard try Set(Self.tables(in: database)) == Set(layout.statements) else { throw DatabaseError.damaged }
+            guard try IndexState.read(database).identity == tag.identity else { throw DatabaseError.damaged }
+        }
+        return database
+    }
+
+    private static func tables(in database: Database) throws(DatabaseError) -> [String] {
+        var found: [String] = []
+        try database.query("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 100") {
+            (row: borrowing Row) throws(DatabaseError) in
+            found.append(row.text(0))
+            return true
+        }
+        return found
+    }
+
+    /// In one transaction: an older program that is at work either sees the old layout, or fails to see its tables.
+    private func migrate(_ database: Database) throws(DatabaseError) {
+        try database.run("BEGIN IMMEDIATE")
+        do throws(DatabaseError) {
+            // Somebody else may have done it while this one waited.
+            while let version = try database.number("PRAGMA user_version"), version < layout.version {
+                guard let statements = layout.migrations[version] else { throw DatabaseError.damaged }
+                try database.run(statements)
+                try database.run("PRAGMA user_version = \(version + 1)")
+            }
+            try database.run("COMMIT")
+        } catch {
+            try? database.run("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// Makes an empty index.
+    ///
+    /// - Parameter next: the number of its first entry; without it one that no earlier index of this folder gave out.
+    @discardableResult
+    func make(_ path: String, identity: UInt64, next: Int64?) throws(StoreFailure) -> Database {
+        try inDatabase { () throws(DatabaseError) in
+            let database = try Database(path: path, mode: .making, waitingAtMost: OpenCache.patience)
+            try database.run(Layout.beforeTables + Layout.pragmas + durability.pragma)
+            try database.run("BEGIN IMMEDIATE")
+            try database.run(layout.statements.joined(separator: ";\n"))
+            try database.run(
+                "PRAGMA application_id = \(Layout.applicationID); PRAGMA user_version = \(layout.version)")
+            try database.change(
+                "INSERT INTO cache VALUES (1, ?, ?, 0, 0, 0, 0, 0, 0)", .word(identity), .number(next ?? Self.firstNumber()))
+            try database.run("COMMIT")
+            try database.checkpoint(.truncate)
+            database.copiesLogWhenClosed()
+            return database
+        }
+    }
+
+    /// A random start far from any other leaves room for as many entries as anyone will ever store.
+    private static func firstNumber() -> Int64 {
+        var random = SystemRandomNumberGenerator()
+        return Int64.random(in: 1..<(1 << 61), using: &random)
+    }
+}
+
+extension DiskStore.Durability {
+    var pragma: String { self == .process ? "PRAGMA synchronous = NORMAL;" : "PRAGMA synchronous = FULL;" }
+}

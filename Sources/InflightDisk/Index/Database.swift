@@ -1,0 +1,233 @@
+internal import CInflightSQLite
+
+/// What SQLite said when it could not do something.
+struct DatabaseError: Error, Hashable {
+    /// The extended result code.
+    var code: Int32
+    var text: String
+
+    private var primary: Int32 { code & 0xFF }
+
+    /// The bytes of the index are not what SQLite wrote.
+    var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_FORMAT }
+    /// The limit of pages, or the disk, is full.
+    var isFull: Bool { primary == SQLITE_FULL }
+    /// Somebody else held a lock for longer than was waited for.
+    var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
+
+    static let damaged = DatabaseError(code: SQLITE_CORRUPT, text: "a row does not hold what it has to")
+}
+
+/// One connection to an index, for one thread at a time.
+// Unchecked: handed from thread to thread, never shared. Safe: the pointer never leaves.
+@safe final class Database: @unchecked Sendable {
+    fileprivate let handle: OpaquePointer
+    private var statements: [String: Statement] = [:]
+
+    enum Mode {
+        case reading
+        case writing
+        /// As ``writing``, and makes it where it is not there.
+        case making
+    }
+
+    /// - Parameter milliseconds: how long a lock that another process holds is waited for.
+    init(path: String, mode: Mode, waitingAtMost milliseconds: Int32) throws(DatabaseError) {
+        var opened: OpaquePointer?
+        // Readers open for writing too: SQLite lets only such a connection look after the shared memory of a log.
+        let flags =
+            SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
+            | (mode == .making ? SQLITE_OPEN_CREATE : 0)
+        let status = unsafe sqlite3_open_v2(path, &opened, flags, nil)
+        guard let opened = unsafe opened else {
+            throw DatabaseError(code: SQLITE_NOMEM, text: "there is no memory for an index")
+        }
+        unsafe handle = opened
+        guard status == SQLITE_OK else {
+            let error = unsafe DatabaseError(opened)
+            unsafe sqlite3_close_v2(opened)
+            throw error
+        }
+        unsafe sqlite3_extended_result_codes(handle, 1)
+        unsafe sqlite3_busy_timeout(handle, milliseconds)
+        // What a row says its length is must not make SQLite take memory for it.
+        unsafe sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(EntryRecord.limit + (1 << 20)))
+        unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
+        unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        // A log that is not this index's must not be copied into it: allowed when it is known to be ours.
+        unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        if mode == .reading { try run("PRAGMA query_only = 1") }
+    }
+
+    deinit {
+        statements.removeAll()
+        unsafe sqlite3_close_v2(handle)
+    }
+
+    /// The last connection that closes copies the log into the index and removes it.
+    func copiesLogWhenClosed() {
+        unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    }
+
+    /// Runs statements that give nothing back.
+    func run(_ text: String) throws(DatabaseError) {
+        guard unsafe sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else { throw lastError }
+    }
+
+    /// A statement, made once and kept.
+    func statement(_ text: String) throws(DatabaseError) -> Statement {
+        if let known = statements[text] { return known }
+        var made: OpaquePointer?
+        let status = unsafe sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
+        guard status == SQLITE_OK, let made = unsafe made else { throw lastError }
+        let statement = unsafe Statement(made, database: self)
+        statements[text] = statement
+        return statement
+    }
+
+    /// Runs a kept statement, and calls `row` for each row until it returns false.
+    func query(
+        _ text: String, _ values: Value..., row: (borrowing Row) throws(DatabaseError) -> Bool
+    ) throws(DatabaseError) {
+        try statement(text).run(values, row: row)
+    }
+
+    /// Runs a kept statement that gives no rows.
+    func change(_ text: String, _ values: Value...) throws(DatabaseError) {
+        try statement(text).run(values) { (_: borrowing Row) throws(DatabaseError) in true }
+    }
+
+    /// One whole number, or `nil` where there is no row.
+    func number(_ text: String, _ values: Value...) throws(DatabaseError) -> Int64? {
+        var number: Int64?
+        try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
+            number = row.number(0)
+            return false
+        }
+        return number
+    }
+
+    /// How many rows the last change changed.
+    var changes: Int { Int(unsafe sqlite3_changes(handle)) }
+
+    var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+
+    enum Checkpoint {
+        case passive, restart, truncate
+    }
+
+    /// Copies the log into the index; `restart` and `truncate` wait for readers, as long as the connection waits.
+    /// - Returns: whether all of it was copied.
+    @discardableResult
+    func checkpoint(_ kind: Checkpoint) throws(DatabaseError) -> Bool {
+        let mode =
+            switch kind {
+            case .passive: SQLITE_CHECKPOINT_PASSIVE
+            case .restart: SQLITE_CHECKPOINT_RESTART
+            case .truncate: SQLITE_CHECKPOINT_TRUNCATE
+            }
+        var (all, copied): (Int32, Int32) = (0, 0)
+        let status = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, &all, &copied)
+        if status & 0xFF == SQLITE_BUSY { return false }
+        guard status == SQLITE_OK else { throw lastError }
+        return all == copied
+    }
+
+    fileprivate var lastError: DatabaseError { unsafe DatabaseError(handle) }
+}
+
+extension DatabaseError {
+    fileprivate init(_ handle: OpaquePointer) {
+        code = unsafe sqlite3_extended_errcode(handle)
+        text = unsafe String(cString: sqlite3_errmsg(handle))
+    }
+}
+
+/// What a statement is given for a question mark.
+enum Value {
+    case number(Int64)
+    case bytes([UInt8])
+    /// Kept by the caller until the statement has run.
+    case memory(Memory)
+
+    // Unchecked by the compiler: lives for the length of one call. Safe: it is looked at by SQLite alone.
+    @safe struct Memory {
+        let bytes: UnsafeRawBufferPointer
+
+        init(_ bytes: UnsafeRawBufferPointer) {
+            unsafe self.bytes = bytes
+        }
+    }
+
+    /// The same 64 bits as a number with a sign.
+    static func word(_ word: UInt64) -> Value { .number(Int64(bitPattern: word)) }
+}
+
+/// The row that a statement is at; not good after the call that was given it.
+// Safe: it does not outlive the step that it stands for.
+@safe struct Row: ~Copyable {
+    fileprivate let statement: OpaquePointer
+
+    func number(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(statement, column) }
+
+    func word(_ column: Int32) -> UInt64 { UInt64(bitPattern: number(column)) }
+
+    func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(statement, column) == SQLITE_NULL }
+
+    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let start = unsafe sqlite3_column_blob(statement, column)
+        let count = Int(unsafe sqlite3_column_bytes(statement, column))
+        return unsafe body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+
+    func bytes(_ column: Int32) -> [UInt8] { unsafe withBytes(column) { unsafe [UInt8]($0) } }
+
+    func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+}
+
+/// A prepared statement.
+// Safe: the pointer never leaves, and goes before its database does.
+@safe final class Statement {
+    private let handle: OpaquePointer
+    private unowned let database: Database
+
+    fileprivate init(_ handle: OpaquePointer, database: Database) {
+        unsafe self.handle = handle
+        self.database = database
+    }
+
+    deinit {
+        unsafe sqlite3_finalize(handle)
+    }
+
+    func run(
+        _ values: [Value], row: (borrowing Row) throws(DatabaseError) -> Bool
+    ) throws(DatabaseError) {
+        defer { unsafe sqlite3_reset(handle) }
+        for (index, value) in values.enumerated() { bind(value, at: Int32(index + 1)) }
+        // Bound memory belongs to `values`, which lives until the statement is reset.
+        defer { extendLifetime(values) }
+        while true {
+            switch unsafe sqlite3_step(handle) {
+            case SQLITE_ROW: if !(try unsafe row(Row(statement: handle))) { return }
+            case SQLITE_DONE: return
+            default: throw database.lastError
+            }
+        }
+    }
+
+    private func bind(_ value: Value, at position: Int32) {
+        switch value {
+        case .number(let number): unsafe sqlite3_bind_int64(handle, position, number)
+        case .bytes(let bytes):
+            // Copied: small, and an array may keep its bytes elsewhere in the next moment.
+            _ = unsafe bytes.withUnsafeBytes {
+                unsafe sqlite3_bind_blob64(
+                    handle, position, $0.baseAddress ?? UnsafeRawPointer(handle), UInt64($0.count),
+                    unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+            }
+        case .memory(let memory):
+            unsafe inflight_sqlite_bind_bytes(handle, position, memory.bytes.baseAddress, memory.bytes.count)
+        }
+    }
+}

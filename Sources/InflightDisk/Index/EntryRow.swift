@@ -1,0 +1,118 @@
+internal import InflightCore
+
+/// One row of the table `entry`, as it was read: nothing in it is believed before ``checked(identity:)``.
+struct EntryRow: Hashable {
+    var id: Int64
+    var hash: Int64
+    var rank: Int64
+    var uses: Int64
+    var stored: Int64
+    /// What its file takes or may take; 0 where the body is in the index.
+    var room: Int64
+    /// The number that the file is called by, or 0.
+    var file: Int64
+    var length: Int64
+    var sum: UInt64
+    var seal: UInt64
+    var record: [UInt8]
+
+    static let columns = "id, hash, rank, uses, stored, room, file, length, sum, seal, record"
+
+    var isInFile: Bool { file != 0 }
+
+    init(_ row: borrowing Row) {
+        id = row.number(0)
+        hash = row.number(1)
+        rank = row.number(2)
+        uses = row.number(3)
+        stored = row.number(4)
+        room = row.number(5)
+        file = row.number(6)
+        length = row.number(7)
+        sum = row.word(8)
+        seal = row.word(9)
+        record = row.bytes(10)
+    }
+
+    init(
+        id: Int64, rank: Int64, uses: Int64 = 1, room: Int64, file: Int64, length: Int64, sum: UInt64,
+        record: EntryRecord, identity: UInt64
+    ) {
+        self.id = id
+        hash = Self.hash(of: record.key, identity: identity)
+        self.rank = rank
+        self.uses = uses
+        stored = record.stored.milliseconds
+        self.room = room
+        self.file = file
+        self.length = length
+        self.sum = sum
+        self.record = record.encoded()
+        seal = 0
+        seal = rightSeal(identity: identity)
+    }
+
+    static func hash(of key: StoreKey, identity: UInt64) -> Int64 {
+        Int64(bitPattern: Checksum.of(key.text, seed: identity))
+    }
+
+    /// A checksum over everything that use does not change.
+    func rightSeal(identity: UInt64) -> UInt64 {
+        var sum = Checksum(seed: identity)
+        for word in [id, hash, stored, file, length, Int64(bitPattern: self.sum)] { sum.add(word) }
+        sum.add(record)
+        return sum.value
+    }
+
+    /// What it says, where it says what was written.
+    func checked(identity: UInt64) -> EntryRecord? {
+        guard seal == rightSeal(identity: identity), length >= 0, let record = try? EntryRecord(record),
+            Int64(record.response.bodyRange.count) == length, file == 0 || room >= length
+        else { return nil }
+        return record
+    }
+
+    func insert(_ database: Database) throws(DatabaseError) {
+        try database.change(
+            "INSERT INTO entry (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            .number(id), .number(hash), .number(rank), .number(uses), .number(stored), .number(room), .number(file),
+            .number(length), .word(sum), .word(seal), .bytes(record))
+    }
+
+    /// Writes everything but the id again.
+    func update(_ database: Database) throws(DatabaseError) {
+        try database.change(
+            """
+            UPDATE entry SET hash = ?, rank = ?, uses = ?, stored = ?, room = ?, file = ?, length = ?, sum = ?,
+                seal = ?, record = ? WHERE id = ?
+            """,
+            .number(hash), .number(rank), .number(uses), .number(stored), .number(room), .number(file),
+            .number(length), .word(sum), .word(seal), .bytes(record), .number(id))
+    }
+
+    static func find(_ id: Int64, in database: Database) throws(DatabaseError) -> EntryRow? {
+        var found: EntryRow?
+        try database.query("SELECT \(columns) FROM entry WHERE id = ?", .number(id)) {
+            (row: borrowing Row) throws(DatabaseError) in
+            found = EntryRow(row)
+            return false
+        }
+        return found
+    }
+
+    /// At most so many under a key are looked at: servers that vary without end shall not make each look-up longer.
+    static let variantLimit: Int64 = 64
+
+    /// All under a key's hash, the newest first.
+    static func find(_ key: StoreKey, identity: UInt64, in database: Database) throws(DatabaseError) -> [EntryRow] {
+        var found: [EntryRow] = []
+        try database.query(
+            "SELECT \(columns) FROM entry WHERE hash = ? ORDER BY id DESC LIMIT ?",
+            .number(hash(of: key, identity: identity)), .number(variantLimit)
+        ) { (row: borrowing Row) throws(DatabaseError) in
+            found.append(EntryRow(row))
+            return true
+        }
+        return found
+    }
+}

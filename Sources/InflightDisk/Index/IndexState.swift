@@ -1,0 +1,50 @@
+/// The one row of the table `cache`: what holds for all entries together. It is written with every transaction, so that
+/// every log names the cache that it belongs to.
+struct IndexState: Hashable {
+    /// Of this cache, unlike any other's: the seed of all its checksums.
+    var identity: UInt64
+    /// The number of the next entry.
+    var next: Int64
+    /// The rank of what was evicted last: newcomers begin there.
+    var age: Int64
+    var entries: Int64
+    /// How many of the entries hold a part of their body.
+    var partial: Int64
+    /// How many of the entries have a file.
+    var files: Int64
+    /// What all files take or may take: of entries, of bodies that are being written, and of those that are to be removed.
+    var fileBytes: Int64
+    /// The sum of the lengths of all bodies.
+    var bodyBytes: Int64
+
+    static func read(_ database: Database) throws(DatabaseError) -> IndexState {
+        var state: IndexState?
+        try database.query(
+            "SELECT identity, next, age, entries, partial, files, fileBytes, bodyBytes FROM cache WHERE id = 1"
+        ) { (row: borrowing Row) throws(DatabaseError) in
+            state = IndexState(
+                identity: row.word(0), next: row.number(1), age: row.number(2), entries: row.number(3),
+                partial: row.number(4), files: row.number(5), fileBytes: row.number(6), bodyBytes: row.number(7))
+            return false
+        }
+        guard let state, state.isPossible else { throw .damaged }
+        return state
+    }
+
+    /// Nothing below zero, and nothing so large that sums could overflow.
+    private var isPossible: Bool {
+        let most: Int64 = 1 << 60
+        return next > 0 && next < .max - most && age >= 0 && age < most
+            && [entries, partial, files, fileBytes, bodyBytes].allSatisfy { $0 >= 0 && $0 < most }
+    }
+
+    func write(_ database: Database) throws(DatabaseError) {
+        try database.change(
+            """
+            UPDATE cache SET next = ?, age = ?, entries = ?, partial = ?, files = ?, fileBytes = ?, bodyBytes = ?
+            WHERE id = 1
+            """,
+            .number(next), .number(age), .number(entries), .number(partial), .number(files), .number(fileBytes),
+            .number(bodyBytes))
+    }
+}

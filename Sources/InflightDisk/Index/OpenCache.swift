@@ -1,0 +1,119 @@
+/// A cache that was found to be ours, with the connection that writes into it.
+// Confined to the writer's thread.
+final class OpenCache {
+    let paths: CachePaths
+    let fileSystem: any FileSystem
+    let lock: FolderLock
+    let database: Database
+    /// Of the cache.
+    let identity: UInt64
+    /// Of the index's file: another one in its place is seen by it.
+    let index: FileStatus.Identity
+
+    /// How long other processes' locks are waited for, in milliseconds.
+    static let patience: Int32 = 5000
+
+    init(
+        paths: CachePaths, fileSystem: any FileSystem, lock: FolderLock, database: Database, identity: UInt64,
+        index: FileStatus.Identity
+    ) {
+        self.paths = paths
+        self.fileSystem = fileSystem
+        self.lock = lock
+        self.database = database
+        self.identity = identity
+        self.index = index
+    }
+
+    /// Runs `body` in a transaction: all of what it changes is kept when this returns, or nothing of it.
+    ///
+    /// - Parameter probe: called with `true` before the commit, and with `false` after it.
+    func transaction<Result>(
+        probe: ((Bool) -> Void)? = nil, _ body: (inout IndexState) throws(StoreFailure) -> Result
+    ) throws(StoreFailure) -> Result {
+        try lock.hold(waitingAtMost: Self.patience) { () throws(StoreFailure) in
+            guard (try? fileSystem.status(paths.index))?.identity == index else { throw .replaced }
+            try inDatabase { () throws(DatabaseError) in try database.run("BEGIN IMMEDIATE") }
+            do throws(StoreFailure) {
+                var state = try inDatabase { () throws(DatabaseError) in try IndexState.read(database) }
+                guard state.identity == identity else { throw StoreFailure.database(.damaged) }
+                let result = try body(&state)
+                try inDatabase { () throws(DatabaseError) in
+                    try state.write(database)
+                    probe?(true)
+                    try database.run("COMMIT")
+                    probe?(false)
+                }
+                return result
+            } catch {
+                if database.isInTransaction { try? database.run("ROLLBACK") }
+                throw error
+            }
+        }
+    }
+
+    /// What index and files take at present, as far as the limit is concerned.
+    struct Usage {
+        /// Pages that the index has, and those of them that hold nothing.
+        var pages: Int64
+        var freePages: Int64
+        /// The pages that the index's file has: more than ``pages`` where it was not yet cut, less where it has not grown.
+        var filePages: Int64
+    }
+
+    func usage() throws(StoreFailure) -> Usage {
+        let size = try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.status(paths.index).size }
+        return try inDatabase { () throws(DatabaseError) in
+            Usage(
+                pages: try database.number("PRAGMA page_count") ?? 0,
+                freePages: try database.number("PRAGMA freelist_count") ?? 0,
+                filePages: size / Layout.pageBytes)
+        }
+    }
+
+    // MARK: Files in the making, and files to be removed
+
+    /// Counts a file before it is written, so that it is found if it is left behind.
+    func plan(_ file: PlannedFile, _ state: inout IndexState) throws(StoreFailure) {
+        try inDatabase { () throws(DatabaseError) in
+            try database.change(
+                "INSERT INTO pending (file, owner, room) VALUES (?, ?, ?)", .number(file.file), .number(lock.owner),
+                .number(file.room))
+        }
+        state.fileBytes += file.room
+    }
+
+    /// The opposite of ``plan(_:_:)``: the file is gone, or an entry counts it now.
+    ///
+    /// - Returns: whether it was still planned.
+    @discardableResult
+    func forget(_ file: Int64, _ state: inout IndexState) throws(StoreFailure) -> Bool {
+        let room = try inDatabase { () throws(DatabaseError) -> Int64? in
+            let room = try database.number("SELECT room FROM pending WHERE file = ?", .number(file))
+            try database.change("DELETE FROM pending WHERE file = ?", .number(file))
+            return room
+        }
+        state.fileBytes = max(0, state.fileBytes - (room ?? 0))
+        return room != nil
+    }
+
+    /// Takes an entry out. Its file, which still counts, is to be removed after the commit.
+    ///
+    /// - Returns: the file.
+    func takeOut(_ row: EntryRow, _ state: inout IndexState) throws(StoreFailure) -> Int64? {
+        try inDatabase { () throws(DatabaseError) in
+            try database.change("DELETE FROM entry WHERE id = ?", .number(row.id))
+            if !row.isInFile { try database.change("DELETE FROM body WHERE id = ?", .number(row.id)) }
+        }
+        state.count(row, row.checked(identity: identity), by: -1)
+        guard row.isInFile else { return nil }
+        // What a damaged row says of its room must not be given back twice over.
+        let room = min(max(row.room, 0), state.fileBytes)
+        state.fileBytes -= room
+        try plan(PlannedFile(file: row.file, room: room), &state)
+        return row.file
+    }
+
+    /// What the log takes.
+    var logBytes: Int64 { (try? fileSystem.status(paths.log))?.size ?? 0 }
+}

@@ -1,0 +1,77 @@
+internal import InflightCore
+
+/// Why the store could not do something, before it is put into words.
+enum StoreFailure: Error {
+    case database(DatabaseError)
+    /// With the name of what could not be read or written.
+    case file(FileError, String)
+    /// Others' files, or a newer program's: left alone.
+    case refused(LoadError)
+    /// The index is not there any more, or another one is in its place.
+    case replaced
+
+    var isDamage: Bool {
+        if case .database(let error) = self { return error.isDamage }
+        return false
+    }
+
+    var isFull: Bool {
+        if case .database(let error) = self { return error.isFull }
+        return false
+    }
+
+    /// As the owner of the folder has to know it.
+    func error(folder: String) -> LoadError {
+        switch self {
+        case .refused(let error): error
+        case .replaced:
+            LoadError(
+                .cannotRead, stage: .store,
+                message: "The cache \(folder) was taken away or replaced while it was used. It is opened again.")
+        case .file(let error, let name):
+            LoadError(
+                .cannotWrite, stage: .store,
+                message: "The cache \(folder) cannot be used: \(name): \(error.text). Check that the folder can be "
+                    + "written and that the disk has room; loads go on without it.", underlying: error)
+        case .database(let error):
+            LoadError(
+                .cannotWrite, stage: .store,
+                message: "The index of the cache \(folder) cannot be used: \(error.text). Check that the folder can be "
+                    + "written and that the disk has room; loads go on without it.", underlying: error)
+        }
+    }
+
+    static func foreign(_ folder: String) -> StoreFailure {
+        .refused(
+            LoadError(
+                .cannotWrite, stage: .store,
+                message: "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty "
+                    + "folder or one that is not there."))
+    }
+
+    static func newer(_ folder: String, layout: Int64, known: Int64) -> StoreFailure {
+        .refused(
+            LoadError(
+                .cannotRead, stage: .store,
+                message: "The cache \(folder) has layout \(layout), and this program knows none above \(known). Nothing in "
+                    + "it is touched. Use a newer program, or another folder."))
+    }
+}
+
+/// Runs what throws SQLite's errors where the store's own are thrown.
+func inDatabase<Result: ~Copyable>(_ body: () throws(DatabaseError) -> Result) throws(StoreFailure) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw .database(error)
+    }
+}
+
+/// Runs what throws the file system's errors where the store's own are thrown.
+func inFiles<Result>(_ name: String, _ body: () throws(FileError) -> Result) throws(StoreFailure) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw .file(error, name)
+    }
+}

@@ -1,0 +1,110 @@
+internal import InflightConcurrency
+internal import InflightCore
+
+/// One look-up, from the rows to the body.
+struct Finding: Sendable {
+    let core: StoreCore
+    let key: StoreKey
+    let choose: @Sendable ([StoredEntry]) -> Int?
+    let completion: @Sendable ([StoredEntry], StoredBody?) -> Void
+
+    private struct Candidate: Sendable {
+        var row: EntryRow
+        var entry: StoredEntry
+    }
+
+    private struct Found: Sendable {
+        var candidates: [Candidate] = []
+        var damaged: [EntryRow] = []
+        var tooOld: [StoredEntry.ID] = []
+        var identity: UInt64 = 0
+    }
+
+    func start() {
+        core.read { (connection: ReaderPool.Connection) throws(DatabaseError) in
+            try self.rows(connection)
+        } completion: { found in
+            guard let found else { return completion([], nil) }
+            if !found.tooOld.isEmpty { core.write(.remove(found.tooOld)) { _ in } }
+            for row in found.damaged { quarantine(row, url: nil, reason: "its row in the index is damaged") {} }
+            let entries = found.candidates.map(\.entry)
+            guard let position = choose(entries), entries.indices.contains(position) else {
+                return completion(entries, nil)
+            }
+            readBody(found, position)
+        }
+    }
+
+    private func rows(_ connection: ReaderPool.Connection) throws(DatabaseError) -> Found {
+        let identity = connection.index.identity
+        var found = Found(identity: identity)
+        let oldest = core.configuration.ageLimit.map { limit in
+            core.now.milliseconds.subtractingReportingOverflow(limit.saturatedNanoseconds / 1_000_000)
+        }
+        for row in try EntryRow.find(key, identity: identity, in: connection.database) {
+            guard let record = row.checked(identity: identity) else {
+                found.damaged.append(row)
+                continue
+            }
+            guard record.key == key else { continue }
+            if let oldest, !oldest.overflow, record.stored.milliseconds < oldest.partialValue {
+                found.tooOld.append(StoredEntry.ID(rawValue: row.id))
+                continue
+            }
+            let entry = StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response)
+            found.candidates.append(Candidate(row: row, entry: entry))
+        }
+        return found
+    }
+
+    // MARK: The body
+
+    private func readBody(_ found: Found, _ position: Int) {
+        let candidate = found.candidates[position]
+        let row = candidate.row
+        if row.isInFile {
+            finish(found, position, readFile(row, found.identity))
+        } else {
+            // On this thread, in the connection that was just given back, unless somebody was quicker.
+            let read = core.readers.read { (connection) throws(DatabaseError) in
+                try StoredBodies.read(row, identity: found.identity, in: connection.database)
+            }
+            switch read {
+            case .value(let body): finish(found, position, body)
+            case .failed(let error, let index) where error.isDamage:
+                // What is whole in the index is kept; this is not.
+                core.write(.mend(index.index)) { _ in finish(found, position, nil) }
+            case .notOpen, .failed: completion([], nil)
+            }
+        }
+    }
+
+    private func readFile(_ row: EntryRow, _ identity: UInt64) -> Bytes? {
+        guard let read = (try? core.bodies.read(row.file, length: row.length, seed: identity)) ?? nil,
+            read.sum == row.sum
+        else { return nil }
+        return read.bytes
+    }
+
+    private func finish(_ found: Found, _ position: Int, _ body: Bytes?) {
+        let entries = found.candidates.map(\.entry)
+        if let body {
+            core.touch(found.candidates[position].row.id)
+            return completion(entries, StoredBody(position: position, bytes: body))
+        }
+        // Evicted, removed or replaced in this moment, or damaged: the writer knows, who is told what was seen.
+        let left = Array(entries[..<position] + entries[(position + 1)...])
+        let candidate = found.candidates[position]
+        quarantine(candidate.row, url: candidate.entry.response.url, reason: "its body is damaged or gone") {
+            completion(left, nil)
+        }
+    }
+
+    private func quarantine(
+        _ row: EntryRow, url: String?, reason: String, completion: @escaping @Sendable () -> Void
+    ) {
+        core.write(.quarantine(StoredEntry.ID(rawValue: row.id), seal: row.seal, url: url, reason: reason)) { _ in
+            completion()
+        }
+    }
+}

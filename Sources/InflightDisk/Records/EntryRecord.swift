@@ -1,0 +1,121 @@
+internal import InflightCore
+
+/// What a row of the index says of an entry beside its body, as bytes of a form of our own.
+///
+///     1 byte    version of the form: 1
+///     text      key                                     (number = as few bytes as it needs; text = length, UTF-8)
+///     number    when it was stored, in milliseconds     (signed)
+///     text      method, URL
+///     fields    selecting fields: their count, then name and value of each
+///     number    status, in HTTP's range or any other that fits 16 bits
+///     text      version of HTTP
+///     fields    of the answer
+///     number    time of the request, of the response    (signed, milliseconds)
+///     number    first byte kept, bytes kept
+///     number    0, or 1 more than the whole length
+///
+/// Nothing may follow. Nothing is taken on trust: a length is compared with what is left, and a count with how many could
+/// be there, before memory is taken.
+struct EntryRecord: Hashable {
+    var key: StoreKey
+    var stored: WallTime
+    var response: StoredResponse
+
+    /// The longest record that is kept: the fields of one head are limited to 256 KiB by default.
+    static let limit = 1 << 20
+
+    private static let version: UInt8 = 1
+
+    func encoded() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.byte(Self.version)
+        writer.text(key.text)
+        writer.number(stored.milliseconds)
+        writer.text(response.method)
+        writer.text(response.url)
+        Self.write(response.selectingFields, to: &writer)
+        writer.number(UInt64(UInt16(clamping: response.head.status)))
+        writer.text(response.head.version.rawValue)
+        Self.write(response.head.fields, to: &writer)
+        writer.number(response.requestTime.milliseconds)
+        writer.number(response.responseTime.milliseconds)
+        writer.number(UInt64(response.bodyRange.lowerBound))
+        writer.number(UInt64(response.bodyRange.count))
+        writer.number(response.totalLength.map { UInt64($0) + 1 } ?? 0)
+        return writer.bytes
+    }
+
+    init(key: StoreKey, stored: WallTime, response: StoredResponse) {
+        self.key = key
+        self.stored = stored
+        self.response = response
+    }
+
+    /// Whether a record can say it: no negative lengths, a status that fits.
+    static func canHold(_ response: StoredResponse) -> Bool {
+        response.bodyRange.lowerBound >= 0 && (response.totalLength ?? 0) >= 0
+            && (response.totalLength ?? 0) < .max && UInt16(exactly: response.head.status) != nil
+            && (response.totalLength.map { response.bodyRange.upperBound <= $0 } ?? true)
+    }
+
+    /// How many bytes a record takes at most; `nil` where it is none, or too long.
+    static func size(key: StoreKey, _ response: StoredResponse) -> Int? {
+        let size =
+            key.text.utf8.count + response.method.utf8.count + response.url.utf8.count
+            + response.selectingFields.wireSize + response.head.fields.wireSize + 128
+            + 8 * (response.selectingFields.count + response.head.fields.count)
+        return canHold(response) && size <= limit ? size : nil
+    }
+
+    init(_ bytes: [UInt8]) throws(ByteReader.Malformed) {
+        guard bytes.count <= Self.limit else { throw ByteReader.Malformed() }
+        var reader = ByteReader(bytes)
+        guard try reader.byte() == Self.version else { throw ByteReader.Malformed() }
+        key = StoreKey(try reader.text())
+        stored = WallTime(milliseconds: try reader.signedNumber())
+        let method = try reader.text()
+        let url = try reader.text()
+        let selectingFields = try Self.fields(&reader)
+        let status = try reader.number()
+        guard let version = ResponseHead.Version(rawValue: try reader.text()), status <= UInt64(UInt16.max) else {
+            throw ByteReader.Malformed()
+        }
+        let fields = try Self.fields(&reader)
+        let requestTime = WallTime(milliseconds: try reader.signedNumber())
+        let responseTime = WallTime(milliseconds: try reader.signedNumber())
+        let range = try Self.range(&reader)
+        let total = try reader.number()
+        guard total <= UInt64(Int64.max), reader.isAtEnd else { throw ByteReader.Malformed() }
+        response = StoredResponse(
+            method: method, url: url, selectingFields: selectingFields,
+            head: ResponseHead(status: Int(status), version: version, fields: fields), requestTime: requestTime,
+            responseTime: responseTime, bodyRange: range, totalLength: total == 0 ? nil : Int64(total - 1))
+        guard Self.canHold(response) else { throw ByteReader.Malformed() }
+    }
+
+    private static func write(_ fields: HTTPFields, to writer: inout ByteWriter) {
+        writer.number(UInt64(fields.count))
+        for index in 0..<fields.count {
+            writer.run(fields.rawName(index))
+            writer.run(fields.rawValue(index))
+        }
+    }
+
+    private static func fields(_ reader: inout ByteReader) throws(ByteReader.Malformed) -> HTTPFields {
+        let count = try reader.number()
+        // A field takes two bytes at least.
+        guard count <= UInt64(reader.left / 2) else { throw ByteReader.Malformed() }
+        var fields = HTTPFields()
+        for _ in 0..<count { fields.append(name: try reader.run(), value: try reader.run()) }
+        return fields
+    }
+
+    private static func range(_ reader: inout ByteReader) throws(ByteReader.Malformed) -> Range<Int64> {
+        guard let first = Int64(exactly: try reader.number()), let count = Int64(exactly: try reader.number()) else {
+            throw ByteReader.Malformed()
+        }
+        let (end, overflows) = first.addingReportingOverflow(count)
+        guard !overflows else { throw ByteReader.Malformed() }
+        return first..<end
+    }
+}

@@ -1,0 +1,144 @@
+internal import InflightConcurrency
+internal import InflightCore
+
+/// What a store's threads share: the writer with its mailbox, the readers, and what is known of the index.
+final class StoreCore: Sendable {
+    let configuration: DiskStore.Configuration
+    let readers: ReaderPool
+    let bodies: BodyFiles
+    private let writer: Writer
+    private let mailbox = Guarded(Mailbox())
+    private let life = Guarded(Life())
+
+    private struct Threads {
+        let writing = WorkerThreads(count: 1, name: "inflight.store")
+        let reading = WorkerThreads(count: 2, name: "inflight.read")
+    }
+
+    private struct Life {
+        /// `nil` after the end.
+        var threads: Threads? = Threads()
+        /// Calls whose completions have not returned.
+        var active = 0
+        var isClosing = false
+        var whenClosed: [@Sendable () -> Void] = []
+    }
+
+    init(_ configuration: DiskStore.Configuration) {
+        self.configuration = configuration
+        let opened = Guarded<OpenIndex?>(nil)
+        writer = Writer(configuration, opened: opened)
+        bodies = writer.bodies
+        readers = ReaderPool(paths: writer.paths, fileSystem: configuration.fileSystem, opened: opened)
+    }
+
+    var now: WallTime { WallTime(secondsSince1970: configuration.clock.secondsSince1970()) }
+
+    // MARK: Calls
+
+    /// Runs `body`, which has to call ``end()`` once; or after the end, `otherwise` on a thread of ours.
+    func begin(_ body: () -> Void, otherwise: @escaping @Sendable () -> Void) {
+        let isOpen = life.withLock { life in
+            if !life.isClosing { life.active += 1 }
+            return !life.isClosing
+        }
+        if isOpen { body() } else { WorkerThreads(count: 1, name: "inflight.store").run(otherwise) }
+    }
+
+    /// A call has ended, and its completion has returned.
+    func end() {
+        let isLast = life.withLock { life in
+            life.active -= 1
+            return life.active == 0 && life.isClosing
+        }
+        if isLast { finish() }
+    }
+
+    private func run(
+        _ threads: (Threads) -> WorkerThreads, _ work: @escaping @Sendable () -> Void
+    ) {
+        life.withLock { $0.threads.map(threads) }?.run(work)
+    }
+
+    // MARK: Writing
+
+    /// Hands an operation to the writer. Any thread; `completion` is never called inside.
+    func write(_ work: WriteOperation.Work, completion: @escaping @Sendable (WriteOperation.Outcome) -> Void) {
+        let (isTaken, wakes) = mailbox.withLock { $0.add(WriteOperation(work: work, completion: completion)) }
+        if !isTaken {
+            // On a thread of ours, and touching no file.
+            run(\.reading) { completion(.failed) }
+        } else if wakes {
+            run(\.writing) { self.drain() }
+        }
+    }
+
+    /// Notes that an entry was used.
+    func touch(_ id: Int64) {
+        if mailbox.withLock({ $0.touch(id) }) { run(\.writing) { self.drain() } }
+    }
+
+    private func drain() {
+        let byteLimit = Int(configuration.softLogBytes / 2)
+        while let batch = mailbox.withLock({ $0.next(byteLimit: byteLimit) }) { writer.run(batch) }
+        if mailbox.withLock({ $0.isClosed }) { writer.finish() }
+    }
+
+    /// Opens the folder, if it is not open; `completion` is told why it cannot be, on the writer's thread.
+    func open(completion: @escaping @Sendable (LoadError?) -> Void) {
+        write(.open) { [writer] outcome in completion(outcome.isDone ? nil : writer.unavailability) }
+    }
+
+    // MARK: Reading
+
+    /// Reads, on a reading thread, once the folder is open; `completion` is given `nil` where it cannot be.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
+        completion: @escaping @Sendable (Value?) -> Void
+    ) {
+        run(\.reading) { self.readNow(triesAgain: true, body, completion: completion) }
+    }
+
+    private func readNow<Value: Sendable>(
+        triesAgain: Bool, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
+        completion: @escaping @Sendable (Value?) -> Void
+    ) {
+        let again: @Sendable (WriteOperation.Outcome) -> Void = { _ in
+            self.run(\.reading) { self.readNow(triesAgain: false, body, completion: completion) }
+        }
+        switch readers.read(body) {
+        case .value(let value): completion(value)
+        case .notOpen where triesAgain: write(.open, completion: again)
+        case .failed(let error, let index) where error.isDamage && triesAgain:
+            write(.mend(index.index), completion: again)
+        case .notOpen, .failed: completion(nil)
+        }
+    }
+
+    // MARK: The end
+
+    /// Takes no more calls, waits for those under way, closes everything and lets go of the threads.
+    func close(completion: @escaping @Sendable () -> Void) {
+        let (isIdle, isClosed) = life.withLock { life in
+            let isFirst = !life.isClosing
+            life.isClosing = true
+            if life.threads != nil { life.whenClosed.append(completion) }
+            return (isFirst && life.active == 0, life.threads == nil)
+        }
+        if isIdle { finish() }
+        if isClosed { completion() }
+    }
+
+    private func finish() {
+        if mailbox.withLock({ $0.close() }) { run(\.writing) { self.drain() } }
+        // Behind the drain that is under way, which does all that is left.
+        run(\.writing) {
+            self.readers.closeIdle()
+            let (threads, waiting) = self.life.withLock { life in
+                defer { (life.threads, life.whenClosed) = (nil, []) }
+                return (life.threads, life.whenClosed)
+            }
+            withExtendedLifetime(threads) { for closed in waiting { closed() } }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+internal import InflightCore
+
+/// Makes room before anything is written, so that the limit holds at every commit: entries go by their rank, their files
+/// are removed, and pages that hold nothing are cut off the index where files need their room.
+struct RoomMaker {
+    let writer: Writer
+    let cache: OpenCache
+    /// Entries that the batch is about.
+    let spared: Set<Int64>
+
+    /// What a batch is going to need.
+    struct Need {
+        /// Pages of the index.
+        var pages: Int64 = 0
+        var files: [PlannedFile] = []
+        /// Entries whose files will grow, and the room that they then have.
+        var growing: [(id: Int64, room: Int64)] = []
+        /// What those need beyond what they have.
+        var growth: Int64 = 0
+
+        var fileBytes: Int64 { files.reduce(growth) { $0 + $1.room } }
+
+        /// Pages for so many bytes in one row, and what may be split on the way to them.
+        static func pages(for bytes: Int) -> Int64 { Int64(bytes) / (Layout.pageBytes - 8) + 6 }
+    }
+
+    private var limit: Int64 { writer.configuration.limit }
+
+    /// A transaction shall not evict more: the log has to take it.
+    private static let mostEvictions = 256
+
+    /// How many bytes are missing; 0 or less where there is room.
+    ///
+    /// - Parameter isCut: the index's file is as short as it can be.
+    private func missing(_ need: Need, _ usage: OpenCache.Usage, fileBytes: Int64, isCut: Bool) -> Int64 {
+        let growth = max(0, need.pages - usage.freePages)
+        let spare = isCut ? max(0, usage.freePages - need.pages) : 0
+        let pages = isCut ? usage.pages + growth - spare : max(usage.pages + growth, usage.filePages)
+        return pages * Layout.pageBytes + fileBytes + need.fileBytes - limit
+    }
+
+    /// Whether there is room now, and what needs to be counted before it is written is counted.
+    func makeRoom(for need: Need) throws(StoreFailure) -> Bool {
+        if need.files.isEmpty, need.growing.isEmpty, try hasRoom(need) { return true }
+        for _ in 0..<256 {
+            let round = try writer.transaction(cache) { (state) throws(StoreFailure) in try self.round(need, &state) }
+            writer.remove(round.files)
+            if round.hasRoom { return true }
+            if round.isStuck { return false }
+            // The index's file is cut when all of the log has been copied.
+            _ = try? cache.database.checkpoint(.passive)
+        }
+        return false
+    }
+
+    /// Whether there is room without any change.
+    private func hasRoom(_ need: Need) throws(StoreFailure) -> Bool {
+        let state = try inDatabase { () throws(DatabaseError) in try IndexState.read(cache.database) }
+        return missing(need, try cache.usage(), fileBytes: state.fileBytes, isCut: false) <= 0
+    }
+
+    private struct Round {
+        var hasRoom = false
+        /// Nothing can be done about it.
+        var isStuck = false
+        var files: [Int64] = []
+    }
+
+    private func round(_ need: Need, _ state: inout IndexState) throws(StoreFailure) -> Round {
+        var usage = try cache.usage()
+        if missing(need, usage, fileBytes: state.fileBytes, isCut: false) <= 0 {
+            for file in need.files { try cache.plan(file, &state) }
+            for (id, room) in need.growing { try grow(id, to: room, &state) }
+            return Round(hasRoom: true)
+        }
+        // Somewhat more than is needed, so that the next few find room.
+        let slack = min(limit / 32, 4 << 20)
+        var round = Round()
+        var (evicted, doomedBytes): ([Int64], Int64) = ([], 0)
+        while missing(need, usage, fileBytes: state.fileBytes - doomedBytes, isCut: true) > -slack,
+            evicted.count < Self.mostEvictions
+        {
+            let rows = try lowest(skipping: evicted)
+            if rows.isEmpty { break }
+            for row in rows {
+                evicted.append(row.id)
+                state.age = RankRule.age(afterEvicting: row.rank, age: state.age)
+                if let file = try cache.takeOut(row, &state) {
+                    round.files.append(file)
+                    doomedBytes += row.room
+                }
+            }
+            usage = try cache.usage()
+        }
+        let spare = usage.freePages - need.pages
+        let isCutting = spare > 0 && missing(need, usage, fileBytes: state.fileBytes - doomedBytes, isCut: false) > 0
+        if isCutting {
+            try inDatabase { () throws(DatabaseError) in
+                try cache.database.run("PRAGMA incremental_vacuum(\(min(spare, 1024)))")
+            }
+        }
+        round.isStuck = evicted.isEmpty && !isCutting && usage.filePages <= usage.pages
+        if !evicted.isEmpty { writer.configuration.willEvict?(evicted.map(StoredEntry.ID.init)) }
+        return round
+    }
+
+    private func lowest(skipping evicted: [Int64]) throws(StoreFailure) -> [EntryRow] {
+        var rows: [EntryRow] = []
+        try inDatabase { () throws(DatabaseError) in
+            try cache.database.query("SELECT \(EntryRow.columns) FROM entry ORDER BY rank LIMIT ?", .number(Int64(spared.count + 16))) {
+                (row: borrowing Row) throws(DatabaseError) in
+                let row = EntryRow(row)
+                if !spared.contains(row.id) { rows.append(row) }
+                return rows.count < 16
+            }
+        }
+        return rows
+    }
+
+    private func grow(_ id: Int64, to room: Int64, _ state: inout IndexState) throws(StoreFailure) {
+        try inDatabase { () throws(DatabaseError) in
+            guard let before = try cache.database.number("SELECT room FROM entry WHERE id = ?", .number(id)), before < room
+            else { return }
+            try cache.database.change("UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(id))
+            state.fileBytes += room - before
+        }
+    }
+}

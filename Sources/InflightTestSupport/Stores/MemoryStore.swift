@@ -1,0 +1,140 @@
+public import InflightConcurrency
+public import InflightCore
+
+/// A ``ResponseStore`` that is a dictionary: what a disk cache without limits has to look like from outside. For tests
+/// and for the simulator.
+///
+/// - Thread: any may call. Everything happens in the order of the calls, on the executor that it was given, one after the
+///   other where the executor does so.
+public final class MemoryStore: ResponseStore {
+    private struct Item {
+        var entry: StoredEntry
+        var key: StoreKey
+        var body: [UInt8]
+    }
+
+    private struct State {
+        var items: [Int64: Item] = [:]
+        var lastNumber: Int64 = 0
+        var isShutDown = false
+    }
+
+    private let state = Guarded(State())
+    private let executor: any WorkExecutor
+
+    /// - Parameter executor: where everything is done, and completions are called: a thread of its own, or what a test
+    ///   steps by hand.
+    public init(executor: any WorkExecutor = WorkerThreads(count: 1, name: "memory store")) {
+        self.executor = executor
+    }
+
+    /// What is kept, the newest first.
+    public var entries: [StoredEntry] {
+        state.withLock { state in state.items.values.map(\.entry).sorted { $0.id.rawValue > $1.id.rawValue } }
+    }
+
+    public func find(
+        _ key: StoreKey, choose: @escaping @Sendable (_ found: [StoredEntry]) -> Int?,
+        completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void
+    ) {
+        executor.run {
+            let found = self.entries(under: key)
+            guard let position = choose(found), found.indices.contains(position) else { return completion(found, nil) }
+            let body = self.state.withLock { $0.items[found[position].id.rawValue]?.body }
+            completion(found, body.map { StoredBody(position: position, bytes: Bytes($0)) })
+        }
+    }
+
+    private func entries(under key: StoreKey) -> [StoredEntry] {
+        state.withLock { state in
+            guard !state.isShutDown else { return [] }
+            let found = state.items.values.filter { $0.key == key }.map(\.entry)
+            return found.sorted { $0.id.rawValue > $1.id.rawValue }
+        }
+    }
+
+    public func keep(
+        _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
+        completion: @escaping @Sendable (StoredEntry.ID?) -> Void
+    ) {
+        change { state -> StoredEntry.ID? in
+            guard response.bodyRange.count == body.count, !state.isShutDown else { return nil }
+            for id in replaced { state.items[id.rawValue] = nil }
+            state.lastNumber += 1
+            let id = StoredEntry.ID(rawValue: state.lastNumber)
+            state.items[id.rawValue] = Item(
+                entry: StoredEntry(id: id, response: response), key: key, body: body.array)
+            return id
+        } completion: {
+            completion($0)
+        }
+    }
+
+    public func extend(
+        _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        change { state -> Bool in
+            guard var item = state.items[id.rawValue] else { return false }
+            let range = item.entry.response.bodyRange
+            let end = range.upperBound + Int64(bytes.count)
+            guard range.upperBound == offset, item.entry.response.totalLength.map({ end <= $0 }) ?? true else {
+                return false
+            }
+            item.body += bytes.array
+            item.entry.response.bodyRange = range.lowerBound..<end
+            state.items[id.rawValue] = item
+            return true
+        } completion: {
+            completion($0)
+        }
+    }
+
+    public func update(
+        _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        change { state -> Bool in
+            guard let item = state.items[id.rawValue], item.body.count == response.bodyRange.count else { return false }
+            state.items[id.rawValue]?.entry.response = response
+            return true
+        } completion: {
+            completion($0)
+        }
+    }
+
+    public func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void) {
+        change { state -> Void in
+            for id in ids { state.items[id.rawValue] = nil }
+        } completion: {
+            completion()
+        }
+    }
+
+    public func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void) {
+        change { state -> Void in
+            state.items = state.items.filter { $0.value.key != key }
+        } completion: {
+            completion()
+        }
+    }
+
+    public func shutdown() async {
+        let bridge = Bridge()
+        executor.run {
+            self.state.withLock { state in
+                state.items = [:]
+                state.isShutDown = true
+            }
+            bridge.open()
+        }
+        await bridge.wait()
+    }
+
+    private func change<Result: Sendable>(
+        _ body: @escaping @Sendable (inout State) -> Result, completion: @escaping @Sendable (Result) -> Void
+    ) {
+        executor.run {
+            let result = self.state.withLock { body(&$0) }
+            completion(result)
+        }
+    }
+}

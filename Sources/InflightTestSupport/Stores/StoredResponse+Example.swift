@@ -1,0 +1,38 @@
+package import InflightCore
+
+extension StoredResponse {
+    /// An answer of 200 with some fields; where `total` is not said, the whole of it.
+    package static func example(
+        _ url: String, bytes: Range<Int64>, total: Int64? = nil, fields: [(name: String, value: String)] = [],
+        status: Int = 200
+    ) -> StoredResponse {
+        StoredResponse(
+            method: "GET", url: url, selectingFields: HTTPFields([(name: "Accept", value: "image/*")]),
+            head: ResponseHead(
+                status: status,
+                fields: HTTPFields([(name: "Content-Type", value: "image/jpeg"), (name: "ETag", value: "\"1\"")] + fields)),
+            requestTime: WallTime(milliseconds: 1_700_000_000_000),
+            responseTime: WallTime(milliseconds: 1_700_000_000_123), bodyRange: bytes,
+            totalLength: total ?? bytes.upperBound)
+    }
+
+    /// An answer with the whole of `body`.
+    package static func example(_ url: String, body: Bytes) -> StoredResponse {
+        example(url, bytes: 0..<Int64(body.count))
+    }
+}
+
+extension Bytes {
+    /// Bytes that only this seed gives.
+    package static func random(_ count: Int, seed: UInt64) -> Bytes {
+        var generator = SeededGenerator(seed: seed)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + 8)
+        while bytes.count < count {
+            let word = generator.next()
+            for shift in stride(from: UInt64(0), to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
+        }
+        bytes.removeLast(bytes.count - count)
+        return Bytes(bytes)
+    }
+}

@@ -1,0 +1,52 @@
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+@Suite("The checks that every store passes", .timeLimit(.minutes(2)))
+struct DiskStoreConformanceTests {
+    @Test(arguments: ResponseStoreConformance.checks)
+    func `The disk store conforms`(check: ResponseStoreConformance.Check) async {
+        let folder = Folder()
+        let failures = await ResponseStoreConformance { folder.store() }.run(check)
+        #expect(failures.isEmpty, "\(failures)")
+    }
+
+    @Test(arguments: ResponseStoreConformance.checks)
+    func `A disk store that waits for the disk at each commit conforms`(check: ResponseStoreConformance.Check) async {
+        let folder = Folder()
+        let failures = await ResponseStoreConformance { folder.store { $0.durability = .powerCut } }.run(check)
+        #expect(failures.isEmpty, "\(failures)")
+    }
+
+    @Test(arguments: ResponseStoreConformance.checks)
+    func `The memory store conforms`(check: ResponseStoreConformance.Check) async {
+        let failures = await ResponseStoreConformance { MemoryStore() }.run(check)
+        #expect(failures.isEmpty, "\(failures)")
+    }
+
+    @Test func `What one store kept the next one finds`() async {
+        let folder = Folder()
+        let first = folder.store()
+        let body = Bytes.random(100_000, seed: 1)
+        let ids = [await first.keep("a", Bytes("small")), await first.keep("b", body)]
+        await first.shutdown()
+        let second = folder.store()
+        #expect(await second.find(StoreKey("a")).found.map(\.id) == [ids[0]])
+        #expect(await second.body("a") == Bytes("small"))
+        #expect(await second.body("b") == body)
+        await second.shutdown()
+    }
+
+    @Test func `A store that is let go of without a shutdown does what was asked`() async {
+        let folder = Folder()
+        await withCheckedContinuation { done in
+            folder.store().keep(.example("a", body: Bytes("x")), body: Bytes("x"), under: StoreKey("a"), replacing: []) { _ in
+                done.resume()
+            }
+        }
+        let second = folder.store()
+        #expect(await second.body("a") == Bytes("x"))
+        await second.shutdown()
+    }
+}

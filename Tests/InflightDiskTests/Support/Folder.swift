@@ -1,0 +1,130 @@
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+
+/// A folder of a test's own that is removed with all that is in it.
+final class Folder: Sendable {
+    /// What is above the cache's folder, which is not there yet.
+    let parent: String
+
+    init() {
+        var template = Array("/tmp/inflight-disk-XXXXXX".utf8CString)
+        parent = unsafe template.withUnsafeMutableBufferPointer { buffer in
+            unsafe String(cString: mkdtemp(buffer.baseAddress!)!)
+        }
+    }
+
+    deinit { Self.remove(parent) }
+
+    /// The cache's folder.
+    var path: String { parent + "/cache" }
+
+    func appending(_ name: String) -> String { path + "/" + name }
+
+    /// All files, by their paths below the cache's folder, with their sizes.
+    var files: [String: Int64] {
+        var found: [String: Int64] = [:]
+        Self.walk(path) { file in
+            var status = stat()
+            if unsafe stat(file, &status) == 0 { found[String(file.dropFirst(path.count + 1))] = Int64(status.st_size) }
+        }
+        return found
+    }
+
+    /// Files of bodies.
+    var bodies: [String] { files.keys.filter { $0.hasPrefix("bodies/") }.sorted() }
+
+    /// What all but the write-ahead log takes.
+    var bytes: Int64 { files.filter { !$0.key.hasPrefix("index.sqlite-") }.values.reduce(0, +) }
+
+    func read(_ name: String) -> [UInt8] {
+        guard let file = unsafe fopen(appending(name), "r") else { return [] }
+        defer { unsafe fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: Int(files[name] ?? 0))
+        let count = unsafe fread(&bytes, 1, bytes.count, file)
+        return Array(bytes[..<count])
+    }
+
+    func write(_ name: String, _ bytes: [UInt8]) {
+        unsafe mkdir(path, 0o700)
+        guard let file = unsafe fopen(appending(name), "w") else { preconditionFailure("cannot write \(name)") }
+        unsafe fwrite(bytes, 1, bytes.count, file)
+        unsafe fclose(file)
+    }
+
+    func remove() { Self.remove(path) }
+
+    func remove(_ name: String) { Self.remove(appending(name)) }
+
+    /// A cache in it.
+    func store(
+        limit: Int64 = 20_000_000, clock: any EngineClock = SystemClock(), log: EventLog? = nil,
+        _ change: (inout DiskStore.Configuration) -> Void = { _ in }
+    ) -> DiskStore {
+        var configuration = DiskStore.Configuration(folder: path, limit: limit, clock: clock) { log?.add($0) }
+        configuration.willEvict = { log?.addEvicted($0) }
+        change(&configuration)
+        return DiskStore(configuration)
+    }
+
+    static func walk(_ folder: String, _ body: (String) -> Void) {
+        for name in names(folder) {
+            let path = folder + "/" + name
+            var status = stat()
+            guard unsafe lstat(path, &status) == 0 else { continue }
+            if status.st_mode & S_IFMT == S_IFDIR { walk(path, body) } else { body(path) }
+        }
+    }
+
+    private static func names(_ folder: String) -> [String] {
+        guard let stream = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
+                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    private static func remove(_ path: String) {
+        for name in names(path) { remove(path + "/" + name) }
+        unsafe Glibc.remove(path)
+    }
+}
+
+/// What a store told.
+final class EventLog: Sendable {
+    private let state = Guarded<(events: [DiskStore.Event], evicted: Set<Int64>)>(([], []))
+
+    func add(_ event: DiskStore.Event) { state.withLock { $0.events.append(event) } }
+
+    func addEvicted(_ ids: [StoredEntry.ID]) { state.withLock { $0.evicted.formUnion(ids.map(\.rawValue)) } }
+
+    var evicted: Set<Int64> { state.withLock { $0.evicted } }
+    var events: [DiskStore.Event] { state.withLock { $0.events } }
+
+    var quarantined: [String?] {
+        events.compactMap { if case .entryQuarantined(let url, _) = $0 { .some(url) } else { nil } }
+    }
+    var unavailable: [LoadError] { events.compactMap { if case .unavailable(let error) = $0 { error } else { nil } } }
+    var recoveries: Int { events.count { if case .recovered = $0 { true } else { false } } }
+    var repairs: [Int] { events.compactMap { if case .repaired(let kept) = $0 { kept } else { nil } } }
+}
+
+extension DiskStore {
+    /// Keeps a whole body under its URL.
+    @discardableResult
+    func keep(_ url: String, _ body: Bytes) async -> StoredEntry.ID? {
+        await keep(.example(url, body: body), body: body, under: StoreKey(url))
+    }
+
+    /// The body that is found first.
+    func body(_ url: String) async -> Bytes? {
+        await find(StoreKey(url)).body?.bytes
+    }
+}
