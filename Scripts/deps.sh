@@ -18,6 +18,7 @@ build|zlib1g-dev|zlib.h|zlib|the compressed parts of PNG; gzip and deflate
 build|libbrotli-dev|brotli/decode.h|Brotli|bodies that are coded with Brotli
 build|libzstd-dev|zstd.h|Zstandard|bodies that are coded with Zstandard
 build|libwebp-dev|webp/decode.h|libwebp|WebP
+build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|the index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server

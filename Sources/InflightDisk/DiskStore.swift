@@ -28,6 +28,8 @@ public import InflightCore
 public final class DiskStore: ResponseStore {
     let core: StoreCore
 
+    package var configuration: Configuration { core.configuration }
+
     /// Touches no file: the folder is opened when it is used first.
     public init(_ configuration: Configuration) {
         core = StoreCore(configuration)

@@ -26,13 +26,7 @@ extension Bytes {
     /// Bytes that only this seed gives.
     package static func random(_ count: Int, seed: UInt64) -> Bytes {
         var generator = SeededGenerator(seed: seed)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count + 8)
-        while bytes.count < count {
-            let word = generator.next()
-            for shift in stride(from: UInt64(0), to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
-        }
-        bytes.removeLast(bytes.count - count)
-        return Bytes(bytes)
+        let words = (0..<(count + 7) / 8).map { _ in generator.next() }
+        return unsafe words.withUnsafeBytes { unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }
 }

@@ -1,0 +1,170 @@
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+@Suite("Damage", .timeLimit(.minutes(4)))
+struct DamageTests {
+    /// A cache with small and large bodies, closed.
+    private static func filled(_ folder: Folder, count: Int = 24) async {
+        let store = folder.store()
+        for number in 0..<count { await store.keep(url(number), body(number)) }
+        await store.shutdown()
+    }
+
+    private static func url(_ number: Int) -> String { "http://\(number)" }
+
+    private static func body(_ number: Int) -> Bytes {
+        .random(number % 3 == 0 ? 70_000 + number : number * 700, seed: UInt64(number))
+    }
+
+    /// Looks that every body is right or absent, and that the store still takes something.
+    ///
+    /// - Returns: how many are there.
+    private static func check(_ folder: Folder, _ log: EventLog = EventLog(), count: Int = 24) async -> Int {
+        let store = folder.store(log: log)
+        var there = 0
+        for number in 0..<count {
+            guard let found = await store.body(url(number)) else { continue }
+            #expect(found == body(number), "a wrong byte of \(number) was served")
+            there += 1
+        }
+        #expect(await store.keep("new", Bytes("new")) != nil)
+        #expect(await store.body("new") == Bytes("new"))
+        await store.shutdown()
+        return there
+    }
+
+    @Test func `A bit that flips in a body's file costs that entry alone, and is told once`() async {
+        let folder = Folder()
+        await Self.filled(folder)
+        let name = folder.bodies[3]
+        var bytes = folder.read(name)
+        bytes[bytes.count / 2] ^= 0x10
+        folder.write(name, bytes)
+        let log = EventLog()
+        #expect(await Self.check(folder, log) == 23)
+        #expect(log.quarantined.count == 1)
+        #expect(folder.bodies.count == 7)
+        #expect(await Self.check(folder) == 23)
+    }
+
+    @Test func `A body's file that is shorter, or gone, or a folder costs that entry alone`() async {
+        let folder = Folder()
+        await Self.filled(folder)
+        let names = folder.bodies
+        folder.write(names[0], Array(folder.read(names[0]).dropLast()))
+        folder.write(names[1], [])
+        folder.remove(names[2])
+        let log = EventLog()
+        #expect(await Self.check(folder, log) == 21)
+        #expect(log.quarantined.count == 3)
+        #expect(log.quarantined.allSatisfy { $0?.hasPrefix("http://") == true })
+    }
+
+    @Test func `Bodies that were swapped for each other's are not served`() async {
+        let folder = Folder()
+        await Self.filled(folder)
+        let names = folder.bodies
+        let (one, other) = (folder.read(names[0]), folder.read(names[1]))
+        folder.write(names[0], other)
+        folder.write(names[1], one)
+        #expect(await Self.check(folder) == 22)
+    }
+
+    @Test(arguments: 0..<60)
+    func `A bit that flips in the index costs no more than what lies there`(seed: UInt64) async {
+        let folder = Folder()
+        await Self.filled(folder)
+        var random = SeededGenerator(seed: seed)
+        var bytes = folder.read("index.sqlite")
+        bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8))
+        folder.write("index.sqlite", bytes)
+        // A page on the way to many rows may cost them all but those on other pages; most bits are in bodies.
+        _ = await Self.check(folder)
+        #expect(await Self.check(folder) > 0)
+    }
+
+    @Test(arguments: 0..<20)
+    func `A bit that flips in any file never serves a wrong byte`(seed: UInt64) async {
+        let folder = Folder()
+        await Self.filled(folder)
+        var random = SeededGenerator(seed: seed)
+        let name = folder.files.keys.sorted()[random.below(folder.files.count)]
+        var bytes = folder.read(name)
+        if bytes.isEmpty { return }
+        bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8))
+        folder.write(name, bytes)
+        #expect(await Self.check(folder) >= 1)
+    }
+
+    @Test(arguments: [0, 1, 100, 4096, 4097, 20_000, 100_000])
+    func `An index that was cut off keeps what is left`(length: Int) async {
+        let folder = Folder()
+        await Self.filled(folder)
+        let bytes = folder.read("index.sqlite")
+        #expect(bytes.count > length)
+        folder.write("index.sqlite", Array(bytes[..<length]))
+        let log = EventLog()
+        _ = await Self.check(folder, log)
+        #expect(await Self.check(folder) >= 0)
+    }
+
+    @Test(arguments: 0..<4)
+    func `An index of random bytes is made anew`(seed: UInt64) async {
+        let folder = Folder()
+        await Self.filled(folder)
+        folder.write("index.sqlite", Bytes.random(50_000, seed: seed).array)
+        let log = EventLog()
+        #expect(await Self.check(folder, log) == 0)
+        #expect(log.repairs == [0])
+        #expect(folder.bodies.isEmpty, "files that no index names stay")
+    }
+
+    @Test func `Another cache's index serves nothing`() async {
+        let (folder, other) = (Folder(), Folder())
+        await Self.filled(folder)
+        await Self.filled(other)
+        folder.write("index.sqlite", other.read("index.sqlite"))
+        #expect(await Self.check(folder) == 0)
+    }
+
+    @Test func `The log of another cache is put aside, and nothing of this one is lost`() async {
+        let (folder, other) = (Folder(), Folder())
+        await Self.filled(folder)
+        let writing = other.store()
+        for number in 100..<130 { await writing.keep(Self.url(number), Self.body(number)) }
+        folder.write("index.sqlite-wal", other.read("index.sqlite-wal"))
+        #expect((folder.files["index.sqlite-wal"] ?? 0) > 10_000)
+        await writing.shutdown()
+        let log = EventLog()
+        #expect(await Self.check(folder, log) == 24)
+        #expect(log.repairs == [24])
+    }
+
+    @Test func `A folder of random files in place of the cache's own keeps working or says why not`() async {
+        for seed: UInt64 in 0..<4 {
+            let folder = Folder()
+            await Self.filled(folder)
+            for (index, name) in folder.files.keys.sorted().enumerated() {
+                folder.write(name, Bytes.random(3000, seed: seed * 100 + UInt64(index)).array)
+            }
+            let log = EventLog()
+            let store = folder.store(log: log)
+            for number in 0..<24 { #expect(await store.body(Self.url(number)) == nil) }
+            // Without a tag that is ours it is somebody else's.
+            #expect(await store.keep("new", Bytes("new")) == nil)
+            #expect(log.unavailable.count == 1)
+            await store.shutdown()
+        }
+    }
+
+    @Test func `A tag that was damaged is written again from what the index says`() async {
+        let folder = Folder()
+        await Self.filled(folder)
+        var tag = folder.read("CACHEDIR.TAG")
+        tag[tag.count - 25] ^= 1
+        folder.write("CACHEDIR.TAG", tag)
+        #expect(await Self.check(folder) == 24)
+    }
+}

@@ -1,0 +1,132 @@
+import Glibc
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightDisk
+
+@Suite("The folder", .timeLimit(.minutes(1)))
+struct FolderTests {
+    @Test func `It is for this user alone, and says that it is a cache`() async {
+        let folder = Folder()
+        let store = folder.store()
+        await store.keep("a", .random(100_000, seed: 1))
+        var status = stat()
+        unsafe stat(folder.path, &status)
+        #expect(status.st_mode & 0o777 == 0o700)
+        #expect(String(decoding: folder.read("CACHEDIR.TAG"), as: UTF8.self).hasPrefix("Signature: 8a477f597d28d172789f06886806bc55\n"))
+        for body in folder.bodies {
+            unsafe stat(folder.appending(body), &status)
+            #expect(status.st_mode & 0o077 == 0)
+        }
+        await store.shutdown()
+    }
+
+    @Test func `One with others' files is refused, told once, and nothing in it is touched`() async {
+        let folder = Folder()
+        folder.write("letter.txt", Array("dear".utf8))
+        let log = EventLog()
+        let clock = VirtualClock()
+        let store = folder.store(clock: clock, log: log)
+        for _ in 0..<3 {
+            #expect(await store.keep("a", Bytes("x")) == nil)
+            #expect(await store.body("a") == nil)
+            clock.advance(by: .seconds(2))
+        }
+        #expect(folder.files == ["letter.txt": 4])
+        #expect(log.unavailable.count == 1)
+        #expect(log.unavailable.first?.message.contains("files that are not a cache's") == true)
+        folder.remove("letter.txt")
+        clock.advance(by: .seconds(2))
+        #expect(await store.keep("a", Bytes("x")) != nil)
+        #expect(log.recoveries == 1)
+        await store.shutdown()
+    }
+
+    @Test func `Another program's cache folder is refused`() async {
+        let folder = Folder()
+        folder.write("CACHEDIR.TAG", Array("Signature: 8a477f597d28d172789f06886806bc55\n# somebody's\n".utf8))
+        let log = EventLog()
+        let store = folder.store(log: log)
+        #expect(await store.keep("a", Bytes("x")) == nil)
+        #expect(folder.files.keys.sorted() == ["CACHEDIR.TAG"])
+        #expect(log.unavailable.count == 1)
+        await store.shutdown()
+    }
+
+    @Test func `One that is deleted under the store is made again`() async {
+        let folder = Folder()
+        let log = EventLog()
+        let store = folder.store(log: log)
+        await store.keep("a", .random(100_000, seed: 1))
+        folder.remove()
+        #expect(await store.body("a") == nil)
+        #expect(await store.keep("b", Bytes("x")) != nil)
+        #expect(await store.body("b") == Bytes("x"))
+        folder.remove()
+        #expect(await store.keep("c", .random(100_000, seed: 2)) != nil)
+        #expect(await store.body("c") == .random(100_000, seed: 2))
+        #expect(log.unavailable.isEmpty)
+        await store.shutdown()
+    }
+
+    @Test func `Where a file is in its place, nothing is kept, told once, until it can be made`() async {
+        let folder = Folder()
+        let clock = VirtualClock()
+        let log = EventLog()
+        unsafe fclose(fopen(folder.path, "w"))
+        let store = folder.store(clock: clock, log: log)
+        #expect(await store.keep("a", Bytes("x")) == nil)
+        #expect(await store.keep("a", Bytes("x")) == nil)
+        #expect(log.unavailable.count == 1)
+        unsafe unlink(folder.path)
+        #expect(await store.keep("a", Bytes("x")) == nil, "it is not tried again at once")
+        clock.advance(by: .seconds(1))
+        #expect(await store.keep("a", Bytes("x")) != nil)
+        #expect(log.recoveries == 1)
+        await store.shutdown()
+    }
+
+    @Test func `A newer layout is refused and left alone`() async throws {
+        let folder = Folder()
+        let newer = Layout(version: 2, migrations: [1: Self.migration], tables: Layout.tables + Self.addition)
+        let first = folder.store { $0.layout = newer }
+        await first.keep("a", Bytes("x"))
+        await first.shutdown()
+        let before = folder.read("index.sqlite")
+        let log = EventLog()
+        let store = folder.store(log: log)
+        #expect(await store.keep("b", Bytes("x")) == nil)
+        #expect(await store.body("a") == nil)
+        await store.shutdown()
+        let error = try #require(log.unavailable.first)
+        #expect(error.message.contains("layout 2") && error.message.contains("newer program"))
+        #expect(folder.read("index.sqlite") == before)
+        let again = folder.store { $0.layout = newer }
+        #expect(await again.body("a") == Bytes("x"))
+        await again.shutdown()
+    }
+
+    private static let addition = "CREATE TABLE addition (id INTEGER PRIMARY KEY);"
+    private static let migration = addition
+
+    @Test func `An older layout is brought up to date, and its entries stay`() async {
+        let folder = Folder()
+        let first = folder.store()
+        await first.keep("a", Bytes("x"))
+        await first.keep("b", .random(100_000, seed: 1))
+        await first.shutdown()
+        let log = EventLog()
+        let newer = Layout(version: 2, migrations: [1: Self.migration], tables: Layout.tables + Self.addition)
+        let second = folder.store(log: log) { $0.layout = newer }
+        #expect(await second.body("a") == Bytes("x"))
+        #expect(await second.body("b") == .random(100_000, seed: 1))
+        await second.shutdown()
+        #expect(log.events.isEmpty)
+        // A program of the old layout sees that it is too old now.
+        let third = folder.store(log: log)
+        #expect(await third.body("a") == nil)
+        #expect(log.unavailable.count == 1)
+        await third.shutdown()
+    }
+}

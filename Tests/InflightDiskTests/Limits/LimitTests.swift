@@ -1,0 +1,117 @@
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+@Suite("The limit of bytes", .timeLimit(.minutes(2)))
+struct LimitTests {
+    private static let limit: Int64 = 2 << 20
+
+    /// Writes until far more has come than there is room for, and looks at the folder after each commit.
+    @Test(arguments: [1 ... 2000, 20_000 ... 60_000, 65_537 ... 400_000, 1 ... 300_000])
+    func `Whatever is written, the folder never takes more, and the log keeps to its reserve`(
+        sizes: ClosedRange<Int>
+    ) async {
+        let folder = Folder()
+        let log = EventLog()
+        let store = folder.store(limit: Self.limit, log: log)
+        var random = SeededGenerator(seed: UInt64(sizes.upperBound))
+        var (written, number) = (0, 0)
+        var kept: [Int64: Int] = [:]
+        while written < 3 * Int(Self.limit), number < 1500 {
+            number += 1
+            let size = Int.random(in: sizes, using: &random)
+            let id = await store.keep("http://\(number)", .random(size, seed: UInt64(number)))
+            written += size
+            #expect(id != nil, "\(number) with \(size) bytes was not kept")
+            if let id { kept[id.rawValue] = number }
+            let bytes = folder.bytes
+            #expect(bytes <= Self.limit, "\(bytes) bytes after \(number)")
+            let logBytes = (folder.files["index.sqlite-wal"] ?? 0) + (folder.files["index.sqlite-shm"] ?? 0)
+            #expect(logBytes <= store.configuration.logReserve, "the log has \(logBytes) bytes after \(number)")
+        }
+        for (id, number) in kept {
+            let found = await store.find(StoreKey("http://\(number)"))
+            #expect(found.found.isEmpty == log.evicted.contains(id), "\(number): evicted and there, or neither")
+            #expect(found.found.isEmpty || found.body != nil)
+        }
+        #expect(log.quarantined.isEmpty)
+        await store.shutdown()
+        #expect(folder.bytes <= Self.limit)
+    }
+
+    @Test func `Room that small bodies took is given to large ones, and back`() async {
+        let folder = Folder()
+        let store = folder.store(limit: Self.limit)
+        for number in 0..<60 { await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) }
+        for number in 0..<8 {
+            #expect(await store.keep("large \(number)", .random(500_000, seed: UInt64(number))) != nil)
+            #expect(folder.bytes <= Self.limit)
+        }
+        #expect(await store.body("large 7") == .random(500_000, seed: 7))
+        for number in 60..<120 {
+            #expect(await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) != nil)
+            #expect(folder.bytes <= Self.limit)
+        }
+        #expect(await store.body("small 119") == .random(30_000, seed: 119))
+        await store.shutdown()
+    }
+
+    @Test func `A body of more than a quarter of the limit is not kept, and costs nobody else`() async {
+        let folder = Folder()
+        let store = folder.store(limit: Self.limit)
+        await store.keep("a", Bytes("x"))
+        #expect(await store.keep("b", .random(Int(Self.limit / 4) + 1, seed: 1)) == nil)
+        #expect(await store.keep("c", .random(Int(Self.limit / 4), seed: 1)) != nil)
+        #expect(await store.body("a") == Bytes("x"))
+        await store.shutdown()
+    }
+
+    @Test func `Parts of bodies go first, then what was used least`() async {
+        let folder = Folder()
+        let store = folder.store(limit: Self.limit)
+        let part = StoredResponse.example("part", bytes: 0..<100_000, total: 300_000)
+        _ = await store.keep(part, body: .random(100_000, seed: 1), under: StoreKey("part"))
+        await store.keep("used", .random(100_000, seed: 2))
+        for _ in 0..<10 { #expect(await store.body("used") != nil) }
+        await store.shutdown()
+        // Uses are written in batches, and at the end.
+        let next = folder.store(limit: Self.limit)
+        for number in 0..<20 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
+        #expect(await next.body("part") == nil)
+        for number in 20..<80 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
+        #expect(await next.body("used") == .random(100_000, seed: 2))
+        #expect(await next.body("0") == nil)
+        await next.shutdown()
+    }
+
+    @Test func `What was used often long ago goes too, in time`() async {
+        let folder = Folder()
+        let store = folder.store(limit: Self.limit)
+        await store.keep("used", .random(100_000, seed: 2))
+        for _ in 0..<100 { _ = await store.body("used") }
+        await store.shutdown()
+        let next = folder.store(limit: Self.limit)
+        for number in 0..<400 { await next.keep("\(number)", .random(100_000, seed: 1)) }
+        #expect(await next.body("used") == nil)
+        await next.shutdown()
+    }
+
+    @Test func `Entries that are too old are not found and are removed, and a date that is set back removes nothing`() async
+    {
+        let folder = Folder()
+        let clock = VirtualClock()
+        let store = folder.store(clock: clock) { $0.ageLimit = .seconds(3600) }
+        await store.keep("a", Bytes("x"))
+        clock.setDate(secondsSince1970: clock.secondsSince1970() + 3599)
+        #expect(await store.body("a") == Bytes("x"))
+        clock.setDate(secondsSince1970: clock.secondsSince1970() - 365 * 86400)
+        #expect(await store.body("a") == Bytes("x"))
+        clock.setDate(secondsSince1970: clock.secondsSince1970() + 365 * 86400 + 2)
+        #expect(await store.body("a") == nil)
+        await store.shutdown()
+        let next = folder.store()
+        #expect(await next.find(StoreKey("a")).found.isEmpty)
+        await next.shutdown()
+    }
+}
