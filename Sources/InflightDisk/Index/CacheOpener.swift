@@ -190,7 +190,8 @@ struct CacheOpener {
             try database.run(
                 "PRAGMA application_id = \(Layout.applicationID); PRAGMA user_version = \(layout.version)")
             try database.change(
-                "INSERT INTO cache VALUES (1, ?, ?, 0, 0, 0, 0, 0, 0)", .word(identity), .number(next ?? Self.firstNumber()))
+                "INSERT INTO cache VALUES (1, ?, ?, 0, 0, 0, 0, 0, 0)", .word(identity),
+                .number(next ?? Self.firstNumber()))
             try database.run("COMMIT")
             try database.checkpoint(.truncate)
             database.copiesLogWhenClosed()

@@ -94,7 +94,9 @@ struct IndexRepair {
     ) throws(DatabaseError) {
         try made.run("BEGIN IMMEDIATE")
         for row in rows {
-            guard let record = row.checked(identity: tag.identity), row.id > 0, row.id < .max - (1 << 60) else { continue }
+            guard let record = row.checked(identity: tag.identity), row.id > 0, row.id < .max - (1 << 60) else {
+                continue
+            }
             var row = row
             row.rank = record.response.isComplete ? state.age + 1 : RankRule.partial(age: state.age)
             row.uses = 1

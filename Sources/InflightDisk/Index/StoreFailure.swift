@@ -45,7 +45,8 @@ enum StoreFailure: Error {
         .refused(
             LoadError(
                 .cannotWrite, stage: .store,
-                message: "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty "
+                message:
+                    "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty "
                     + "folder or one that is not there."))
     }
 
@@ -53,7 +54,8 @@ enum StoreFailure: Error {
         .refused(
             LoadError(
                 .cannotRead, stage: .store,
-                message: "The cache \(folder) has layout \(layout), and this program knows none above \(known). Nothing in "
+                message:
+                    "The cache \(folder) has layout \(layout), and this program knows none above \(known). Nothing in "
                     + "it is touched. Use a newer program, or another folder."))
     }
 }

@@ -317,7 +317,9 @@ final class BatchTransaction {
             return .failed
         }
         let before = (row, record)
-        record.response.bodyRange = record.response.bodyRange.lowerBound..<(record.response.bodyRange.upperBound
+        record.response.bodyRange =
+            record.response.bodyRange
+            .lowerBound..<(record.response.bodyRange.upperBound
             + Int64(bytes.count))
         let length = row.length + Int64(bytes.count)
         switch plan {

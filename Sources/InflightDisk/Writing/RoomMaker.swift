@@ -107,7 +107,9 @@ struct RoomMaker {
     private func lowest(skipping evicted: [Int64]) throws(StoreFailure) -> [EntryRow] {
         var rows: [EntryRow] = []
         try inDatabase { () throws(DatabaseError) in
-            try cache.database.query("SELECT \(EntryRow.columns) FROM entry ORDER BY rank LIMIT ?", .number(Int64(spared.count + 16))) {
+            try cache.database.query(
+                "SELECT \(EntryRow.columns) FROM entry ORDER BY rank LIMIT ?", .number(Int64(spared.count + 16))
+            ) {
                 (row: borrowing Row) throws(DatabaseError) in
                 let row = EntryRow(row)
                 if !spared.contains(row.id) { rows.append(row) }
@@ -119,7 +121,8 @@ struct RoomMaker {
 
     private func grow(_ id: Int64, to room: Int64, _ state: inout IndexState) throws(StoreFailure) {
         try inDatabase { () throws(DatabaseError) in
-            guard let before = try cache.database.number("SELECT room FROM entry WHERE id = ?", .number(id)), before < room
+            guard let before = try cache.database.number("SELECT room FROM entry WHERE id = ?", .number(id)),
+                before < room
             else { return }
             try cache.database.change("UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(id))
             state.fileBytes += room - before

@@ -213,7 +213,9 @@ final class Writer: @unchecked Sendable {
         var owners: [Int64: Bool] = [:]
         var left: [Int64] = []
         let status: Void? = try? inDatabase { () throws(DatabaseError) in
-            try cache.database.query("SELECT file, owner FROM pending WHERE owner <> ? LIMIT 64", .number(cache.lock.owner)) {
+            try cache.database.query(
+                "SELECT file, owner FROM pending WHERE owner <> ? LIMIT 64", .number(cache.lock.owner)
+            ) {
                 (row: borrowing Row) throws(DatabaseError) in
                 let owner = row.number(1)
                 let isAlive = owners[owner] ?? cache.lock.isAlive(owner)

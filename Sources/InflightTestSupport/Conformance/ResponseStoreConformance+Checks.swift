@@ -17,7 +17,8 @@ extension ResponseStoreConformance {
                     let (found, read) = await bench.store.find(StoreKey("http://a/\(size)"))
                     bench.expect(found.map(\.id) == [id], "\(size) bytes: \(found.count) entries were found")
                     bench.expect(
-                        found.first?.response == .example("http://a/\(size)", body: body), "\(size) bytes: another head")
+                        found.first?.response == .example("http://a/\(size)", body: body), "\(size) bytes: another head"
+                    )
                     bench.expect(read?.bytes == body, "\(size) bytes: other bytes")
                 }
             }
@@ -32,7 +33,8 @@ extension ResponseStoreConformance {
         (
             "Fields come back as the bytes that they were, doubled ones and such that are no UTF-8 included",
             { bench in
-                var response = StoredResponse.example("http://a/", bytes: 0..<1, fields: [("A", "1"), ("a", "2"), ("A", "")])
+                var response = StoredResponse.example(
+                    "http://a/", bytes: 0..<1, fields: [("A", "1"), ("a", "2"), ("A", "")])
                 response.head.fields.append(name: [0x58], value: [0xFF, 0x00, 0x80])
                 response.selectingFields = HTTPFields()
                 response.totalLength = nil
@@ -52,7 +54,9 @@ extension ResponseStoreConformance {
                 bench.expect(Set([first, second, third]).count == 3, "two have the same number")
                 await bench.expect("http://a/", [third, second, first], body: Bytes("the third"), "the newest")
                 let (found, body) = await bench.store.find(StoreKey("http://a/")) { $0.count - 1 }
-                bench.expect(found.count == 3 && body?.position == 2 && body?.bytes == Bytes("one"), "the oldest is not the first")
+                bench.expect(
+                    found.count == 3 && body?.position == 2 && body?.bytes == Bytes("one"),
+                    "the oldest is not the first")
                 let none = await bench.store.find(StoreKey("http://a/")) { _ in nil }
                 bench.expect(none.found.count == 3 && none.body == nil, "a body was read that nobody chose")
                 let beyond = await bench.store.find(StoreKey("http://a/")) { $0.count }
@@ -76,7 +80,8 @@ extension ResponseStoreConformance {
             { bench in
                 let first = await bench.keep("http://a/", Bytes("one"))
                 let large = await bench.keep("http://a/", .random(200_000, seed: 1))
-                let last = await bench.keep("http://a/", Bytes("last"), replacing: [first, large, StoredEntry.ID(rawValue: 12345)])
+                let last = await bench.keep(
+                    "http://a/", Bytes("last"), replacing: [first, large, StoredEntry.ID(rawValue: 12345)])
                 await bench.expect("http://a/", [last], body: Bytes("last"), "after replacing")
             }
         ),
@@ -112,9 +117,11 @@ extension ResponseStoreConformance {
                     return bench.expect(false, "a part was not kept")
                 }
                 for offset: Int64 in [0, 3, 12, 14, 15, -1] {
-                    bench.expect(!(await bench.store.extend(id, by: Bytes("d"), at: offset)), "a byte at \(offset) was taken")
+                    bench.expect(
+                        !(await bench.store.extend(id, by: Bytes("d"), at: offset)), "a byte at \(offset) was taken")
                 }
-                bench.expect(!(await bench.store.extend(id, by: Bytes("def"), at: 13)), "a byte behind the end was taken")
+                bench.expect(
+                    !(await bench.store.extend(id, by: Bytes("def"), at: 13)), "a byte behind the end was taken")
                 let other = StoredEntry.ID(rawValue: id.rawValue + 1000)
                 bench.expect(!(await bench.store.extend(other, by: Bytes("d"), at: 13)), "bytes of nothing were taken")
                 await bench.expect("u", [id], body: Bytes("abc"), "after all that")
@@ -138,7 +145,8 @@ extension ResponseStoreConformance {
                     wrong.bodyRange = 0..<2
                     bench.expect(!(await bench.store.update(id, to: wrong)), "another length was taken")
                     bench.expect(
-                        await bench.store.find(StoreKey(url)).found.first?.response == response, "it was changed anyway")
+                        await bench.store.find(StoreKey(url)).found.first?.response == response, "it was changed anyway"
+                    )
                     let other = StoredEntry.ID(rawValue: id.rawValue + 1000)
                     bench.expect(!(await bench.store.update(other, to: response)), "nothing was changed")
                 }
@@ -178,7 +186,8 @@ extension ResponseStoreConformance {
                 callAll(bench.store, id: id, count)
                 inside.withLock { $0 = nil }
                 await bench.store.shutdown()
-                bench.expect(calls.withLock { $0 } == [1, 1, 1, 1, 1, 1], "calls were answered \(calls.withLock { $0 }) times")
+                bench.expect(
+                    calls.withLock { $0 } == [1, 1, 1, 1, 1, 1], "calls were answered \(calls.withLock { $0 }) times")
             }
         ),
         (
@@ -187,10 +196,12 @@ extension ResponseStoreConformance {
                 let id = await bench.keep("u", Bytes("one"))
                 await bench.store.shutdown()
                 await bench.expect("u", [], body: nil, "after the shutdown")
-                let kept = await bench.store.keep(.example("u", body: Bytes("x")), body: Bytes("x"), under: StoreKey("u"))
+                let kept = await bench.store.keep(
+                    .example("u", body: Bytes("x")), body: Bytes("x"), under: StoreKey("u"))
                 bench.expect(kept == nil, "something was kept")
                 bench.expect(!(await bench.store.extend(id, by: Bytes("x"), at: 3)), "something was added")
-                bench.expect(!(await bench.store.update(id, to: .example("u", body: Bytes("one")))), "something was changed")
+                bench.expect(
+                    !(await bench.store.update(id, to: .example("u", body: Bytes("one")))), "something was changed")
                 await bench.store.remove([id])
                 await bench.store.removeAll(under: StoreKey("u"))
                 await bench.store.shutdown()

@@ -87,7 +87,8 @@ public struct ResponseStoreConformance: Sendable {
         func expect(_ url: String, _ ids: [StoredEntry.ID], body: Bytes?, _ when: String) async {
             let (found, read) = await store.find(StoreKey(url))
             expect(found.map(\.id) == ids, "\(when): \(found.map(\.id)) was found, not \(ids)")
-            expect(read?.bytes == body, "\(when): the body is \(read?.bytes.count ?? -1) bytes, not \(body?.count ?? -1)")
+            expect(
+                read?.bytes == body, "\(when): the body is \(read?.bytes.count ?? -1) bytes, not \(body?.count ?? -1)")
             if body != nil { expect(read?.position == 0, "\(when): the body's position is not 0") }
         }
     }

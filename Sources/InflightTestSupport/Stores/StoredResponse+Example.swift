@@ -10,7 +10,8 @@ extension StoredResponse {
             method: "GET", url: url, selectingFields: HTTPFields([(name: "Accept", value: "image/*")]),
             head: ResponseHead(
                 status: status,
-                fields: HTTPFields([(name: "Content-Type", value: "image/jpeg"), (name: "ETag", value: "\"1\"")] + fields)),
+                fields: HTTPFields(
+                    [(name: "Content-Type", value: "image/jpeg"), (name: "ETag", value: "\"1\"")] + fields)),
             requestTime: WallTime(milliseconds: 1_700_000_000_000),
             responseTime: WallTime(milliseconds: 1_700_000_000_123), bodyRange: bytes,
             totalLength: total ?? bytes.upperBound)

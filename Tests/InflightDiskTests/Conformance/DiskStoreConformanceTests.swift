@@ -41,7 +41,8 @@ struct DiskStoreConformanceTests {
     @Test func `A store that is let go of without a shutdown does what was asked`() async {
         let folder = Folder()
         await withCheckedContinuation { done in
-            folder.store().keep(.example("a", body: Bytes("x")), body: Bytes("x"), under: StoreKey("a"), replacing: []) { _ in
+            folder.store().keep(.example("a", body: Bytes("x")), body: Bytes("x"), under: StoreKey("a"), replacing: [])
+            { _ in
                 done.resume()
             }
         }

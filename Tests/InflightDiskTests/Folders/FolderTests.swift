@@ -14,7 +14,9 @@ struct FolderTests {
         var status = stat()
         unsafe stat(folder.path, &status)
         #expect(status.st_mode & 0o777 == 0o700)
-        #expect(String(decoding: folder.read("CACHEDIR.TAG"), as: UTF8.self).hasPrefix("Signature: 8a477f597d28d172789f06886806bc55\n"))
+        #expect(
+            String(decoding: folder.read("CACHEDIR.TAG"), as: UTF8.self).hasPrefix(
+                "Signature: 8a477f597d28d172789f06886806bc55\n"))
         for body in folder.bodies {
             unsafe stat(folder.appending(body), &status)
             #expect(status.st_mode & 0o077 == 0)

@@ -8,7 +8,7 @@ struct LimitTests {
     private static let limit: Int64 = 2 << 20
 
     /// Writes until far more has come than there is room for, and looks at the folder after each commit.
-    @Test(arguments: [1 ... 2000, 20_000 ... 60_000, 65_537 ... 400_000, 1 ... 300_000])
+    @Test(arguments: [1...2000, 20_000...60_000, 65_537...400_000, 1...300_000])
     func `Whatever is written, the folder never takes more, and the log keeps to its reserve`(
         sizes: ClosedRange<Int>
     ) async {
@@ -97,7 +97,8 @@ struct LimitTests {
         await next.shutdown()
     }
 
-    @Test func `Entries that are too old are not found and are removed, and a date that is set back removes nothing`() async
+    @Test func `Entries that are too old are not found and are removed, and a date that is set back removes nothing`()
+        async
     {
         let folder = Folder()
         let clock = VirtualClock()
