@@ -19,11 +19,13 @@ package enum CacheDecision: Hashable, Sendable {
     /// Nothing stored may be used, and no origin may be asked: status 504 (RFC 9111 section 5.2.1.7).
     case fail(ResponseHead)
 
-    /// The entry whose body is wanted now.
+    /// The entry whose body is wanted now: to be served, or to be gone on with. Where it turns out to be damaged its entry
+    /// is gone, and what is left of what was found is decided about again.
     package var chosenPosition: Int? {
         switch self {
         case .serve(let answer), .serveStale(let answer, _): answer.bytes == nil ? nil : answer.position
-        case .exchange, .resume, .fail: nil
+        case .resume(let resumption): resumption.position
+        case .exchange, .fail: nil
         }
     }
 

@@ -1,4 +1,5 @@
-/// What an answer means for the caller and for the store: decided when its head has come (RFC 9111 section 4.3).
+/// What an answer means for the caller and for the store: decided when its head has come (RFC 9111 section 4.3). Where the
+/// exchange is behind the caller's back (``CacheExchange/isBehind``), what is passed on or served is so to nobody.
 package enum CacheOutcome: Hashable, Sendable {
     /// The caller gets it as it comes.
     case pass(StoreChanges)

@@ -5,6 +5,8 @@
 /// `Authorization` is given to requests with the same alone, unless it says `public`.
 package enum SelectingFields {
     private static let secret: Set<String> = ["authorization", "proxy-authorization", "cookie"]
+    /// Lists whose order and case mean nothing (RFC 9110 sections 12.5.3 and 12.5.4).
+    private static let preferences: Set<String> = ["accept-encoding", "accept-language"]
 
     /// The names, in lower case and in order; `nil` where no other request can be known to be the same (`Vary: *`).
     package static func names(of head: ResponseHead) -> [String]? {
@@ -46,16 +48,22 @@ package enum SelectingFields {
         }
     }
 
-    /// All lines of a field as one, without the white space around its commas (RFC 9111 section 4.1): what two requests
-    /// are compared by.
+    /// All lines of a field as one, without the white space around its commas (RFC 9111 section 4.1), and where order and
+    /// case mean nothing without them too: what two requests are compared by.
     private static func value(_ name: String, of fields: HTTPFields) -> [UInt8]? {
         let lines = fields.rawValues(name)
         guard !lines.isEmpty else { return nil }
-        let value = Array(lines.map { normalized($0) }.joined(separator: [UInt8.comma]))
+        var value = Array(lines.map { normalized($0) }.joined(separator: [UInt8.comma]))
+        if preferences.contains(name) { value = sortedMembers(of: value) }
         guard secret.contains(name) else { return value }
         var hash = SHA256()
         hash.append(value)
         return Array("sha256:\(hash.hex)".utf8)
+    }
+
+    private static func sortedMembers(of list: [UInt8]) -> [UInt8] {
+        let members = list.filter { !$0.isBlank }.map(\.asciiLowercased).split(separator: .comma)
+        return Array(members.sorted { $0.lexicographicallyPrecedes($1) }.joined(separator: [UInt8.comma]))
     }
 
     private static func normalized(_ line: ArraySlice<UInt8>) -> [UInt8] {

@@ -155,6 +155,10 @@ struct CacheDecisionTests {
         #expect(answer.bytes == nil && answer.head.status == 200 && answer.head.fields["content-length"] == "10")
         let stale = Stage.decide([entry], Stage.request(method: "HEAD"), now: 20)
         #expect(stale.exchange == CacheExchange())
+        let get = Stage.decide([entry])
+        #expect(get.chosenPosition == 0 && get.answer?.bytes == 0..<10)
+        #expect(Stage.decide([entry], Stage.request(method: "HEAD")).chosenPosition == nil)
+        #expect(stale.chosenPosition == nil)
     }
 
     @Test("RFC 9111 5.1 and RFC 9110 6.6.1: what is served says its age, and its Date stays as it was")

@@ -141,6 +141,7 @@ struct ResumptionTests {
             return
         }
         #expect(resumption.id?.rawValue == 2 && resumption.position == 0 && resumption.offset == 4)
+        #expect(Stage.decide([part], now: 20).chosenPosition == 0)
         let older = Stage.entry([("ETag", "\"old\"")], id: 1)
         #expect(Stage.Use(Stage.decide([older, part], now: 20)) == .resumed)
         let newer = Stage.entry([("ETag", "\"new\"")], id: 3, came: 15)

@@ -44,6 +44,20 @@ struct VaryTests {
         #expect(use(vary: ["Foo"], stored: [("Foo", "2, 1")], request: [("Foo", "1, 2")]) == .fetched)
     }
 
+    @Test("RFC 9111 4.1: languages and codings are the same in any order and case, and nothing else is")
+    func preferences() {
+        func use(_ name: String, _ stored: String, _ request: String) -> Stage.Use {
+            self.use(vary: [name], stored: [(name, stored)], request: [(name, request)])
+        }
+        for name in ["Accept-Language", "Accept-Encoding"] {
+            #expect(use(name, "en, de;q=0.5", " De; q=0.5 ,,eN") == .served)
+            #expect(use(name, "en, de;q=0.5", "en, de;q=0.6") == .fetched)
+            #expect(use(name, "en, de", "en") == .fetched)
+        }
+        #expect(use("Accept", "a/b, c/d", "c/d, a/b") == .fetched)
+        #expect(use("Foo", "a, b", "A, b") == .fetched)
+    }
+
     @Test("RFC 9111 4.1: each of several variants is found again, and a new one does not replace the others")
     func variants() {
         let answer = [("Cache-Control", "max-age=60"), ("Vary", "Foo")]
