@@ -75,7 +75,16 @@ final class PrefetchCore: Sendable {
 
     func take(_ request: ImageRequest) -> LoadedResponse? {
         guard let key = key(of: request) else { return nil }
-        return state.withLock { $0.machine.taken(key) }?.yield
+        let harmless = pipeline.engine.harmlessFields
+        let taken = state.withLock { state in
+            state.machine.taken(key) { wish, response in
+                // An answer that varies by a field which the key leaves out is for those alone who send the same.
+                harmless.isEmpty
+                    || wish.agrees(with: request, in: response.head.namesVaried(among: harmless))
+            }
+        }
+        // What is left of the wish goes with no lock held.
+        return withExtendedLifetime(taken) { taken?.yield }
     }
 
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }

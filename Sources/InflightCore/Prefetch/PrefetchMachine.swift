@@ -138,12 +138,13 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return next()
     }
 
-    /// Hands out what is kept, which is not kept any more.
-    mutating func taken(_ key: Key) -> (yield: Yield, leftover: Wish)? {
-        guard let id = ids[key], let entry = entries[id], case .kept(let yield, let cost) = entry.phase
-        else {
-            return nil
-        }
+    /// Hands out what is kept, which is not kept any more; it stays where `isRight` says that it is not what was asked for.
+    mutating func taken(
+        _ key: Key, where isRight: (Wish, Yield) -> Bool = { _, _ in true }
+    ) -> (yield: Yield, leftover: Wish)? {
+        guard let id = ids[key], let entry = entries[id], case .kept(let yield, let cost) = entry.phase,
+            isRight(entry.wish, yield)
+        else { return nil }
         keptCost -= cost
         remove(id)
         return (yield, entry.wish)

@@ -81,5 +81,6 @@ public final class Prefetcher: Sendable {
     public var statistics: Statistics { core.statistics }
 
     /// The answer with its bytes, if it was fetched to ``Destination/bytes`` and is kept: it is not kept any more then.
+    /// `nil` too where the answer varies by a field in which this request differs from the one that fetched it.
     public func takeResponse(for request: ImageRequest) -> LoadedResponse? { core.take(request) }
 }

@@ -40,7 +40,7 @@ final class RequestPlan: Sendable {
         self.goal = goal
         self.varying = varying
         let rest = Self.fetchBytes(
-            request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying))
+            request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying), varying: varying)
         // A space: no URL has one.
         let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
         self.fetchKey = fetchKey
@@ -119,7 +119,7 @@ final class RequestPlan: Sendable {
     }
 
     private static func fetchBytes(
-        _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>
+        _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>, varying: Set<String>
     ) -> [UInt8] {
         // Empty for most requests, and then nothing is allocated for it.
         var bytes: [UInt8] = []
@@ -132,6 +132,14 @@ final class RequestPlan: Sendable {
         case .image, .data: break
         case .response: bytes.append(1)
         case .info: bytes.append(6)
+        }
+        // Said even where the request has none of them: else it would be met by those whose fields were not looked at.
+        if !varying.isEmpty {
+            bytes.append(7)
+            for name in varying.sorted() {
+                bytes.append(contentsOf: name.utf8)
+                bytes.append(0)
+            }
         }
         if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
         if request.isUsual { return bytes }

@@ -31,6 +31,42 @@ struct Contract8Tests {
         #expect(stage.transport.startCount == 2)
     }
 
+    @Test("who left without the field that the answer varies by is not joined by those who have it")
+    func leavesWithoutTheField() throws {
+        let stage = try stage()
+        let log = Log()
+        load(stage, "dark", log)
+        stage.load(log: log, name: "none")
+        // The answer's head: the second one leaves, and asks anew.
+        stage.transport.step(Stage.url)
+        #expect(stage.transport.startCount == 2)
+        load(stage, "light", log)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["dark: dark", "light: light", "none: none"])
+    }
+
+    @Test("a prefetcher keeps an answer that varies for those who send the same")
+    func prefetched() throws {
+        let stage = try stage()
+        let turns = ManualQueue()
+        let prefetcher = Prefetcher(
+            pipeline: stage.pipeline, destination: .bytes, turn: .queue(turns.callbackQueue), limit: 1,
+            endings: stage.queue.callbackQueue)
+        func request(_ theme: String) -> ImageRequest {
+            var request = ImageRequest(Stage.url)
+            request.fields.append("X-Theme", theme)
+            return request
+        }
+        prefetcher.start([request("dark")])
+        turns.runAll()
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(prefetcher.takeResponse(for: request("light")) == nil)
+        #expect(prefetcher.takeResponse(for: ImageRequest(Stage.url)) == nil)
+        #expect(prefetcher.takeResponse(for: request("dark"))?.body == Bytes("dark"))
+    }
+
     @Test("who comes when the answer is known to vary does not join it")
     func comesLate() throws {
         let stage = try stage()

@@ -146,6 +146,8 @@ struct RequestPlanTests {
         #expect(try key("dark", varying: []) == key("light", varying: []))
         #expect(try key("dark", varying: ["x-theme"]) != key("light", varying: ["x-theme"]))
         #expect(try key("dark", varying: ["x-theme"]) != key("dark", varying: []))
+        // Not to be met by those whose field was not looked at: the load that has none of it neither.
+        #expect(try plan(harmless: ["x-theme"], varying: ["x-theme"]).fetchKey != key("dark", varying: []))
     }
 
     // MARK: Secrets
