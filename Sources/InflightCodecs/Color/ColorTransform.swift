@@ -57,7 +57,7 @@ import InflightCore
         let transform = unsafe handle.map { unsafe ColorTransform($0) }
         let entry = Cache.Entry(profile: profile, kind: kind, transform: transform)
         let evicted = cache.withLock { $0.insert(entry) }
-        _ = evicted
+        withExtendedLifetime(evicted) {}
         return transform
     }
 

@@ -84,9 +84,8 @@ public final class SharedValue<Value: Sendable>: Sendable {
             return value
         }
         // Its release may run code of its own: with no lock held.
-        _ = old
+        withExtendedLifetime(old) {}
     }
-
 }
 
 extension SharedValue where Value: Equatable {

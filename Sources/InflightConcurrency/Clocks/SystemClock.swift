@@ -49,7 +49,8 @@ private final class SystemTimer: ScheduledWork {
     }
 
     func cancel() {
-        _ = take()
+        let body = take()
+        withExtendedLifetime(body) {}
     }
 
     private func take() -> (@Sendable () -> Void)? {

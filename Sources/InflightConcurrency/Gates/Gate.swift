@@ -86,11 +86,12 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
 
     private func change(_ body: (inout Handlers) -> Void) {
         // What was there is released after the lock.
-        _ = state.withLock { state -> Handlers in
+        let old = state.withLock { state -> Handlers in
             let old = state.handlers
             if state.machine.phase == .waiting { body(&state.handlers) }
             return old
         }
+        withExtendedLifetime(old) {}
     }
 
     // MARK: Told by the work
@@ -121,7 +122,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         let left = state.withLock { state -> (GateMachine<Event, Outcome>.Leftovers, Handlers)? in
             state.machine.cancelled().map { ($0, state.takeHandlers()) }
         }
-        return left != nil
+        return withExtendedLifetime(left) { left != nil }
     }
 
     // MARK: On the callback queue

@@ -22,7 +22,8 @@ package final class ReleaseBox<Content: Sendable>: Emptying {
     package var content: Content? { held.withLock { $0 } }
 
     package func empty() {
-        _ = held.withLock { $0.take() }
+        let content = held.withLock { $0.take() }
+        withExtendedLifetime(content) {}
     }
 }
 
@@ -43,6 +44,7 @@ package final class DroppableWork: @unchecked Sendable {
     package func run() {
         let ways = LockStripes.stripe(for: self).lock.withLock { self.ways.take() }
         ways?.run()
+        withExtendedLifetime(ways) {}
     }
 
     deinit {

@@ -39,7 +39,7 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         let limit = policy.limit
         pressure = monitor.subscribe { level in
             let released = contents.withLock { $0.trim(to: limit / level.divisor) }
-            _ = consume released
+            withExtendedLifetime(released) {}
         }
     }
 
@@ -56,7 +56,7 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
     @discardableResult
     public func insert(_ value: Value, for key: Key, cost: Int) -> Bool {
         let (isKept, released) = contents.withLock { $0.insert(value, for: key, cost: max(256, cost)) }
-        _ = consume released
+        withExtendedLifetime(released) {}
         return isKept
     }
 
@@ -70,13 +70,13 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
     /// Lets go of values until their cost is not above `cost`, those least worth keeping first.
     public func trim(to cost: Int) {
         let released = contents.withLock { $0.trim(to: cost) }
-        _ = consume released
+        withExtendedLifetime(released) {}
     }
 
     /// Lets go of everything, and forgets how often it was used. Counts in ``statistics`` stay.
     public func removeAll() {
         let released = contents.withLock { $0.removeAll() }
-        _ = consume released
+        withExtendedLifetime(released) {}
     }
 
     /// What is here and what happened so far, all of one moment.

@@ -211,7 +211,7 @@ final class Engine: @unchecked Sendable {
         change { machine, actions in
             task = machine.taskCancelled(id, now: now, actions: &actions)
         }
-        _ = task
+        withExtendedLifetime(task) {}
     }
 
     func setPriority(of id: Machine.TaskID, to priority: LoadPriority) {

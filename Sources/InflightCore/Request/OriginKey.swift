@@ -65,7 +65,7 @@ final class OriginKey: Hashable, Sendable, CustomStringConvertible {
             keys[place] = key
             return old
         }
-        _ = replaced
+        withExtendedLifetime(replaced) {}
         return key
     }
 }

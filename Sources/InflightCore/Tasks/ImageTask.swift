@@ -126,24 +126,19 @@ public final class ImageTask: @unchecked Sendable {
     /// captured, are released inside this call, or when a callback that runs has returned. Idempotent; any thread;
     /// visible at once.
     public func cancel() {
-        var sink: CallbackSink?
-        var waiter: Bridge?
-        var outcome: JobResult?
         stripe.lock.lock()
         guard state.phase == .waiting else { return stripe.lock.unlock() }
         state.phase = .cancelled
-        sink = state.sink.take()
-        waiter = state.waiter.take()
-        outcome = state.outcome.take()
+        let sink = state.sink.take()
+        let waiter = state.waiter.take()
+        let outcome = state.outcome.take()
         let id = state.id
         stripe.lock.unlock()
 
         if let id, outcome == nil { engine.cancelTask(id) }
         waiter?.open()
         // What the closures captured may run code of the caller when it goes: here, with no lock held.
-        _ = sink
-        sink = nil
-        outcome = nil
+        withExtendedLifetime((sink, outcome)) {}
     }
 
     /// Whether ``cancel()`` came before any other ending.

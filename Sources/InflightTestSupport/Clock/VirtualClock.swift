@@ -113,7 +113,7 @@ public final class VirtualClock: EngineClock {
             state.timers.removeCancelled()
             return body
         }
-        _ = released
+        withExtendedLifetime(released) {}
     }
 
     private static func seconds(_ time: MonotonicTime) -> Double { Double(time.nanoseconds) / 1e9 }

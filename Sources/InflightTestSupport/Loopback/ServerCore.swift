@@ -110,7 +110,7 @@ final class ServerCore: Sendable {
             }
             return (state.routes, state.fallback)
         }
-        _ = scripts
+        withExtendedLifetime(scripts) {}
     }
 
     private func end(_ thread: JoinableThread?) {

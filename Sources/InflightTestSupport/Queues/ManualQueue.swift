@@ -97,7 +97,7 @@ public final class ManualQueue: CallbackExecutor {
             }
             return state.work
         }
-        _ = dropped
+        withExtendedLifetime(dropped) {}
     }
 
     /// Waits until at least `count` pieces of work wait to be run.
