@@ -54,13 +54,19 @@ struct WorkGroupTests {
             log.note("awaited")
         }
         group.task { throw Broken() }
-        group.task { try await Task.sleep(for: .seconds(1000)) }.cancel()
+        // Waits until it is cancelled: nothing ever comes.
+        let (nothing, never) = AsyncStream.makeStream(of: Void.self)
+        group.task {
+            for await _ in nothing {}
+            try Task.checkCancellation()
+        }.cancel()
         #expect(!log.all.contains("ended true"))
         group.seal()
         group.seal()
         for await _ in told {}
         await queue.settle()
         #expect(log.all.count == 23 && log.all.last == "ended true")
+        withExtendedLifetime(never) {}
     }
 
     @Test("says nothing while it is being filled, however often it is empty meanwhile")

@@ -7,29 +7,52 @@ import Testing
 
 @Suite("A loader that is let go of", .timeLimit(.minutes(1)))
 struct ImageLoaderReleaseTests {
+    /// Makes a loader on the stage's queue that asks for the stage's URL, and whose handler tells of its release.
+    ///
+    /// - Parameter told: called by the handler.
+    private func makeLoader(
+        _ stage: Stage, log: Log, told: @escaping @Sendable (ImageLoader) -> Void = { _ in }
+    ) -> Kept {
+        let (queue, kept) = (stage.queue, Kept())
+        queue.submit {
+            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
+            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
+            loader.onChange = { loader in
+                captured.touch()
+                told(loader)
+            }
+            loader.request = ImageRequest(Stage.url)
+            kept.keep(loader)
+        }
+        queue.runAll()
+        return kept
+    }
+
+    private func releaseElsewhere(_ kept: Kept) async {
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async {
+                kept.release()
+                done.resume()
+            }
+        }
+    }
+
     @Test("cancels, and its handler is released on its queue, inside the call that lets go of it there")
     func onItsQueue() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         let log = Log()
-        let queue = stage.queue
-        queue.submit {
-            var loader: ImageLoader? = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
-            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
-            loader?.onChange = { _ in
-                captured.touch()
-                log.add("told")
-            }
-            loader?.request = ImageRequest(Stage.url)
-            loader = nil
+        let kept = makeLoader(stage, log: log) { _ in log.add("told") }
+        stage.queue.submit {
+            kept.release()
             log.add("let go of")
         }
-        queue.runAll()
+        stage.queue.runAll()
         #expect(stage.transport.cancelledURLs == [Stage.url])
+        #expect(log.lines == ["released, current: true", "let go of"])
         stage.transport.finishAll()
-        queue.runAll()
-        // What the closure of this test holds goes at its end at the latest.
-        #expect(log.lines.sorted() == ["let go of", "released, current: true"])
+        stage.queue.runAll()
+        #expect(log.lines.count == 2)
     }
 
     @Test("cancels on another thread too, and what its handler captured is released on its queue")
@@ -37,25 +60,10 @@ struct ImageLoaderReleaseTests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         let log = Log()
-        let queue = stage.queue
-        let kept = Kept()
-        queue.submit {
-            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
-            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
-            loader.onChange = { _ in captured.touch() }
-            loader.request = ImageRequest(Stage.url)
-            kept.keep(loader)
-        }
-        queue.runAll()
-        await withCheckedContinuation { done in
-            DispatchQueue.global().async {
-                kept.release()
-                done.resume()
-            }
-        }
+        await releaseElsewhere(makeLoader(stage, log: log))
         #expect(stage.transport.cancelledURLs == [Stage.url])
         #expect(log.lines == [])
-        queue.runAll()
+        stage.queue.runAll()
         #expect(log.lines == ["released, current: true"])
     }
 
@@ -64,29 +72,12 @@ struct ImageLoaderReleaseTests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .failure(.cannotConnect))
         let log = Log()
-        let queue = stage.queue
-        let kept = Kept()
-        queue.submit {
-            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
-            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
-            loader.onChange = { _ in
-                captured.touch()
-                log.add("told")
-            }
-            loader.request = ImageRequest(Stage.url)
-            kept.keep(loader)
-        }
-        queue.runAll()
+        let kept = makeLoader(stage, log: log) { _ in log.add("told") }
         stage.transport.finishAll()
-        #expect(queue.count > 0)
-        await withCheckedContinuation { done in
-            DispatchQueue.global().async {
-                kept.release()
-                done.resume()
-            }
-        }
+        #expect(stage.queue.count > 0)
+        await releaseElsewhere(kept)
         #expect(log.lines == [])
-        queue.runAll()
+        stage.queue.runAll()
         #expect(log.lines == ["released, current: true"])
     }
 
@@ -95,22 +86,14 @@ struct ImageLoaderReleaseTests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .failure(.cannotConnect))
         let log = Log()
-        let queue = stage.queue
-        let kept = Kept()
-        queue.submit {
-            let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue)
-            let captured = Captured { log.add("released, current: \(queue.isCurrent)") }
-            loader.onChange = { loader in
-                captured.touch()
-                kept.release()
-                log.add(loader.shown)
-            }
-            loader.request = ImageRequest(Stage.url)
-            kept.keep(loader)
+        let own = Guarded<Kept?>(nil)
+        let kept = makeLoader(stage, log: log) { loader in
+            own.withLock { $0 }?.release()
+            log.add(loader.shown)
         }
-        queue.runAll()
+        own.withLock { $0 = kept }
         stage.transport.finishAll()
-        queue.runAll()
+        stage.queue.runAll()
         #expect(log.lines == ["failed cannotConnect", "released, current: true"])
     }
 

@@ -3,10 +3,23 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
+/// Takes everything, and writes down its name when it hears of its end.
+private protocol Receiver: TransportReceiver {
+    var name: String { get }
+    var told: Guarded<[String]> { get }
+}
+
+extension Receiver {
+    func didReceive(interim head: ResponseHead) {}
+    func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition { .proceed }
+    func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition { .proceed }
+    func didEnd(_ result: Result<TransportSummary, LoadError>) { told.withLock { $0.append(name) } }
+}
+
 @Suite("Ends told together", .timeLimit(.minutes(1)))
 struct TransportEndingTests {
     /// Hears each end by itself.
-    private final class Single: TransportReceiver, Sendable {
+    private final class Single: Receiver {
         let name: String
         let told: Guarded<[String]>
 
@@ -14,15 +27,10 @@ struct TransportEndingTests {
             self.name = name
             self.told = told
         }
-
-        func didReceive(interim head: ResponseHead) {}
-        func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition { .proceed }
-        func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition { .proceed }
-        func didEnd(_ result: Result<TransportSummary, LoadError>) { told.withLock { $0.append(name) } }
     }
 
     /// Hears of several at once.
-    private final class Batching: TransportReceiver, Sendable {
+    private final class Batching: Receiver {
         let name: String
         let told: Guarded<[String]>
 
@@ -30,11 +38,6 @@ struct TransportEndingTests {
             self.name = name
             self.told = told
         }
-
-        func didReceive(interim head: ResponseHead) {}
-        func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition { .proceed }
-        func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition { .proceed }
-        func didEnd(_ result: Result<TransportSummary, LoadError>) { told.withLock { $0.append(name) } }
 
         static func didEnd(_ endings: [TransportEnding]) {
             let receivers = endings.compactMap { $0.receiver as? Batching }
