@@ -20,7 +20,7 @@ RUN_TESTS = $(SWIFT) test --disable-xctest
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize lab-tsan simulate transitions faults bench clean
+.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate transitions faults bench clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -61,15 +61,30 @@ lint: deps ## check format, files and imports; build with warnings as errors
 	@echo "==> build, warnings are errors"
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
-sanitize: deps ## run all tests under the thread and the address sanitizer
+sanitize: deps ## run all tests under the thread and the address sanitizer, and a million random operations
 	@echo "==> tests under the thread sanitizer"
 	@$(RUN_TESTS) --sanitize thread --scratch-path $(SCRATCH)/thread
+	@echo "==> a million random operations under the thread sanitizer"
+	@$(STRESS_BUILD)
+	@$(STRESS) --operations 1000000
 	@echo "==> tests under the address sanitizer"
 	@$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address
 
 lab-tsan: deps ## show that the thread sanitizer finds the race of inflight lab
 	@echo "==> inflight lab race, under the thread sanitizer"
 	@Scripts/lab-tsan.sh
+
+# Optimised: the compiler then moves releases about as it does in what is shipped, and more happens in the time.
+STRESS_BUILD = $(SWIFT) build -c release --sanitize thread --product inflight-stress --scratch-path $(SCRATCH)/stress
+STRESS = $(SCRATCH)/stress/release/inflight-stress --seed $(SEED)
+MINUTES ?= 5
+SEED ?= 1
+stress: deps ## random operations by 16 threads under the thread sanitizer: MINUTES=5 SEED=1
+	@echo "==> stress"
+	@$(STRESS_BUILD)
+	@$(STRESS) --minutes $(MINUTES)
+	@echo "==> over libcurl and real sockets"
+	@$(STRESS) --operations 50000 --sockets
 
 N ?= 100000
 simulate: deps ## run N schedules of the simulator on all cores: N=1000000

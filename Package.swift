@@ -19,6 +19,7 @@ let package = Package(
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-demo", targets: ["InflightDemo"]),
         .executable(name: "inflight-simulate", targets: ["InflightSimulate"]),
+        .executable(name: "inflight-stress", targets: ["InflightStress"]),
     ],
     targets: [
         // Concurrency and engine: no C library.
@@ -68,6 +69,17 @@ let package = Package(
         // The contract as a model: it sees what a user of the package sees, which the compiler checks.
         .target(name: "InflightContract", dependencies: ["InflightCore"], packageAccess: false),
         .executableTarget(name: "InflightSimulate", dependencies: ["InflightTestSupport"]),
+        // Real threads over real queues of every kind, `OperationQueue` among them.
+        .executableTarget(
+            name: "InflightStress",
+            dependencies: [
+                "InflightTestSupport", "InflightFoundation", "InflightCore", "InflightConcurrency", "InflightCurl",
+            ]),
+        .testTarget(
+            name: "InflightStressTests",
+            dependencies: [
+                "InflightStress", "InflightTestSupport", "InflightFoundation", "InflightCore", "InflightConcurrency",
+            ]),
         .testTarget(name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight"]),
         .testTarget(
             name: "InflightTestSupportTests",
@@ -90,7 +102,9 @@ let package = Package(
             ]),
         .testTarget(name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency"]),
         .testTarget(
-            name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            name: "InflightCoreTests",
+            // Foundation's form, `LoadOperation`, keeps the contract beside the others.
+            dependencies: ["InflightCore", "InflightConcurrency", "InflightFoundation", "InflightTestSupport"]),
         .testTarget(
             name: "InflightFoundationTests",
             dependencies: ["InflightFoundation", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),

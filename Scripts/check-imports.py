@@ -35,6 +35,7 @@ ALLOWED = {
     "InflightContract": PLATFORM | {"InflightCore"},
     "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency", "InflightContract"},
     "InflightSimulate": PLATFORM | {"InflightTestSupport"},
+    "InflightStress": PLATFORM | ENGINE | {"Foundation", "InflightFoundation", "InflightCurl", "InflightTestSupport"},
 }
 
 IMPORT = re.compile(

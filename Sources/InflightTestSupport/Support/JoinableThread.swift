@@ -4,7 +4,7 @@ internal import Glibc
 /// A thread with a known end: `join()` returns when its body has returned.
 ///
 /// Signals are blocked in it, so that a program's handlers run where the program expects them.
-final class JoinableThread: Sendable {
+package final class JoinableThread: Sendable {
     private let handle: pthread_t
 
     private final class Body {
@@ -16,7 +16,7 @@ final class JoinableThread: Sendable {
     }
 
     /// Starts the thread.
-    init(name: String, _ run: @escaping @Sendable () -> Void) {
+    package init(name: String, _ run: @escaping @Sendable () -> Void) {
         let body = Body {
             unsafe inflight_name_thread(name)
             run()
@@ -41,12 +41,12 @@ final class JoinableThread: Sendable {
     var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
     /// Waits for the end. To be called once, and never on the thread itself.
-    func join() {
+    package func join() {
         pthread_join(handle, nil)
     }
 
     /// Lets the thread end by itself, in place of `join()`.
-    func detach() {
+    package func detach() {
         pthread_detach(handle)
     }
 }

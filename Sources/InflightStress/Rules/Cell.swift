@@ -1,0 +1,92 @@
+import InflightConcurrency
+import InflightCore
+
+/// A place on the screen: what its loader shows and tells has to be of what it was bound to last.
+///
+/// Everything happens on the loader's queue.
+final class Cell: Sendable {
+    private struct State: Sendable {
+        var wish: Wish?
+        /// Stopped: nothing may be told until it is bound or started again.
+        var isSilent = true
+        var lastBytes: Int64 = -1
+    }
+
+    private let place: Place
+    private let generation: Generation
+    private let caller: Caller
+    private let state = Guarded(State())
+    private let loader: ConfinedReference<ImageLoader>
+
+    init(_ generation: Generation, _ place: Place, caller: Caller) {
+        self.generation = generation
+        self.place = place
+        self.caller = caller
+        loader = ConfinedReference(ImageLoader(pipeline: generation.pipeline, callbackQueue: place.queue))
+        submit { cell, loader in
+            loader.onChange = { [weak cell] loader in cell?.changed(loader) }
+        }
+    }
+
+    func bind(_ wish: Wish?, _ priority: LoadPriority) {
+        submit { cell, loader in
+            cell.state.withLock { $0 = State(wish: wish, isSilent: wish == nil) }
+            loader.request = wish?.request(cell.generation.supply, priority: priority)
+            cell.look(at: loader)
+        }
+    }
+
+    func cancel() {
+        submit { cell, loader in
+            loader.cancel()
+            cell.state.withLock { $0.isSilent = true }
+        }
+    }
+
+    func start() {
+        submit { cell, loader in
+            cell.state.withLock { $0 = State(wish: $0.wish, isSilent: $0.wish == nil) }
+            loader.start()
+            cell.look(at: loader)
+        }
+    }
+
+    /// What waits on the queue counts as a load under way of the caller's, so that it does not pile up.
+    private func submit(_ body: @escaping @Sendable (Cell, ImageLoader) -> Void) {
+        let slot = Slot(caller)
+        loader.submit { [weak self] loader in
+            slot.touch()
+            if let self { body(self, loader) }
+        }
+    }
+
+    private func changed(_ loader: ImageLoader) {
+        if !place.queue.isCurrent { violation(1, "a loader's handler ran on \(CallbackQueue.currentName)") }
+        state.withLock { state in
+            if state.isSilent { violation(4, "a loader told of something after it was stopped") }
+            guard case .loading(let progress?) = loader.state else { return }
+            if progress.receivedBytes <= state.lastBytes { violation(5, "a loader's progress went back") }
+            state.lastBytes = progress.receivedBytes
+        }
+        look(at: loader)
+    }
+
+    private func look(at loader: ImageLoader) {
+        let wish = state.withLock { $0.wish }
+        switch loader.state {
+        case .idle, .loading: break
+        case .loaded(let image):
+            guard let wish else { return violation(4, "a loader without a request shows a picture") }
+            if let complaint = wish.complaint(about: image.pixels) { violation(7, "a loader shows " + complaint) }
+            caller.count(.success)
+        case .failed(let error):
+            if wish?.mayFail(with: error.code) == true { return caller.count(.expectedFailure) }
+            if error.code == .shutDown, generation.isEnding { return caller.count(.shutDown) }
+            violation(3, "a loader failed without a reason: \(error)")
+        }
+    }
+
+    private func violation(_ rule: Int, _ text: String) {
+        caller.ledger.violation(rule, "\(text) [loader on \(place.kind.rawValue), caller \(caller.index)]")
+    }
+}

@@ -1,0 +1,62 @@
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+
+/// One pipeline, from when it was made until it was shut down and asked whether anything is left.
+final class Generation: Sendable {
+    let pipeline: ImagePipeline
+    let supply: Supply
+    private let transports: [ScriptedTransport]
+    private let meter = WorkMeter()
+    private let ledger: Ledger
+    private let mode = Guarded<ImagePipeline.ShutdownMode?>(nil)
+
+    private static let maximumConcurrentFetches = 12
+    private static let decodeConcurrency = 2
+
+    init(_ supply: Supply, _ ledger: Ledger) throws(LoadError) {
+        self.supply = supply
+        self.ledger = ledger
+        let (sources, transports) = supply.makeTransports()
+        self.transports = transports
+        var configuration = ImagePipeline.Configuration(
+            transports: sources, codecs: CodecRegistry([StampCodec(meter: meter)]))
+        configuration.maximumConcurrentFetches = Self.maximumConcurrentFetches
+        configuration.maximumConcurrentFetchesPerOrigin = 6
+        configuration.decodeConcurrency = Self.decodeConcurrency
+        configuration.harmlessFields = [Item.field]
+        // Some twenty pictures: what is kept is asked for often, and dropped often.
+        configuration.memoryCache = MemoryCacheConfiguration(limit: 160, reactsToMemoryPressure: false)
+        pipeline = try ImagePipeline(configuration: configuration)
+    }
+
+    /// Whether somebody has begun to shut it down.
+    var isEnding: Bool { mode.withLock { $0 != nil } }
+
+    /// Whether a load may be told that it was shut down.
+    func mayShutDown(takenBefore wasTaken: Bool) -> Bool {
+        mode.withLock { mode in mode == .cancel || (mode == .finish && !wasTaken) }
+    }
+
+    /// Shuts it down, and looks whether anything is left.
+    func end(_ mode: ImagePipeline.ShutdownMode) async {
+        self.mode.withLock { $0 = mode }
+        await pipeline.shutdown(mode)
+        let statistics = pipeline.statistics
+        if statistics.jobsUnderWay != 0 || statistics.tasksUnderWay != 0 {
+            ledger.violation(10, "after its shutdown (\(mode)) a pipeline has work under way: \(statistics)")
+        }
+        if meter.maximum > Self.decodeConcurrency {
+            ledger.violation(11, "\(meter.maximum) decodes at once, and \(Self.decodeConcurrency) were allowed")
+        }
+        for transport in transports {
+            if transport.liveCount != 0 { ledger.violation(10, "an exchange is live after the shutdown") }
+            if transport.maximumLiveCount > Self.maximumConcurrentFetches {
+                ledger.violation(
+                    11, "\(transport.maximumLiveCount) exchanges at once, \(Self.maximumConcurrentFetches) were allowed"
+                )
+            }
+            for text in transport.violations { ledger.violation(7, "against the transport's contract: \(text)") }
+        }
+    }
+}

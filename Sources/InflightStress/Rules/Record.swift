@@ -1,0 +1,233 @@
+import Glibc
+import InflightConcurrency
+import InflightCore
+
+/// One load, what was done to it, and what was heard of it: every event is held against the contract when it comes.
+final class Record: Sendable {
+    enum Form: String, Sendable { case callback, awaited, stream, operation }
+
+    enum Outcome {
+        case picture(PixelBuffer)
+        case bytes(Bytes)
+        /// Told in the right way, and with nothing in it that could be another's.
+        case right
+        case failure(LoadError)
+    }
+
+    private struct State {
+        weak var task: ImageTask?
+        /// Cancels where there is no task to be told: a Swift task, or an operation.
+        var cancelOther: (@Sendable () -> Void)?
+        /// The thread inside the call that asked for the load.
+        var asking: pthread_t?
+        /// Threads inside `cancel()`.
+        var cancelling: [pthread_t] = []
+        /// The load was taken before anybody began to shut its pipeline down.
+        var wasTaken = false
+        var wasToldToCancel = false
+        /// `isCancelled` was seen to be true.
+        var isCancelled = false
+        /// Cancelled on its own serial queue.
+        var isSilent = false
+        var callbacksUnderWay = 0
+        var lastBytes: Int64 = -1
+        var endings = 0
+    }
+
+    let form: Form
+    let wish: Wish
+    let generation: Generation
+    /// Where callbacks run; `nil` for forms without any.
+    let place: Place?
+    /// Bits by which callbacks decide what to do.
+    let mood: UInt64
+    private let url: String
+    private let caller: Caller
+    private let id: Int
+    private let state = Guarded(State())
+
+    init(_ form: Form, _ wish: Wish, _ generation: Generation, place: Place? = nil, mood: UInt64 = 0, caller: Caller) {
+        self.form = form
+        self.wish = wish
+        self.generation = generation
+        self.place = place
+        self.mood = mood
+        self.caller = caller
+        url = generation.supply.url(wish.item)
+        id = caller.nextID()
+        caller.opened(self, id)
+    }
+
+    // MARK: Asking
+
+    func asks() { state.withLock { $0.asking = pthread_self() } }
+
+    /// The call has returned; a form without callbacks may ask later.
+    func asked(_ task: ImageTask?, cancelOther: (@Sendable () -> Void)? = nil) {
+        let isTaken = form == .callback && !generation.isEnding
+        state.withLock { state in
+            state.asking = nil
+            state.task = task
+            state.cancelOther = cancelOther
+            state.wasTaken = isTaken
+        }
+    }
+
+    private var task: ImageTask? { state.withLock { $0.task } }
+
+    func setPriority(_ priority: LoadPriority) { task?.priority = priority }
+
+    // MARK: Cancelling
+
+    /// From anywhere.
+    ///
+    /// - Parameter handed: the task that a callback was handed: it may come before the call has returned that asked for it.
+    func cancel(_ handed: ImageTask? = nil) {
+        let (task, other) = state.withLock { state in
+            state.wasToldToCancel = true
+            state.cancelling.append(pthread_self())
+            return (handed ?? state.task, state.cancelOther)
+        }
+        if let task {
+            task.cancel()
+            task.cancel()
+            if task.isCancelled { state.withLock { $0.isCancelled = true } }
+        } else {
+            other?()
+        }
+        state.withLock { state in
+            if let index = state.cancelling.firstIndex(where: { pthread_equal($0, pthread_self()) != 0 }) {
+                state.cancelling.remove(at: index)
+            }
+        }
+    }
+
+    func wasCancelledByOthers() { state.withLock { $0.wasToldToCancel = true } }
+
+    /// On its own queue: where that is serial, nothing may follow.
+    func cancelOnOwnQueue(_ handed: ImageTask? = nil) {
+        cancel(handed)
+        if place?.isSerial == true { state.withLock { $0.isSilent = true } }
+    }
+
+    // MARK: Hearing
+
+    func progressed(_ task: ImageTask?, _ progress: LoadProgress) {
+        enters(task)
+        state.withLock { state in
+            if state.endings > 0 { violation(5, "progress came after the ending") }
+            if progress.receivedBytes <= state.lastBytes { violation(5, "progress went back to \(progress)") }
+            state.lastBytes = progress.receivedBytes
+        }
+        caller.count(.progress)
+        caller.react(to: self, task, isEnding: false)
+        leaves()
+    }
+
+    func ended(_ task: ImageTask?, _ outcome: Outcome) {
+        enters(task)
+        let (wasToldToCancel, wasTaken, endings) = state.withLock { state in
+            state.endings += 1
+            if form == .callback, state.isCancelled { violation(3, "its ending came after isCancelled was true") }
+            return (state.wasToldToCancel, state.wasTaken, state.endings)
+        }
+        if endings > 1 { violation(3, "it ended twice") }
+        if form == .callback, task?.isCancelled == true { violation(3, "isCancelled is true inside the ending") }
+        judge(outcome, wasToldToCancel: wasToldToCancel, wasTaken: wasTaken)
+        caller.react(to: self, task, isEnding: true)
+        leaves()
+    }
+
+    private func enters(_ task: ImageTask?) {
+        if let place, !place.queue.isCurrent {
+            violation(1, "a callback ran on \(CallbackQueue.currentName) in place of \(place.queue.name)")
+        }
+        if let task, form == .callback, task.request.url != url {
+            violation(2, "a callback was handed another's task")
+        }
+        state.withLock { state in
+            if let asking = state.asking, pthread_equal(asking, pthread_self()) != 0 {
+                violation(2, "a callback ran inside the call that asked for it")
+            }
+            if state.isSilent { violation(4, "a callback started after a cancel on its own serial queue") }
+            state.callbacksUnderWay += 1
+            if state.callbacksUnderWay > 1 { violation(5, "two callbacks of one load ran at once") }
+        }
+    }
+
+    private func leaves() { state.withLock { $0.callbacksUnderWay -= 1 } }
+
+    private func judge(_ outcome: Outcome, wasToldToCancel: Bool, wasTaken: Bool) {
+        switch outcome {
+        case .right: caller.count(.success)
+        case .picture(let pixels):
+            if let complaint = wish.complaint(about: pixels) { violation(7, complaint) }
+            caller.count(.success)
+        case .bytes(let bytes):
+            if let complaint = wish.complaint(about: bytes) { violation(7, complaint) }
+            caller.count(.success)
+        case .failure(let error):
+            if error.code == .cancelled {
+                if form == .callback || !wasToldToCancel { violation(3, "it was told to be cancelled, by nobody") }
+                caller.count(.cancelled)
+            } else if error.code == .shutDown {
+                if !generation.mayShutDown(takenBefore: wasTaken) {
+                    violation(10, "it was shut down, though its pipeline was not, or was to finish: \(error)")
+                }
+                caller.count(.shutDown)
+            } else {
+                if !wish.mayFail(with: error.code) { violation(3, "it failed without a reason: \(error)") }
+                caller.count(.expectedFailure)
+            }
+        }
+    }
+
+    /// Nothing will be heard any more: its closures, or what stands for them, were let go of.
+    func closed() {
+        // Whoever asks holds the closures himself until his call has returned.
+        let (endings, isCancelled, wasToldToCancel, isInside) = state.withLock { state in
+            let threads = state.cancelling + (state.asking.map { [$0] } ?? [])
+            let isInside = threads.contains { pthread_equal($0, pthread_self()) != 0 }
+            return (state.endings, state.isCancelled, state.wasToldToCancel, isInside)
+        }
+        if form == .callback, endings > 0, isCancelled { violation(3, "isCancelled is true after the ending") }
+        if endings == 0 {
+            if form != .callback, form != .stream { violation(3, "it never ended") }
+            if form == .callback, !wasToldToCancel {
+                if place?.drops == true {
+                    caller.count(.dropped)
+                } else if !isCancelled {
+                    violation(3, "nobody cancelled it, and its closures were let go of without an ending")
+                }
+            }
+            if wasToldToCancel { caller.count(.cancelled) }
+        }
+        if let place, form == .callback, !place.drops, !isInside, !place.queue.isCurrent {
+            violation(10, "its closures were released on \(CallbackQueue.currentName)")
+        }
+        caller.closed(id)
+    }
+
+    func violation(_ rule: Int, _ text: String) {
+        caller.ledger.violation(rule, "\(text) [\(self)]")
+    }
+}
+
+extension Record: CustomStringConvertible {
+    var description: String {
+        "\(form.rawValue) load of \(wish) on \(place?.kind.rawValue ?? "no queue"), caller \(caller.index)"
+    }
+}
+
+/// What closures capture: its release says that they are gone.
+final class Ticket: Sendable {
+    let record: Record
+
+    init(_ record: Record) {
+        self.record = record
+    }
+
+    deinit {
+        record.closed()
+    }
+}

@@ -1,0 +1,138 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+
+/// Random operations on shipping pipelines, by many threads, over real queues of every kind; whatever is heard is held
+/// against the contract when it comes.
+///
+/// What is done follows from the seed; when it happens is the machine's affair, so a run does not repeat exactly.
+struct StressRun: Sendable {
+    var seed: UInt64 = 1
+    var threads = 16
+    /// How many operations in all; `nil`: as many as there is time for.
+    var operations: Int?
+    /// How long operations are begun; `nil`: until all were.
+    var duration: Duration?
+    /// How many operations a pipeline sees before another takes its place.
+    var opsPerGeneration = 10_000
+    /// Over libcurl and real sockets in place of a transport in memory.
+    var overSockets = false
+    /// A run in which nothing happens for so long stands still: that breaks the contract too.
+    var patience = Duration.seconds(60)
+    /// Told about every ten seconds.
+    var onTick: (@Sendable (Report) -> Void)?
+
+    struct Report: Sendable {
+        var seed: UInt64
+        var operations = 0
+        var pipelines = 0
+        var tally = Tally()
+        var duration = Duration.zero
+        var violations: [String] = []
+
+        var rate: Double { Double(operations) / max(1e-9, Double(duration.saturatedNanoseconds) / 1e9) }
+    }
+
+    func run() async throws -> Report {
+        let world = try World(overSockets ? .loopback() : .memory, opsPerGeneration: opsPerGeneration)
+        let callers = (0..<threads).map { Caller($0, world) }
+        let done = ValueBridge<Report>()
+        JoinableThread(name: "stress") { done.open(with: drive(world, callers)) }.detach()
+        let report = await done.value()
+        world.supply.stop()
+        return report
+    }
+
+    private func drive(_ world: World, _ callers: [Caller]) -> Report {
+        let clock = SystemClock()
+        let began = clock.now()
+        let ended = DispatchGroup()
+        var random = SeededGenerator(seed: seed)
+        let share = operations.map { ($0 + threads - 1) / threads } ?? .max
+        let bodies = callers.map { caller in
+            let own = random.next()
+            ended.enter()
+            return JoinableThread(name: "caller-\(caller.index)") {
+                caller.run(share, seed: own)
+                ended.leave()
+            }
+        }
+        var watch = Watch(patience: patience, clock: clock)
+        func report() -> Report {
+            var report = Report(seed: seed)
+            report.pipelines = world.generationCount
+            for caller in callers {
+                report.operations += caller.operationCount
+                report.tally.add(caller.counts)
+            }
+            report.duration = clock.now() - began
+            report.violations = world.ledger.violations
+            return report
+        }
+        /// Whether it goes on; where it stands still, that is written down.
+        func goesOn(_ what: String) -> Bool {
+            let now = report()
+            if watch.moves(now, { onTick?(now) }) { return true }
+            let open = callers.flatMap(\.openRecords).prefix(3).map { "\($0)" }
+            world.ledger.violation(3, "nothing has happened for \(patience) while \(what) \(open)")
+            return false
+        }
+
+        while ended.wait(timeout: .now() + .seconds(1)) == .timedOut {
+            if let duration, clock.now() - began >= duration { world.stop() }
+            // What stands still cannot be joined.
+            if !goesOn("callers were calling:") { return report() }
+        }
+        for body in bodies { body.join() }
+        world.stop()
+        // What is under way ends; nobody but the callers' queues has to be moved for that.
+        while callers.contains(where: { $0.openCount > 0 }), !world.ledger.isBroken {
+            world.resumeAll()
+            for caller in callers { caller.manual.manual?.runAll() }
+            _ = ended.wait(timeout: .now() + .milliseconds(1))
+            if !goesOn("these had not ended:") { return report() }
+        }
+        if !world.endAll(within: patience) { world.ledger.violation(10, "a shutdown did not return for \(patience)") }
+        return report()
+    }
+
+    /// Sees whether anything happens, and when it is time to tell of it.
+    private struct Watch {
+        let patience: Duration
+        let clock: SystemClock
+        private var total = 0
+        private var lastMove: MonotonicTime
+        private var lastTick: MonotonicTime
+
+        init(patience: Duration, clock: SystemClock) {
+            self.patience = patience
+            self.clock = clock
+            lastMove = clock.now()
+            lastTick = lastMove
+        }
+
+        mutating func moves(_ report: Report, _ tick: () -> Void) -> Bool {
+            let now = clock.now()
+            if report.tally.total != total { lastMove = now }
+            total = report.tally.total
+            if now - lastTick >= .seconds(10) {
+                lastTick = now
+                tick()
+            }
+            return now - lastMove < patience
+        }
+    }
+}
+
+extension StressRun.Report: CustomStringConvertible {
+    /// What was done and heard, in a line each.
+    var description: String {
+        let words = Tally.Entry.allCases.map { "\($0) \(tally[$0])" }
+        let seconds = Double(duration.saturatedNanoseconds) / 1e9
+        return """
+            \(operations) operations in \((seconds * 10).rounded() / 10) s: \(Int(rate)) a second, \(pipelines) pipelines
+              did: \(words.prefix(12).joined(separator: ", "))
+              heard: \(words.dropFirst(12).joined(separator: ", "))
+            """
+    }
+}

@@ -1,0 +1,62 @@
+import InflightCore
+
+/// One thing that there is to be loaded. What it holds is known from its number, so that whose an answer is can be told.
+struct Item: Sendable, Hashable {
+    enum Kind {
+        case plain
+        /// A redirect leads to it.
+        case moved
+        /// Differs by the field `X-Theme`, and says so.
+        case varying
+        /// 404.
+        case missing
+        /// The connection breaks inside the body.
+        case broken
+    }
+
+    static let count = 50
+    /// The one that is asked for where another fails: a plain one.
+    static let fallback = Item(number: 0)
+    static let all = (0..<count).map(Item.init)
+    /// The field by which answers vary, for each theme.
+    static let field = "X-Theme"
+    static let themes = ["none", "dark", "light"]
+
+    let number: Int
+
+    var kind: Kind {
+        switch number % 10 {
+        case 6: .moved
+        case 7: .varying
+        case 8: .missing
+        case 9: .broken
+        default: .plain
+        }
+    }
+
+    var path: String { "/\(number)" }
+    /// Where it is found, where a redirect leads to it.
+    var targetPath: String { "/target/\(number)" }
+
+    /// Reads the number from a path.
+    init?(path: Substring) {
+        guard let number = path.split(separator: "/").last.flatMap({ Int($0) }), number < Self.count else { return nil }
+        self.number = number
+    }
+
+    init(number: Int) {
+        self.number = number
+    }
+
+    /// PNG's signature, so that it counts as a picture; width and height; the number, the theme, and more of the same.
+    func body(theme: Int) -> Bytes { Self.bodies[number * Self.themes.count + theme] }
+
+    private static let bodies = all.flatMap { item in
+        themes.indices.map { theme in
+            let count = 1 + item.number * 13 % 90
+            return Bytes(
+                [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 2, 1, UInt8(item.number), UInt8(theme)]
+                    + [UInt8](repeating: UInt8(item.number), count: count))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Dispatch
+import Foundation
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Synchronization
+
+/// What all callers share: queues, the pipeline of the day, and the book of what went wrong.
+final class World: Sendable {
+    let ledger = Ledger()
+    let supply: Supply
+    /// Of each kind some, but for those that a caller moves itself.
+    let places: [Place]
+    /// Where operations are loads.
+    let loadQueues: [OperationQueue]
+    let opsPerGeneration: Int
+    private let current: Guarded<Generation>
+    private let endings = DispatchGroup()
+    private let generations = Atomic<Int>(1)
+    private let isStopped = Atomic<Bool>(false)
+
+    init(_ supply: Supply, opsPerGeneration: Int) throws(LoadError) {
+        self.supply = supply
+        self.opsPerGeneration = opsPerGeneration
+        let kinds: [Place.Kind] = [
+            .main, .serial, .serial, .serial, .concurrent, .serialOperations, .concurrentOperations, .executor,
+        ]
+        places = kinds.map(Place.init)
+        loadQueues = [3, 20].map { limit in
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = limit
+            return queue
+        }
+        current = Guarded(try Generation(supply, ledger))
+    }
+
+    var generation: Generation { current.withLock { $0 } }
+    var generationCount: Int { generations.load(ordering: .relaxed) }
+
+    /// Nothing new is begun: the run is over, or broken.
+    var isOver: Bool { isStopped.load(ordering: .relaxed) || ledger.isBroken }
+
+    func stop() { isStopped.store(true, ordering: .relaxed) }
+
+    /// Puts a new pipeline in the place of the old one, which is shut down while its loads are under way.
+    func replaceGeneration(_ random: inout SeededGenerator) {
+        guard let next = try? Generation(supply, ledger) else {
+            return ledger.violation(10, "no new pipeline was made")
+        }
+        let old = current.withLock { current in
+            defer { current = next }
+            return current
+        }
+        generations.add(1, ordering: .relaxed)
+        end(old, random.below(2) == 0 ? .finish : .cancel)
+    }
+
+    private func end(_ generation: Generation, _ mode: ImagePipeline.ShutdownMode) {
+        endings.enter()
+        Task { [endings] in
+            await generation.end(mode)
+            endings.leave()
+        }
+    }
+
+    /// Ends the last pipeline. Returns whether all of them have ended within that time.
+    func endAll(within limit: Duration) -> Bool {
+        end(generation, .finish)
+        return endings.wait(timeout: .now() + .seconds(Int(limit.components.seconds))) == .success
+    }
+
+    private var operationQueues: [OperationQueue] { places.compactMap(\.operations) + loadQueues }
+
+    /// Suspends, resumes or empties an operation queue: its owner may.
+    func disturbQueue(_ random: inout SeededGenerator) {
+        let queues = operationQueues
+        let queue = queues[random.below(queues.count)]
+        switch random.below(4) {
+        case 0: queue.isSuspended = true
+        case 1: queue.cancelAllOperations()
+        default: queue.isSuspended = false
+        }
+    }
+
+    func resumeAll() {
+        for queue in operationQueues { queue.isSuspended = false }
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+@testable import InflightStress
+
+// A short run; `make stress MINUTES=5` is a long one, and `make sanitize` has a million operations.
+@Suite("Random operations by 16 threads over real queues of every kind", .timeLimit(.minutes(5)), .serialized)
+struct StressTests {
+    private func makeRun(_ operations: Int) -> StressRun {
+        var run = StressRun()
+        run.seed = ProcessInfo.processInfo.environment["SEED"].flatMap { UInt64($0) } ?? 1
+        run.operations = operations
+        run.opsPerGeneration = 1500
+        return run
+    }
+
+    private func check(_ report: StressRun.Report) {
+        #expect(report.violations == [], "seed \(report.seed): \(report)")
+        // It did all that it is made for, and not everything was cancelled.
+        for entry in Tally.Entry.allCases where report.tally[entry] == 0 {
+            Issue.record("\(entry) never happened: \(report)")
+        }
+        #expect(report.tally[.success] > report.operations / 20)
+        #expect(report.pipelines > 2)
+    }
+
+    @Test("keep every rule of the contract, over a transport in memory")
+    func inMemory() async throws {
+        check(try await makeRun(40_000).run())
+    }
+
+    @Test("keep every rule of the contract, over libcurl and real sockets")
+    func overSockets() async throws {
+        var run = makeRun(12_000)
+        run.overSockets = true
+        check(try await run.run())
+    }
+}
