@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import InflightConcurrency
 import InflightLab
+import InflightTestSupport
 import Testing
 
 @testable import InflightCLI

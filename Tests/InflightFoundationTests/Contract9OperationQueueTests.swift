@@ -6,7 +6,7 @@ import InflightTestSupport
 import Testing
 
 @Suite("contract 9: callbacks on an OperationQueue", .timeLimit(.minutes(1)))
-struct OperationQueueTests {
+struct Contract9OperationQueueTests {
     private let transport = ScriptedTransport(.automatic)
     private let pipeline: ImagePipeline
 

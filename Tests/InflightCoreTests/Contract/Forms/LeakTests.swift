@@ -1,0 +1,137 @@
+import Dispatch
+import Foundation
+import Glibc
+import InflightConcurrency
+import InflightTestSupport
+import Synchronization
+import Testing
+
+@testable import InflightCore
+
+/// Counts the requests that are alive. Every task, job, loader and operation holds its request: where no request is
+/// alive, none of them is.
+private final class Census: Sendable {
+    private let alive = Atomic<Int>(0)
+
+    var count: Int { alive.load(ordering: .acquiring) }
+
+    final class Token: Sendable {
+        private let census: Census
+
+        init(_ census: Census) {
+            self.census = census
+            census.alive.add(1, ordering: .relaxed)
+        }
+
+        deinit {
+            census.alive.subtract(1, ordering: .releasing)
+        }
+    }
+
+    /// Goes wherever the request goes, and changes nothing.
+    struct Rider: ImageProcessing {
+        let token: Token
+        var identity: String { "rider" }
+
+        func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer { pixels }
+    }
+
+    func request(_ url: String) -> ImageRequest {
+        var request = ImageRequest(url)
+        request.processors = [Rider(token: Token(self))]
+        return request
+    }
+
+    /// Waits until none is alive: threads that have just told an ending still hold what they told it of.
+    func settle() async {
+        let deadline = SystemClock().now() + .seconds(30)
+        while count > 0, SystemClock().now() < deadline { await Task.yield() }
+    }
+}
+
+@Suite("contract 10: nothing is left", .timeLimit(.minutes(3)))
+struct LeakTests {
+    /// Loads in all forms, a third of them cancelled, on a pipeline that is shut down.
+    private static func round(_ count: Int) async throws {
+        let census = Census()
+        weak var engine: Engine?
+        do {
+            let stage = try Stage(.automatic) { $0.maximumConcurrentFetchesPerOrigin = 64 }
+            engine = stage.pipeline.engine
+            stage.transport.serveOthers(.ok(FakeCodec.picture(padding: 50), chunks: [20]))
+            stage.transport.serve("http://a.example/7", .status(404))
+            let queues = (0..<4).map { DispatchQueue(label: "callbacks \($0)") }
+            let batch = 60
+            for first in stride(from: 0, to: count, by: batch) {
+                let loads = (first..<min(count, first + batch)).map { number in
+                    Form.allCases[number % Form.allCases.count].begin(
+                        census.request("http://a.example/\(number % 50)"), stage.pipeline, queue: queues[number % 4])
+                }
+                for (index, load) in loads.enumerated() where index % 3 == 0 { load.cancel() }
+                for (index, load) in loads.enumerated() where index % 3 != 0 { _ = await load.heard.ending }
+                for load in loads { await load.settle() }
+                stage.pipeline.removeAllFromMemoryCache()
+            }
+            await stage.pipeline.shutdown(.finish)
+            await stage.transport.shutdown()
+            #expect(stage.pipeline.statistics.tasks > count / 2)
+        }
+        await census.settle()
+        #expect(census.count == 0, "so many requests are alive, and who holds them")
+        let deadline = SystemClock().now() + .seconds(30)
+        while engine != nil, SystemClock().now() < deadline { await Task.yield() }
+        #expect(engine == nil)
+    }
+
+    /// Bytes that are allocated, as the allocator tells: what it has of the system, less what is free in it.
+    private static func allocatedBytes() -> Int {
+        typealias Inform = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
+        // Its header is not in the Glibc module.
+        let symbol = unsafe dlsym(nil, "malloc_info")
+        guard let symbol = unsafe symbol else { preconditionFailure("this C library has no malloc_info") }
+        let inform = unsafe unsafeBitCast(symbol, to: Inform.self)
+        var text: UnsafeMutablePointer<CChar>?
+        var count = 0
+        guard let stream = unsafe open_memstream(&text, &count) else { preconditionFailure("no memory stream") }
+        _ = unsafe inform(0, stream)
+        unsafe fclose(stream)
+        guard let written = unsafe text else { preconditionFailure("the memory stream is empty") }
+        defer { unsafe free(written) }
+        let report = unsafe String(cString: written)
+        // The sums over all arenas stand behind the last one.
+        let sums = report.components(separatedBy: "</heap>").last ?? ""
+        func size(_ element: String) -> Int {
+            let line = sums.split(separator: "\n").first { $0.hasPrefix(element) }
+            let digits = line?.components(separatedBy: "size=\"").last?.prefix { $0.isNumber }
+            guard let size = digits.flatMap({ Int($0) }) else { preconditionFailure("nothing is told of \(element)") }
+            return size
+        }
+        return size("<system type=\"current\"") + size("<total type=\"mmap\"")
+            - size("<total type=\"fast\"") - size("<total type=\"rest\"")
+    }
+
+    @Test("after 100,000 loads of all forms, many cancelled, no object of ours is alive; memory is where it was")
+    func leaks() async throws {
+        // By itself: what other tests allocate meanwhile cannot be told apart.
+        await #expect(processExitsWith: .success) {
+            guard !Sanitizer.isOn else {
+                // Their allocators keep what is freed: objects are counted, bytes are not.
+                return try await LeakTests.round(5_000)
+            }
+            try await LeakTests.round(50_000)
+            let before = LeakTests.allocatedBytes()
+            try await LeakTests.round(50_000)
+            // Four bytes for each load: the least that can be lost is one allocation of 16 bytes a load. What threads
+            // that come and go keep in their own caches differs by less.
+            let tolerance = 200_000
+            // The script's thread, which has written down every exchange, lets go of that when it ends.
+            let deadline = SystemClock().now() + .seconds(30)
+            var after = LeakTests.allocatedBytes()
+            while after - before >= tolerance, SystemClock().now() < deadline {
+                await Task.yield()
+                after = LeakTests.allocatedBytes()
+            }
+            #expect(after - before < tolerance, "from \(before) to \(after) bytes")
+        }
+    }
+}
