@@ -98,11 +98,3 @@ struct Timeouts {
             && self.limits.totalTimeout == limits.totalTimeout
     }
 }
-
-extension Duration? {
-    fileprivate var text: String {
-        guard let self else { return "no time" }
-        let milliseconds = self.saturatedNanoseconds / 1_000_000
-        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
-    }
-}

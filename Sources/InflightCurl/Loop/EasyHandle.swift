@@ -182,9 +182,7 @@ internal import InflightCore
     // MARK: Method and fields
 
     private func applyMethod(_ request: TransportRequest) -> String? {
-        guard RequestRules.isToken(request.method), request.method != "CONNECT" else {
-            return "\(Message.cleaned(request.method)) is no method that can be sent. Use GET, HEAD, POST or another."
-        }
+        if let problem = RequestRules.problem(withMethod: request.method) { return problem }
         if request.method == "HEAD", request.body != nil { return "A HEAD request carries no body. Leave it out." }
         applied.method = request.method
         applied.bodyBytes = request.body?.count
@@ -222,9 +220,7 @@ internal import InflightCore
         for index in 0..<fields.count {
             let name = fields.name(index)
             let value = fields.value(index)
-            guard RequestRules.isToken(name), RequestRules.isValue(value) else {
-                return "The field \(Message.cleaned(name)) holds what a header cannot hold. Take it out."
-            }
+            if let problem = RequestRules.problem(withField: name, value) { return problem }
             let lowerCase = name.lowercased()
             if RequestRules.framing.contains(lowerCase) { continue }
             if lowerCase == "accept-encoding" { decodes = false }

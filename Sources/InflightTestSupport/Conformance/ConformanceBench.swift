@@ -6,13 +6,18 @@ final class ConformanceBench: Sendable {
     let server: LoopbackServer
     let transport: any Transport
     let limit: Duration
-    private let check: TransportConformance.Check
+    private let check: ConformanceCheck
+    private let shortcomings: Set<TransportConformance.Shortcoming>
     private let receivers = Guarded<[ConformanceReceiver]>([])
     private let failures = Guarded<[String]>([])
 
-    init(transport: any Transport, check: TransportConformance.Check, limit: Duration) throws {
+    init(
+        transport: any Transport, check: ConformanceCheck, shortcomings: Set<TransportConformance.Shortcoming>,
+        limit: Duration
+    ) throws {
         self.transport = transport
         self.check = check
+        self.shortcomings = shortcomings
         self.limit = limit
         server = try LoopbackServer()
     }
@@ -32,6 +37,27 @@ final class ConformanceBench: Sendable {
         if !isTrue { fail(text()) }
     }
 
+    /// Whether the transport is one that cannot do this.
+    func lacks(_ shortcoming: TransportConformance.Shortcoming) -> Bool { shortcomings.contains(shortcoming) }
+
+    /// Doubled fields are what was sent, or one that holds them all.
+    func expectDoubled(_ values: [String], _ sent: [String]) {
+        if lacks(.joinsDoubledFields) {
+            let parts = values.flatMap { $0.split(separator: ",") }.map { String($0.filter { $0 != " " }) }
+            expect(values.count == 1 && parts == sent, "doubled fields came as \(values)")
+        } else {
+            expect(values == sent, "doubled fields came as \(values)")
+        }
+    }
+
+    /// The checks are about order, not about time: a machine under load is no failure.
+    var limits: TransportRequest.Limits {
+        var limits = TransportRequest.Limits()
+        limits.connectTimeout = nil
+        limits.stallTimeout = nil
+        return limits
+    }
+
     /// Starts an exchange of a path, and watches that nothing is called inside.
     func start(
         _ path: String, method: String = "GET", limit: Int64? = nil,
@@ -44,10 +70,15 @@ final class ConformanceBench: Sendable {
         url: String, method: String = "GET", limit: Int64? = nil, _ receiver: ConformanceReceiver
     ) throws -> (transfer: any Transfer, receiver: ConformanceReceiver) {
         var request = TransportRequest(url: try ResourceURL(url), method: method)
+        request.limits = limits
         if let limit { request.limits.maximumBodyBytes = limit }
-        // The checks are about order, not about time: a machine under load is no failure.
-        request.limits.connectTimeout = nil
-        request.limits.stallTimeout = nil
+        return start(request, receiver)
+    }
+
+    /// Starts an exchange with the limits that its request has.
+    func start(
+        _ request: TransportRequest, _ receiver: ConformanceReceiver
+    ) -> (transfer: any Transfer, receiver: ConformanceReceiver) {
         receivers.withLock { $0.append(receiver) }
         return (receiver.outside { transport.start(request, receiver: receiver) }, receiver)
     }

@@ -92,6 +92,15 @@ final class ConformanceReceiver: TransportReceiver {
     var result: Result<TransportSummary, LoadError>? { state.withLock { $0.results.first } }
     var code: LoadError.Code? { if case .failure(let error) = result { error.code } else { nil } }
 
+    /// The result, for messages.
+    var ending: String {
+        switch result {
+        case nil: "nothing"
+        case .success: "success"
+        case .failure(let error): "\(error.code)"
+        }
+    }
+
     func waitForEnd(within limit: Duration) async throws(WaitFailure) {
         try await waiting.wait(for: "the end", within: limit, seen: { seen }) { self.result != nil }
     }

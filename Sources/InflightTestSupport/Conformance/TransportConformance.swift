@@ -12,42 +12,51 @@ public import InflightCore
 /// }
 /// ```
 ///
-/// Every check makes a transport and a server of its own, and shuts both down.
+/// Every check makes a transport and a server of its own, and shuts both down. What a transport cannot do, because what
+/// it is built on cannot, is declared: see ``Shortcoming``.
 public struct TransportConformance: Sendable {
-    /// A promise that was not kept.
-    public struct Failure: Sendable, Hashable, CustomStringConvertible {
-        public var check: Check
-        public var description: String
-    }
+    public typealias Check = ConformanceCheck
+    public typealias Failure = ConformanceFailure
 
-    /// One of the checks: an open set, ``checks`` has all.
-    public struct Check: Sendable, Hashable, CustomStringConvertible {
-        /// What holds, as a sentence.
+    /// What a transport cannot do. It is then asked for what holds all the same, and one that is declared without need
+    /// is a failure, so that the list stays true.
+    public struct Shortcoming: Sendable, Hashable, CustomStringConvertible {
         public let description: String
+
+        /// Doubled fields, of requests and of answers, come as one, joined by commas.
+        public static let joinsDoubledFields = Self(description: "joins doubled fields")
+        /// It does not tell whether a connection was used again.
+        public static let hidesReusedConnections = Self(description: "hides reused connections")
+        /// What came in a pause has been taken off the wire.
+        public static let readsOnInPauses = Self(description: "reads on in pauses")
     }
 
     private let makeTransport: @Sendable () throws -> any Transport
-
+    private let shortcomings: Set<Shortcoming>
     private let limit: Duration
 
     /// - Parameters:
     ///   - limit: the longest that a check waits for one thing to happen, before it fails.
+    ///   - shortcomings: what the transport cannot do.
     ///   - makeTransport: makes a new transport, which the check shuts down.
     public init(
-        waitingAtMost limit: Duration = .seconds(10), _ makeTransport: @escaping @Sendable () throws -> any Transport
+        waitingAtMost limit: Duration = .seconds(10), shortcomings: Set<Shortcoming> = [],
+        _ makeTransport: @escaping @Sendable () throws -> any Transport
     ) {
         self.limit = limit
+        self.shortcomings = shortcomings
         self.makeTransport = makeTransport
     }
 
     /// All checks, in a fixed order.
-    public static var checks: [Check] { all.map(\.check) }
+    public static var checks: [Check] { list.checks }
 
     /// Runs one check.
     public func run(_ check: Check) async -> [Failure] {
-        guard let body = Self.all.first(where: { $0.check == check })?.body else { return [] }
+        let body = Self.list.body(of: check)
         do {
-            let bench = try ConformanceBench(transport: makeTransport(), check: check, limit: limit)
+            let bench = try ConformanceBench(
+                transport: makeTransport(), check: check, shortcomings: shortcomings, limit: limit)
             do {
                 try await body(bench)
             } catch {
@@ -66,9 +75,7 @@ public struct TransportConformance: Sendable {
         return failures
     }
 
-    typealias Body = @Sendable (ConformanceBench) async throws -> Void
+    typealias Body = CheckList<ConformanceBench>.Body
 
-    private static let all: [(check: Check, body: Body)] = (exchanges + cancellations + failures).map {
-        (Check(description: $0), $1)
-    }
+    private static let list = CheckList<ConformanceBench>(exchanges + messages + cancellations + failures)
 }

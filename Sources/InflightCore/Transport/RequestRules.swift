@@ -1,0 +1,50 @@
+internal import InflightConcurrency
+
+/// What may stand in a request (RFC 9110 sections 5 and 9), for every transport that speaks HTTP.
+package enum RequestRules {
+    /// Fields that say how a message is framed or a connection is used, in lower case: the transport's own.
+    package static let framing: Set<String> = [
+        "connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "trailer",
+        "transfer-encoding", "upgrade",
+    ]
+
+    /// RFC 9110 section 5.6.2.
+    package static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                let letter = byte | 0x20
+                return (letter >= 0x61 && letter <= 0x7A) || (byte >= 0x30 && byte <= 0x39)
+                    || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+            }
+    }
+
+    /// RFC 9110 section 5.5: no control character but the tab.
+    package static func isValue(_ text: String) -> Bool {
+        text.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
+    }
+
+    /// Why a method cannot be sent, or `nil`.
+    package static func problem(withMethod method: String) -> String? {
+        guard isToken(method), method != "CONNECT" else {
+            return "\(Message.cleaned(method)) is no method that can be sent. Use GET, HEAD, POST or another."
+        }
+        return nil
+    }
+
+    /// Why a field cannot be sent, or `nil`.
+    package static func problem(withField name: String, _ value: String) -> String? {
+        guard isToken(name), isValue(value) else {
+            return "The field \(Message.cleaned(name)) holds what a header cannot hold. Take it out."
+        }
+        return nil
+    }
+}
+
+extension Duration? {
+    /// A limit of time, for a message.
+    package var text: String {
+        guard let self else { return "no time" }
+        let milliseconds = self.saturatedNanoseconds / 1_000_000
+        return milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+    }
+}

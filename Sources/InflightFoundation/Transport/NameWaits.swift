@@ -1,0 +1,50 @@
+internal import Foundation
+internal import InflightConcurrency
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// Waits until the system's resolver has an answer for a name, whatever it is, on a thread of its own.
+///
+/// A task of `URLSession` whose name is being looked up cannot be cancelled without stopping its whole session until the
+/// resolver answers. A look-up that began later, and has ended, tells that the task's has very likely ended too.
+final class NameWaits: Sendable {
+    typealias Waiting = @Sendable () -> Void
+
+    private let waiting = Guarded<[String: [Waiting]]>([:])
+    private let threads = WorkerThreads(count: 2, name: "inflight-names")
+
+    /// Calls `body` once, on a thread of its own, or here and now where the host needs no look-up. Those who wait for the
+    /// same name share a look-up.
+    func afterLookup(of host: String, _ body: @escaping Waiting) {
+        if Self.isKnown(host) { return body() }
+        let isFirst = waiting.withLock { waiting in
+            defer { waiting[host, default: []].append(body) }
+            return waiting[host] == nil
+        }
+        guard isFirst else { return }
+        threads.run {
+            Self.lookUp(host)
+            let bodies = self.waiting.withLock { $0.removeValue(forKey: host) } ?? []
+            for body in bodies { body() }
+        }
+    }
+
+    /// Addresses, and the name that no server is asked for (RFC 6761 section 6.3).
+    private static func isKnown(_ host: String) -> Bool {
+        if host == "localhost" || host.contains(":") { return true }
+        var address = in_addr()
+        return unsafe inet_pton(AF_INET, host, &address) == 1
+    }
+
+    private static func lookUp(_ host: String) {
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(host, nil, nil, &list) == 0 else { return }
+        unsafe freeaddrinfo(list)
+    }
+}

@@ -1,0 +1,77 @@
+public import Foundation
+internal import InflightConcurrency
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+extension URLSessionTransport {
+    /// The delegate that a session needs to be lent to a ``URLSessionTransport``: it tells the transport's exchanges what
+    /// happens in their tasks.
+    ///
+    /// Tasks of the session that are not the transport's are treated as if there were no delegate: redirects are followed,
+    /// challenges are handled as usual. So make them with completion handlers, or await them.
+    public final class SessionDelegate: NSObject, URLSessionDataDelegate, Sendable {
+        private let exchanges = Guarded<[ObjectIdentifier: SessionExchange]>([:])
+
+        func add(_ exchange: SessionExchange, for task: URLSessionTask) {
+            exchanges.withLock { $0[ObjectIdentifier(task)] = exchange }
+        }
+
+        private func exchange(_ task: URLSessionTask) -> SessionExchange? {
+            exchanges.withLock { $0[ObjectIdentifier(task)] }
+        }
+
+        public func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            completionHandler(.allow)
+            exchange(dataTask)?.didReceive(response)
+        }
+
+        public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            exchange(dataTask)?.didReceive(data)
+        }
+
+        public func urlSession(
+            _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+            totalBytesExpectedToSend: Int64
+        ) {
+            exchange(task)?.didSend()
+        }
+
+        public func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            guard let exchange = exchange(task) else { return completionHandler(request) }
+            if exchange.willRedirect() { completionHandler(nil) }
+        }
+
+        public func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            guard let exchange = exchange(task), challenge.protectionSpace.asksForCredentials else {
+                return completionHandler(.performDefaultHandling, nil)
+            }
+            if exchange.willAuthenticate() { completionHandler(.rejectProtectionSpace, nil) }
+        }
+
+        public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            let exchange = exchanges.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
+            exchange?.didComplete(response: task.response, error: error)
+        }
+    }
+}
+
+extension URLProtectionSpace {
+    /// Whether an answer with status 401 asks, rather than TLS or a proxy.
+    fileprivate var asksForCredentials: Bool {
+        [
+            NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,
+            NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
+        ].contains(authenticationMethod) && !isProxy()
+    }
+}

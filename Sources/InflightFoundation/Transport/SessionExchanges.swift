@@ -1,0 +1,88 @@
+internal import Foundation
+internal import InflightConcurrency
+internal import InflightCore
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+/// A session, and the exchanges that are under way in it. They keep it alive until they have ended.
+final class SessionExchanges: Sendable {
+    private struct State {
+        var active: [ObjectIdentifier: SessionExchange] = [:]
+        var isShutDown = false
+        var isInvalidated = false
+        var waiters: [Bridge] = []
+    }
+
+    let session: URLSession
+    let delegate: URLSessionTransport.SessionDelegate
+    let names = NameWaits()
+    /// Where the session and its tasks are called: that blocks until the session, which may wait for its delegate, has
+    /// time for it. So it is never done where the delegate is called.
+    private let thread = WorkerThreads(count: 1, name: "inflight-session")
+    private let isOwn: Bool
+    private let state = Guarded(State())
+
+    init(session: URLSession, delegate: URLSessionTransport.SessionDelegate, isOwn: Bool) {
+        self.session = session
+        self.delegate = delegate
+        self.isOwn = isOwn
+    }
+
+    deinit {
+        invalidate()
+    }
+
+    /// Runs `work` where the session tells its delegate of everything: all of an exchange happens there.
+    func run(_ work: @escaping @Sendable () -> Void) {
+        session.delegateQueue.addOperation(work)
+    }
+
+    /// Calls the session, or a task of it, on a thread that may block.
+    func call(_ work: @escaping @Sendable () -> Void) {
+        thread.run(work)
+    }
+
+    func start(_ request: TransportRequest, _ receiver: any TransportReceiver) -> any Transfer {
+        let exchange = SessionExchange(request, receiver, owner: self)
+        let isShutDown = state.withLock { state in
+            state.active[ObjectIdentifier(exchange)] = exchange
+            return state.isShutDown
+        }
+        run { exchange.begin(isShutDown: isShutDown) }
+        return exchange
+    }
+
+    func didEnd(_ exchange: SessionExchange) {
+        let waiters: [Bridge] = state.withLock { state in
+            state.active[ObjectIdentifier(exchange)] = nil
+            guard state.active.isEmpty else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        if !waiters.isEmpty { invalidate() }
+        for waiter in waiters { waiter.open() }
+    }
+
+    func shutdown() async {
+        let end = Bridge()
+        let active: [SessionExchange] = state.withLock { state in
+            state.isShutDown = true
+            if !state.active.isEmpty { state.waiters.append(end) }
+            return Array(state.active.values)
+        }
+        for exchange in active { exchange.shutDown() }
+        if active.isEmpty { return invalidate() }
+        await end.wait()
+    }
+
+    private func invalidate() {
+        let isFirst = state.withLock { state in
+            defer { state.isInvalidated = true }
+            return !state.isInvalidated
+        }
+        // A later start is refused before it comes to the session, which stops the program where it was invalidated.
+        if isOwn, isFirst { call { [session] in session.finishTasksAndInvalidate() } }
+    }
+}

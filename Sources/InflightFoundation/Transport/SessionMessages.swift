@@ -1,0 +1,63 @@
+internal import Foundation
+internal import InflightCore
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
+extension URLRequest {
+    /// What `request` asks for, in Foundation's words.
+    init(_ request: TransportRequest) throws(LoadError) {
+        func invalid(_ code: LoadError.Code, _ message: String) -> LoadError {
+            LoadError(code, stage: .fetch, url: request.url.string, message: message)
+        }
+        guard let url = URL(string: request.url.string), url.host != nil else {
+            throw invalid(.invalidURL, "Foundation does not take this URL. Check how it is written.")
+        }
+        if let problem = RequestRules.problem(withMethod: request.method) { throw invalid(.invalidRequest, problem) }
+        if request.body != nil, request.method == "GET" || request.method == "HEAD" {
+            throw invalid(.invalidRequest, "URLSession sends no body with \(request.method). Leave it out.")
+        }
+        // The exchange keeps the time itself; Foundation counts in whole seconds, and days are out of its way.
+        self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 1_000_000)
+        httpMethod = request.method
+        httpShouldHandleCookies = false
+        httpBody = request.body.map { Data($0) }
+        for index in 0..<request.fields.count {
+            let name = request.fields.name(index)
+            let value = request.fields.value(index)
+            if let problem = RequestRules.problem(withField: name, value) { throw invalid(.invalidRequest, problem) }
+            let lowerCase = name.lowercased()
+            if RequestRules.framing.contains(lowerCase) { continue }
+            // Foundation undoes those codings that it knows, whatever was asked for: so those are asked for.
+            if lowerCase == "accept-encoding", value.lowercased() != "identity" { continue }
+            let separator = lowerCase == "cookie" ? "; " : ", "
+            let earlier = self.value(forHTTPHeaderField: name).map { $0 + separator } ?? ""
+            setValue(earlier + value, forHTTPHeaderField: name)
+        }
+    }
+}
+
+extension ResponseHead {
+    /// Foundation tells no version, and no order of the fields.
+    init(_ response: HTTPURLResponse) {
+        self.init(status: response.statusCode)
+        let named = response.allHeaderFields.compactMap { name, value in
+            (name.base as? String).flatMap { name in (value as? String).map { (name: name, value: $0) } }
+        }
+        for field in named.sorted(by: { $0.name < $1.name }) { fields.append(field.name, field.value) }
+    }
+
+    var isCoded: Bool { fields["Content-Encoding"].map { $0.lowercased() != "identity" } ?? false }
+
+    /// How long the body is on the wire, where the server said so.
+    func announcedBytes(method: String) -> Int64? {
+        if method == "HEAD" || status == 204 || status == 304 || fields.contains("Transfer-Encoding") { return nil }
+        // Foundation joins what came twice: RFC 9110 section 8.6 allows that where it is the same.
+        let values = Set((fields["Content-Length"] ?? "").split(separator: ",").map { $0.filter { $0 != " " } })
+        guard values.count == 1, let value = values.first, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+            return nil
+        }
+        return Int64(value)
+    }
+}

@@ -1,0 +1,29 @@
+/// One of the checks of a conformance suite: an open set, each suite has its own list.
+public struct ConformanceCheck: Sendable, Hashable, CustomStringConvertible {
+    /// What holds, as a sentence.
+    public let description: String
+}
+
+/// A promise that was not kept.
+public struct ConformanceFailure: Sendable, Hashable, CustomStringConvertible {
+    public var check: ConformanceCheck
+    public var description: String
+}
+
+/// Checks with what carries them out on `Bench`.
+struct CheckList<Bench>: Sendable {
+    typealias Body = @Sendable (Bench) async throws -> Void
+
+    let checks: [ConformanceCheck]
+    private let bodies: [ConformanceCheck: Body]
+
+    init(_ bodies: [(String, Body)]) {
+        checks = bodies.map { ConformanceCheck(description: $0.0) }
+        self.bodies = Dictionary(uniqueKeysWithValues: zip(checks, bodies.map(\.1)))
+    }
+
+    func body(of check: ConformanceCheck) -> Body {
+        guard let body = bodies[check] else { preconditionFailure("this is another suite's check: \(check)") }
+        return body
+    }
+}

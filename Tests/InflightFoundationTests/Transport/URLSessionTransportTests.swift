@@ -1,0 +1,184 @@
+import Foundation
+import InflightConcurrency
+import InflightCore
+import InflightFoundation
+import InflightTestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("A pipeline over URLSession", .timeLimit(.minutes(2)))
+struct URLSessionTransportTests {
+    private let server: LoopbackServer
+    private let limit = Duration.seconds(60)
+
+    init() throws {
+        server = try LoopbackServer()
+    }
+
+    private func makePipeline(_ transport: URLSessionTransport? = nil) throws -> ImagePipeline {
+        let source: ImagePipeline.Configuration.TransportSource =
+            transport.map { .shared($0) } ?? .owned { _ in URLSessionTransport() }
+        return try ImagePipeline(
+            configuration: ImagePipeline.Configuration(transports: [source], codecs: CodecRegistry([])))
+    }
+
+    /// Without limits of time: a test may be kept waiting while a server holds its answer back.
+    private func request(_ url: String) -> ImageRequest {
+        var request = ImageRequest(url)
+        request.limits.connectTimeout = nil
+        request.limits.stallTimeout = nil
+        return request
+    }
+
+    @Test func `Redirects are the engine's: followed one by one, with its rules`() async throws {
+        server.serve("/a", .redirect(to: "/b", status: 301))
+        server.serve("/b", .redirect(to: "c?x=1", status: 307))
+        server.serve("/c", .ok(Bytes("here")))
+        server.serve("/loop", .redirect(to: "/loop"))
+        server.serve("/file", .redirect(to: "file:///etc/passwd"))
+        let pipeline = try makePipeline()
+        #expect(try await pipeline.data(for: request(server.url("/a"))) == Data("here".utf8))
+        #expect(server.requests.map(\.target) == ["/a", "/b", "/c?x=1"])
+        for path in ["/loop", "/file"] {
+            let error = await #expect(throws: LoadError.self) {
+                try await pipeline.data(for: request(server.url(path)))
+            }
+            #expect(error?.code == .badRedirect)
+        }
+        await pipeline.shutdown(.finish)
+    }
+
+    @Test func `The last of three who leave closes the connection, and the next load goes on`() async throws {
+        server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
+        server.serve("/next", .ok(Bytes("x")))
+        let pipeline = try makePipeline()
+        let queue = DispatchQueue(label: "callbacks")
+        let tasks = (0..<3).map { _ in
+            pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, _ in
+                Issue.record("a cancelled task was told something")
+            }
+        }
+        try await server.waitUntilHeld("half", within: limit)
+        for task in tasks { task.cancel() }
+        try await server.waitUntilClosedByPeer("/slow", within: limit)
+        #expect(server.requestCount(of: "/slow") == 1)
+        _ = try await pipeline.data(for: request(server.url("/next")))
+        await pipeline.shutdown(.finish)
+    }
+
+    @Test func `A hundred loads that are cancelled at any moment all end, and leave the session at work`() async throws
+    {
+        server.serveOthers { _ in .ok(Bytes([UInt8](repeating: 7, count: 200_000))) }
+        server.serve("/redirect", .redirect(to: "/there"))
+        server.serve("/who", .status(401, text: "who?").field("WWW-Authenticate", "Basic realm=\"x\""))
+        let pipeline = try makePipeline()
+        let heard = Guarded(0)
+        var tasks: [ImageTask] = []
+        let paths = ["/redirect", "/who", "/body", "/missing"]
+        for index in 0..<100 {
+            let url = server.url("\(paths[index % paths.count])?\(index)")
+            tasks.append(
+                pipeline.loadResponse(
+                    request(url), on: .queue(DispatchQueue(label: "callbacks")),
+                    progress: { task, _ in if index % 3 == 0 { task.cancel() } },
+                    completion: { _, _ in heard.withLock { $0 += 1 } }))
+            if index % 5 == 4 {
+                // Where the four before are by now is the machine's choice.
+                _ = try await pipeline.response(for: request(server.url("/turn?\(index)")))
+                for task in tasks.suffix(4) { task.cancel() }
+            }
+        }
+        #expect(try await pipeline.data(for: request(server.url("/last"))).count == 200_000)
+        await pipeline.shutdown(.cancel)
+        #expect(pipeline.statistics.jobsUnderWay == 0 && pipeline.statistics.tasksUnderWay == 0)
+        #expect(heard.withLock { $0 } <= 100)
+    }
+
+    @Test func `A name that does not resolve, and a cancel meanwhile, each end once`() async throws {
+        let transport = URLSessionTransport()
+        let recorder = Ending()
+        var request = TransportRequest(url: try ResourceURL("http://no-such-host.invalid/"))
+        request.limits.totalTimeout = nil
+        let transfer = transport.start(request, receiver: recorder)
+        transfer.cancel()
+        #expect(await recorder.code == .cancelled)
+        let (closed, port) = (try LoopbackServer(), server.port)
+        closed.stop()
+        #expect(closed.port != port)
+        let refused = Ending()
+        _ = transport.start(TransportRequest(url: try ResourceURL(closed.url("/"))), receiver: refused)
+        #expect(await refused.code == .cannotConnect)
+        await transport.shutdown()
+    }
+
+    @Test func `A session that is lent stays its owner's, before, during and after`() async throws {
+        let session = URLSession(
+            configuration: .ephemeral, delegate: URLSessionTransport.SessionDelegate(),
+            delegateQueue: URLSessionTransport.makeDelegateQueue())
+        let transport = try URLSessionTransport(lending: session)
+        server.serve("/a", .ok(Bytes("a")))
+        server.serve("/own", .redirect(to: "/a"))
+        let own = try #require(URL(string: server.url("/own")))
+        let pipeline = try makePipeline(transport)
+        async let loaded = pipeline.data(for: request(server.url("/a")))
+        // The owner's tasks follow redirects as they always did.
+        #expect(try await session.data(from: own).0 == Data("a".utf8))
+        #expect(try await loaded == Data("a".utf8))
+        await pipeline.shutdown(.finish)
+        await transport.shutdown()
+        #expect(try await session.data(from: own).0 == Data("a".utf8))
+        let late = Ending()
+        _ = transport.start(TransportRequest(url: try server.resource("/a")), receiver: late)
+        #expect(await late.code == .shutDown)
+        session.finishTasksAndInvalidate()
+    }
+
+    @Test func `A session with another delegate or a concurrent delegate queue is refused, with what to do`() {
+        let delegate = URLSessionTransport.SessionDelegate()
+        let concurrent = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: OperationQueue())
+        for session in [URLSession.shared, concurrent] {
+            let error = #expect(throws: LoadError.self) { try URLSessionTransport(lending: session) }
+            #expect(error?.code == .invalidRequest)
+        }
+        concurrent.finishTasksAndInvalidate()
+    }
+
+    @Test func `What a transport that is let go of has begun goes on to its end`() async throws {
+        server.serve("/a", .ok(Bytes("a")).held("head"))
+        let ending = Ending()
+        var transport: URLSessionTransport? = URLSessionTransport()
+        var request = TransportRequest(url: try server.resource("/a"))
+        request.limits.stallTimeout = nil
+        _ = transport?.start(request, receiver: ending)
+        try await server.waitUntilHeld("head", within: limit)
+        transport = nil
+        server.release("head")
+        #expect(await ending.code == nil)
+    }
+}
+
+/// Hears how an exchange ends.
+private final class Ending: TransportReceiver {
+    private let bridge = Bridge()
+    private let result = Guarded<Result<TransportSummary, LoadError>?>(nil)
+
+    var code: LoadError.Code? {
+        get async {
+            await bridge.wait()
+            guard case .failure(let error) = result.withLock({ $0 }) else { return nil }
+            return error.code
+        }
+    }
+
+    func didReceive(interim head: ResponseHead) {}
+    func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition { .proceed }
+    func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition { .proceed }
+
+    func didEnd(_ result: Result<TransportSummary, LoadError>) {
+        self.result.withLock { $0 = result }
+        bridge.open()
+    }
+}

@@ -1,0 +1,28 @@
+import Inflight
+import InflightTestSupport
+import Testing
+
+@Suite("The standard pipeline with URLSession in libcurl's place", .timeLimit(.minutes(1)))
+struct URLSessionSocketTests {
+    @Test func `loads pictures and coded bodies, and reads no more of a picture than its header takes`() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let picture = try Pictures.jpeg(width: 320, height: 240)
+        let coded = Gzip.zeros(runs: 100)
+        server.serve("/a.jpg", .redirect(to: "/b.jpg"))
+        server.serve("/b.jpg", .ok(picture, type: "image/jpeg"))
+        server.serve("/half.jpg", .ok(picture, type: "image/jpeg").held("never", after: 2000))
+        server.serve("/coded", .ok(Bytes(coded)).field("Content-Encoding", "gzip"))
+        var configuration = ImagePipeline.Configuration()
+        configuration.transports.append(.owned { _ in URLSessionTransport() })
+        let pipeline = try ImagePipeline(configuration: configuration)
+        let image = try await pipeline.image(
+            for: ImageRequest(server.url("/a.jpg"), resize: Resize(width: 32, height: 24, fit: .fill)))
+        #expect(image.pixels.width == 32 && image.pixels.height == 24)
+        var request = ImageRequest(server.url("/half.jpg"))
+        request.limits.stallTimeout = nil
+        #expect(try await pipeline.info(for: request).info.width == 320)
+        #expect(try await pipeline.response(for: ImageRequest(server.url("/coded"))).body.count == 1 + 258 * 100)
+        await pipeline.shutdown(.finish)
+    }
+}
