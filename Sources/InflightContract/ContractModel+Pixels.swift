@@ -52,11 +52,15 @@ extension ContractModel {
         handed -= 1
         guard job >= 0, isLive(job) else { return }
         if let failure { return failed(job, failure) }
-        // Kept are the pictures that somebody asked for, not those on the way to them.
-        if bounds.keepsPictures, !varies, waiting.contains(where: { tasks[$0].job == job }) {
+        if !varies { keep(job) }
+        succeeded(job, exchange: jobs[job].exchange)
+    }
+
+    /// Kept are the pictures that somebody asked for, not those on the way to them.
+    func keep(_ job: Int) {
+        if bounds.keepsPictures, waiting.contains(where: { tasks[$0].job == job }) {
             kept[jobs[job].key] = jobs[job].exchange
         }
-        succeeded(job, exchange: jobs[job].exchange)
     }
 
     /// A picture was refused by its header.
@@ -70,21 +74,27 @@ extension ContractModel {
 
     /// Nothing of the engine is on its way: what holds now.
     public func rests(_ statistics: ImagePipeline.Statistics) {
+        // Who is between two of its fallbacks waits for nothing.
         if statistics.tasksUnderWay != waiting.count {
             broken(7, "\(statistics.tasksUnderWay) tasks are under way, not \(waiting.count)")
         }
         var stopping = 0
         for exchange in exchanges where exchange.job < 0 || !isLive(exchange.job) {
             stopping += 1
-            if !exchange.isCancelled { broken(7, "exchange \(exchange.serial) goes on that nobody waits for") }
+            if !exchange.isCancelled, !exchange.isBetween {
+                let what = exchange.serial < 0 ? "a hook or a source" : "exchange \(exchange.serial)"
+                broken(7, "\(what) goes on that nobody waits for")
+            }
         }
+        // What was started of which nothing has been seen yet.
+        let hidden = bounds.startsAreHidden ? max(0, statistics.exchanges - startedExchanges) : 0
         var wanted = 0
         var running = 0
         for job in live {
             if jobs[job].stage > 0 {
                 if jobs[job].state != .blocked { wanted += 1 }
                 if jobs[job].state == .running { running += 1 }
-            } else if jobs[job].state == .wanting, hasPlace(job) {
+            } else if hidden == 0, jobs[job].state == .wanting, hasPlace(job) {
                 broken(11, "a fetch of resource \(jobs[job].wish.resource) waits, though there is a place for it")
             }
         }
@@ -92,8 +102,9 @@ extension ContractModel {
             broken(11, "\(wanted) decodes are wanted, \(handed) run, and \(bounds.decodes) may")
         }
         let least = live.count + stopping
-        if statistics.jobsUnderWay < least || statistics.jobsUnderWay > least + handed - running {
-            broken(7, "\(statistics.jobsUnderWay) jobs are under way, not \(least) to \(least + handed - running)")
+        let most = least + handed - running + hidden + lateQuestions
+        if statistics.jobsUnderWay < least || statistics.jobsUnderWay > most {
+            broken(7, "\(statistics.jobsUnderWay) jobs are under way, not \(least) to \(most)")
         }
         let isCounted = abs(statistics.tasks - askedTasks) <= movedTasks
         if !isCounted || abs(statistics.sharedTasks - joinedTasks) > movedTasks {
@@ -104,6 +115,9 @@ extension ContractModel {
         }
         if bounds.isOrderKnown, statistics.exchanges != startedExchanges {
             broken(7, "\(statistics.exchanges) exchanges are counted, not \(startedExchanges)")
+        }
+        if bounds.isLogged, loggedExchanges != sentExchanges {
+            broken(7, "the log heard of \(loggedExchanges) exchanges, not of \(sentExchanges)")
         }
     }
 
@@ -122,11 +136,14 @@ extension ContractModel {
 
     public var taskCount: Int { tasks.count }
 
+    /// How many different things were asked for, as their first stage is known by.
+    public var keyCount: Int { Set(tasks.map { $0.wish.key(stage: 0, varied: false) }).count }
+
     /// All that could happen has happened.
     public func finishes() {
         for task in tasks.indices {
             switch tasks[task].phase {
-            case .asking, .waiting, .told: broken(3, "task \(task) was never told an ending")
+            case .asking, .falling, .waiting, .told: broken(3, "task \(task) was never told an ending")
             case .cancelled:
                 if tasks[task].queue < 0 { broken(3, "whoever awaits task \(task) was never told of the cancel") }
             case .ended, .lost, .silent, .gone: break

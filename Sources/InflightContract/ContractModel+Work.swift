@@ -8,12 +8,13 @@ extension ContractModel {
     /// Joins the latest stage that is under way, and begins what comes after it.
     func join(_ task: Int, varied: Bool) {
         let wish = tasks[task].wish
-        if wish.kind == .refused { return tell(task, .failure(.unsupportedScheme)) }
+        if wish.kind == .refused { return fails(task, .unsupportedScheme) }
         if wish.kind == .picture, let exchange = kept[wish.key(stage: wish.stages - 1, varied: varied)] {
             tasks[task].isFromMemory = true
             return tell(task, .content(exchange))
         }
-        if isClosed, !varied { return tell(task, .failure(.shutDown)) }
+        // What was begun is finished, in another place too.
+        if isStopped || isClosed && !tasks[task].wasTaken { return tell(task, .failure(.shutDown)) }
         var found = -1
         var stage = wish.stages
         while stage > 0 {
@@ -24,6 +25,7 @@ extension ContractModel {
             }
             stage -= 1
         }
+        tasks[task].wasTaken = true
         askedTasks += 1
         if stage > 0 { joinedTasks += 1 }
         tasks[task].isShared = stage > 0
@@ -31,7 +33,8 @@ extension ContractModel {
             jobs.append(
                 JobRecord(
                     key: wish.key(stage: next, varied: varied), stage: next, wish: wish, origin: wish.origin,
-                    isVaried: varied, upstream: found, state: found < 0 ? .wanting : .blocked))
+                    isVaried: varied, hasCredentials: wish.hasCredentials, upstream: found,
+                    state: found < 0 ? .wanting : .blocked, madeAt: now))
             found = jobs.count - 1
             live.append(found)
         }
@@ -104,7 +107,13 @@ extension ContractModel {
         var index = 0
         while index < waiting.count {
             let task = waiting[index]
-            if tasks[task].job == job { tell(task, .content(exchange)) } else { index += 1 }
+            if tasks[task].job != job {
+                index += 1
+            } else if tasks[task].wish.kind == .bytes, tasks[task].wish.source == .picture {
+                fails(task, .invalidRequest)
+            } else {
+                tell(task, .content(exchange))
+            }
         }
         for next in live where jobs[next].upstream == job {
             jobs[next].upstream = -1
@@ -114,11 +123,7 @@ extension ContractModel {
     }
 
     func failed(_ job: Int, _ code: LoadError.Code) {
-        var index = 0
-        while index < waiting.count {
-            let task = waiting[index]
-            if waits(task, for: job) { tell(task, .failure(code)) } else { index += 1 }
-        }
+        for task in waiters(of: job) { fails(task, code) }
         for next in live where level(of: next) < 0 { abandon(next) }
         live.removeAll { jobs[$0].state == .over }
     }
@@ -127,18 +132,16 @@ extension ContractModel {
 
     func isLive(_ job: Int) -> Bool { jobs[job].state != .over }
 
-    /// An exchange is asked for.
-    public func exchangeStarts(
-        _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
-        priority: LoadPriority
-    ) {
-        startedExchanges += 1
+    /// The job of these terms that waits for a place.
+    func wanting(
+        _ kind: Wish.Kind, _ resource: UInt8, _ language: UInt8?, isRedirected: Bool, origin: UInt8
+    ) -> Int? {
         let group = kind == .bytes ? Wish.Kind.picture : kind
         var job: Int?
         for next in live where jobs[next].stage == 0 && jobs[next].state == .wanting {
             let wish = jobs[next].wish
             guard wish.resource == resource, (wish.kind == .bytes ? .picture : wish.kind) == group,
-                wish.language == language, (jobs[next].redirects > 0) == isRedirected
+                language == nil || wish.language == language, (jobs[next].redirects > 0) == isRedirected
             else { continue }
             // Where an answer varied there may be two that look the same: it is the turn of one.
             if let found = job, jobs[next].origin != origin || jobs[found].origin == origin && !isBefore(next, found) {
@@ -146,20 +149,62 @@ extension ContractModel {
             }
             job = next
         }
-        guard let job else {
+        return job
+    }
+
+    /// An exchange is asked for.
+    ///
+    /// - Parameter call: the call of `willSend` that has just returned, or -1.
+    public func exchangeStarts(
+        _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
+        hasCredentials: Bool = false, priority: LoadPriority, after call: Int = -1
+    ) {
+        sentExchanges += 1
+        if call >= 0 { return exchangeStarts(serial, origin: origin, hasCredentials, priority, after: call) }
+        if bounds.asksBefore { broken(7, "exchange \(serial) was started, and willSend was not asked") }
+        startedExchanges += 1
+        guard let job = wanting(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
             return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
         }
         if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
-        if bounds.isOrderKnown { checkTurn(of: job, priority: priority) }
+        checkProof(hasCredentials, of: job)
+        if bounds.isOrderKnown { checkTurn(of: job) }
+        if bounds.isPriorityKnown { check(priority, of: job) }
         jobs[job].state = .running
         jobs[job].exchange = serial
         if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
-        exchanges.append(ExchangeRecord(serial: serial, job: job, origin: origin))
-        if exchanges.count > bounds.fetches { broken(11, "\(exchanges.count) fetches run at once") }
-        let ofOrigin = running(of: origin)
-        let limit = multiplexed & (1 << origin) != 0 ? bounds.streamsPerOrigin : bounds.fetchesPerOrigin
-        if ofOrigin > limit { broken(11, "\(ofOrigin) fetches of origin \(origin) run at once") }
+        takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
+    }
+
+    private func exchangeStarts(
+        _ serial: Int, origin: UInt8, _ hasCredentials: Bool, _ priority: LoadPriority, after call: Int
+    ) {
+        guard let index = exchanges.firstIndex(where: { $0.call == call }) else {
+            if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
+            exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
+            return
+        }
+        exchanges[index].serial = serial
+        exchanges[index].call = -1
+        let job = exchanges[index].job
+        guard job >= 0, isLive(job) else {
+            if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
+            // Whatever was cancelled until now was the call.
+            exchanges[index].isCancelled = false
+            return
+        }
+        if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
+        checkProof(hasCredentials, of: job)
+        if bounds.isPriorityKnown { check(priority, of: job) }
+        jobs[job].exchange = serial
+    }
+
+    private func check(_ priority: LoadPriority, of job: Int) {
+        let level = level(of: job)
+        if Int(priority.rawValue) != level {
+            broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level)")
+        }
     }
 
     func running(of origin: UInt8) -> Int {
@@ -175,11 +220,8 @@ extension ContractModel {
         return jobs[job].level >= Int(LoadPriority.normal.rawValue) || free > bounds.reserved
     }
 
-    private func checkTurn(of job: Int, priority: LoadPriority) {
+    private func checkTurn(of job: Int) {
         let level = level(of: job)
-        if Int(priority.rawValue) != level {
-            broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level)")
-        }
         for other in live
         where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other) {
             if jobs[other].level > level {
@@ -190,7 +232,7 @@ extension ContractModel {
         }
     }
 
-    private func isBefore(_ left: Int, _ right: Int) -> Bool {
+    func isBefore(_ left: Int, _ right: Int) -> Bool {
         jobs[left].level == jobs[right].level
             ? goesBefore(jobs[left].sequence, jobs[right].sequence) : jobs[left].level > jobs[right].level
     }
@@ -216,7 +258,7 @@ extension ContractModel {
     public func answerVaries(_ serial: Int) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !jobs[job].isVaried
         else { return }
-        let leaving = waiting.filter { waits($0, for: job) && tasks[$0].wish.language != jobs[job].wish.language }
+        let leaving = waiters(of: job).filter { tasks[$0].wish.language != jobs[job].wish.language }
         for other in live where isAtOrAfter(other, job) { jobs[other].isInTable = false }
         for task in leaving {
             leave(task)
@@ -246,6 +288,8 @@ extension ContractModel {
         case content
         case failure(LoadError.Code)
         case redirect(origin: UInt8)
+        /// A 401 that has `willSend` asked once more.
+        case again
         /// The engine wanted it so.
         case stopped
     }
@@ -253,9 +297,20 @@ extension ContractModel {
     /// An exchange is about to end.
     public func exchangeEnds(_ serial: Int, _ end: ExchangeEnd) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
-        let job = exchanges.remove(at: index).job
-        guard job >= 0, isLive(job) else { return }
+        var record = exchanges.remove(at: index)
+        let job = record.job
+        guard job >= 0, isLive(job) else {
+            // Told of a leave before it is told to leave: then the hook is asked all the same.
+            if case .again = end, !bounds.isFlat { lateQuestions += 1 }
+            return
+        }
         switch end {
+        case .again:
+            if isLate(job) { return failed(job, .timedOut) }
+            // In the same place.
+            record.serial = -1
+            record.isBetween = true
+            exchanges.append(record)
         case .content: succeeded(job, exchange: serial)
         case .failure(let code): failed(job, code)
         case .stopped: broken(7, "exchange \(serial) was stopped, though somebody waits for it")
@@ -263,6 +318,7 @@ extension ContractModel {
             jobs[job].redirects += 1
             if jobs[job].redirects > jobs[job].wish.redirects { return failed(job, .badRedirect) }
             if isLate(job) { return failed(job, .timedOut) }
+            if origin != jobs[job].origin { jobs[job].hasCredentials = false }
             jobs[job].origin = origin
             jobs[job].state = .wanting
             jobs[job].level = level(of: job)
@@ -272,7 +328,7 @@ extension ContractModel {
         }
     }
 
-    private func isLate(_ job: Int) -> Bool {
+    func isLate(_ job: Int) -> Bool {
         let total = jobs[job].wish.totalTime
         return total > 0 && now - jobs[job].startedAt >= total
     }

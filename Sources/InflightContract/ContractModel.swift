@@ -11,6 +11,8 @@ public final class ContractModel {
         enum Phase {
             /// Its request is still being made ready.
             case asking
+            /// What it asked for has failed; it is about to ask for its next fallback.
+            case falling
             /// For a job, or a place.
             case waiting
             /// Its outcome exists; the caller has not heard.
@@ -26,6 +28,13 @@ public final class ContractModel {
         }
 
         var wish: Wish
+        /// Which resource was asked for first, and how many of its fallbacks since.
+        let first: UInt8
+        var fallbacks = 0
+        /// The thread on which it fails.
+        var fallsOn = 0
+        /// Work was under way for it.
+        var wasTaken = false
         var priority: LoadPriority
         var queue: Int
         var phase = Phase.asking
@@ -63,6 +72,7 @@ public final class ContractModel {
         var wish: Wish
         var origin: UInt8
         var isVaried: Bool
+        var hasCredentials: Bool
         var upstream: Int
         var isInTable = true
         var state: State
@@ -72,17 +82,30 @@ public final class ContractModel {
         var sequence = 0
         var redirects = 0
         var startedAt: Int64 = -1
+        var madeAt: Int64 = 0
     }
 
+    /// A place that a fetch takes: with an exchange, or while the caller's code is asked for it.
     struct ExchangeRecord {
+        /// -1 where there is no exchange now.
         var serial: Int
         var job: Int
         var origin: UInt8
         var isCancelled = false
+        /// The call of `willSend`, or of a source, or -1.
+        var call = -1
+        /// It was answered 401, and `willSend` is about to be asked again.
+        var isBetween = false
+        /// What is sent was asked for again after a 401.
+        var isSecond = false
     }
 
     public let bounds: Bounds
+    /// What is asked for where a resource fails, in order: all but kind, size and processors.
+    public var fallbacks: [UInt8: [Wish]] = [:]
     public internal(set) var violation: Violation?
+    /// Which of the threads that stand above one another runs now.
+    public var thread = 0
 
     var tasks: [TaskRecord] = []
     /// Those in phase `waiting`.
@@ -94,11 +117,22 @@ public final class ContractModel {
     var kept: [Int: Int] = [:]
     var multiplexed: UInt8 = 0
     var isClosed = false
+    var isStopped = false
     var now: Int64 = 0
     var lastSequence = 0
     /// Work on pixels that the decode executor was handed and that is not done.
     var handed = 0
+    /// Places that were seen to be taken, and exchanges.
     var startedExchanges = 0
+    var sentExchanges = 0
+    /// Exchanges that the log hook heard of.
+    var loggedExchanges = 0
+    var lastCall = -1
+    /// After a 401 of what nobody waits for the hook may still be asked.
+    var lateQuestions = 0
+    var tokens = Tokens()
+    /// Those in phase `falling`, in their order.
+    var falling: [Int] = []
     var joinedTasks = 0
     var askedTasks = 0
     /// Tasks that left a job whose answer varies. Whoever is cancelled on the way to the next is not counted again.
@@ -111,6 +145,11 @@ public final class ContractModel {
         jobs.reserveCapacity(64)
         live.reserveCapacity(32)
         exchanges.reserveCapacity(16)
+    }
+
+    /// Somebody else found a rule broken.
+    public func breaks(_ other: Violation) {
+        if violation == nil { violation = other }
     }
 
     func broken(_ rule: Int, _ message: @autoclosure () -> String) {
@@ -127,7 +166,9 @@ public final class ContractModel {
     /// - Returns: the number of the task.
     public func asked(_ wish: Wish, priority: LoadPriority, queue: Int, isCancelled: Bool = false) -> Int {
         let task = tasks.count
-        tasks.append(TaskRecord(wish: wish, priority: priority, queue: queue, hasClosures: queue >= 0))
+        tasks.append(
+            TaskRecord(
+                wish: wish, first: wish.resource, priority: priority, queue: queue, hasClosures: queue >= 0))
         if isCancelled { tasks[task].phase = .cancelled }
         return task
     }
@@ -147,6 +188,9 @@ public final class ContractModel {
             leave(task)
             tasks[task].phase = .cancelled
         case .asking, .told: tasks[task].phase = .cancelled
+        case .falling:
+            falling.removeAll { $0 == task }
+            tasks[task].phase = .cancelled
         case .lost: tasks[task].phase = .silent
         case .ended, .cancelled, .silent, .gone: break
         }
@@ -184,6 +228,7 @@ public final class ContractModel {
     public func shutsDown(_ mode: ImagePipeline.ShutdownMode) {
         isClosed = true
         guard case .cancel = mode else { return }
+        isStopped = true
         for task in waiting {
             tasks[task].job = -1
             tasks[task].phase = .told
@@ -274,7 +319,9 @@ public final class ContractModel {
             if code != expected { broken(3, "task \(task) failed with \(code), its work with \(expected)") }
         case (.content(let exchange), .content(let content, let source)):
             check(content, exchange: exchange, task: task)
-            let expected: LoadSource = record.isFromMemory ? .memory : record.isShared ? .shared : .network
+            let expected: LoadSource =
+                record.isFromMemory
+                ? .memory : record.wish.source != .none ? .source : record.isShared ? .shared : .network
             if let source, source != expected, !record.isMoved {
                 broken(7, "task \(task) says \(source), but its source is \(expected)")
             }

@@ -27,6 +27,18 @@ public struct Wish: Sendable, Hashable {
     public var totalTime: Int64
     /// How many redirects may be followed.
     public var redirects = 20
+    /// Where it comes from instead of a URL.
+    public var source = Source.none
+    /// It is sent with what proves who asks: to its own origin alone.
+    public var hasCredentials = false
+
+    public enum Source: UInt8, Sendable {
+        case none
+        /// A picture's file.
+        case bytes
+        /// A picture, which needs no decoder.
+        case picture
+    }
 
     public init(kind: Kind, resource: UInt8, origin: UInt8) {
         self.kind = kind
@@ -101,6 +113,16 @@ public struct Bounds: Sendable {
     public var keepsPictures = true
     /// Nothing waits long enough to be raised, and nothing happens inside anything else: who goes first can be foretold.
     public var isOrderKnown = true
+    /// Nothing happens inside anything else.
+    public var isFlat = true
+    /// Those who wait for something at its start are those who are to.
+    public var isPriorityKnown = true
+    /// `willSend` is set: it is asked before each exchange.
+    public var asksBefore = false
+    /// What takes a fetch's place is seen only when the caller's code is called that was asked for.
+    public var startsAreHidden = false
+    /// The log hook is set.
+    public var isLogged = false
 
     public init() {}
 }
@@ -115,6 +137,8 @@ public struct Place: Sendable {
     public var cancelling = -1
     /// The queue that is letting go of its work further up this thread, or -1.
     public var dropping = -1
+    /// The call of `willSend` that has just returned, or -1.
+    public var returning = -1
 
     public init() {}
 }

@@ -9,7 +9,7 @@
 /// }
 /// ```
 ///
-/// - Thread: any. What makes the value runs in a task of its own, with no lock held.
+/// - Thread: any. What makes the value runs in a task of its own, on the executor that is named, with no lock held.
 /// - Failure: who waits is told the error, and the next who asks has it made again.
 /// - Cancellation: who is cancelled stops waiting at once. The last one to leave cancels the making.
 public final class SharedValue<Value: Sendable>: Sendable {
@@ -30,9 +30,12 @@ public final class SharedValue<Value: Sendable>: Sendable {
     }
 
     fileprivate let phase = Guarded(Phase.empty)
+    fileprivate let executor: (any TaskExecutor)?
     fileprivate let make: @Sendable () async throws -> Value
 
-    public init(_ make: @escaping @Sendable () async throws -> Value) {
+    /// - Parameter executor: where the value is made; `nil`: where tasks without an executor run.
+    public init(on executor: (any TaskExecutor)? = nil, _ make: @escaping @Sendable () async throws -> Value) {
+        self.executor = executor
         self.make = make
     }
 
@@ -101,7 +104,7 @@ extension SharedValue where Value: Equatable {
 
 extension SharedValue {
     private func begin(_ making: Making) {
-        let task = Task { [make] in
+        let task = Task(executorPreference: executor) { [make] in
             let result: Result<Value, any Error>
             do {
                 result = .success(try await make())

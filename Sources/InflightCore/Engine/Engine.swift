@@ -24,6 +24,8 @@ final class Engine: @unchecked Sendable {
     private var machine: Machine
     private var phase = Phase.running
     private var idleWaiters: [Bridge] = []
+    /// Tasks between a load that has failed and their next fallback: not in the machine, and not ended.
+    private var falling = 0
     private var counters = ImagePipeline.Statistics()
 
     private enum Phase {
@@ -102,7 +104,7 @@ final class Engine: @unchecked Sendable {
     func begin(_ task: ImageTask) {
         switch task.subject {
         case .plan(let plan): submit(task, plan: plan)
-        case .unplanned(let unplanned): fail(task, JobResult(.failure(unplanned.error)))
+        case .unplanned(let unplanned): fail(task, JobResult(.failure(unplanned.error)), wasTaken: false)
         }
     }
 
@@ -127,15 +129,16 @@ final class Engine: @unchecked Sendable {
     }
 
     /// The task's load has failed: it goes on with its next fallback, if it has one, or ends.
-    private func fail(_ task: ImageTask, _ failure: JobResult) {
+    ///
+    /// - Parameter wasTaken: whether it was under way: what was begun is finished, while a pipeline is closing too.
+    private func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
         var failure = failure
         while let request = task.takeFallback() {
             log(.notice, "asking elsewhere") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
             do throws(LoadError) {
-                // What was begun is finished, while a pipeline is closing too.
-                return submit(task, plan: try plan(request, goal: task.goal), wasTaken: true)
+                return submit(task, plan: try plan(request, goal: task.goal), wasTaken: wasTaken)
             } catch {
                 failure = JobResult(.failure(error))
             }
@@ -212,6 +215,11 @@ final class Engine: @unchecked Sendable {
             task = machine.taskCancelled(id, now: now, actions: &actions)
         }
         withExtendedLifetime(task) {}
+    }
+
+    /// The highest priority of those who wait for the job now; `nil` where nobody does.
+    func priority(of id: Machine.JobID) -> LoadPriority? {
+        lock.withLock { machine.priority(of: id) }
     }
 
     func setPriority(of id: Machine.TaskID, to priority: LoadPriority) {
@@ -320,15 +328,35 @@ final class Engine: @unchecked Sendable {
         var actions = Machine.Actions()
         lock.lock()
         body(&machine, &actions)
+        var fallingNow = 0
         // With the lock held: another thread may start the job as soon as it is released.
         actions.forEach { action in
-            if case .feed(let job, let from) = action, let result = from.result { job.feed(result) }
+            switch action {
+            case .feed(let job, let from):
+                if let result = from.result { job.feed(result) }
+            case .deliver(let task, let from):
+                if from.result?.error(for: task.goal) != nil, task.hasFallback { fallingNow += 1 }
+            case .start, .cancel, .discard, .reprioritize: break
+            }
         }
-        let idle = machine.isIdle && !idleWaiters.isEmpty ? idleWaiters : []
-        if !idle.isEmpty { idleWaiters = [] }
+        falling += fallingNow
+        var idle = takeIdleWaiters()
         lock.unlock()
         perform(actions)
+        if fallingNow > 0 {
+            idle += lock.withLock {
+                falling -= fallingNow
+                return takeIdleWaiters()
+            }
+        }
         for waiter in idle { waiter.open() }
+    }
+
+    /// Those who wait until nothing is under way, where that is so. Called with the lock held.
+    private func takeIdleWaiters() -> [Bridge] {
+        guard !idleWaiters.isEmpty, machine.isIdle, falling == 0 else { return [] }
+        defer { idleWaiters = [] }
+        return idleWaiters
     }
 
     /// Does what the machine said, in its order, with no lock held; what is delivered comes last, so that work begins
@@ -350,14 +378,14 @@ final class Engine: @unchecked Sendable {
         var failing: [(ImageTask, JobResult)] = []
         actions.forEach { action in
             guard case .deliver(let task, let from) = action, let result = from.result else { return }
-            if result.error != nil, task.hasFallback {
-                failing.append((task, result))
+            if let error = result.error(for: task.goal), task.hasFallback {
+                failing.append((task, JobResult(.failure(error))))
             } else {
                 task.didEnd(result, in: &run)
             }
         }
         run.submit()
-        for (task, result) in failing { fail(task, result) }
+        for (task, result) in failing { fail(task, result, wasTaken: true) }
     }
 
     // MARK: Logging

@@ -174,6 +174,12 @@ struct EngineMachine<Task, Job>: ~Copyable {
         }
     }
 
+    /// The highest priority of those who wait for the job; `nil` where nobody does.
+    func priority(of id: JobID) -> LoadPriority? {
+        guard isAlive(id), let level = UInt8(exactly: jobs[Int(id.index)].level) else { return nil }
+        return LoadPriority(rawValue: level)
+    }
+
     /// Whether a task waits for this job's own result, not only for what comes of it.
     func hasTasks(_ id: JobID) -> Bool {
         isAlive(id) && jobs[Int(id.index)].firstTask >= 0

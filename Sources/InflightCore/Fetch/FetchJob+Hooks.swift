@@ -27,6 +27,8 @@ extension FetchJob {
                 var request = request
                 request.fields = changed.fields
                 request.limits = limits
+                // Others may have come or gone meanwhile, and after a 401 since the first time.
+                request.priority = engine.priority(of: id) ?? request.priority
                 work.sentFields = changed.fields
                 send(request, work)
             case .failure(let error):
@@ -49,7 +51,10 @@ extension FetchJob {
             switch result {
             case .success(let decision): goOn(work, head, expectedBytes, decision)
             case .failure(let error):
-                work.verdict = .failure(.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch))
+                // Where its time was up it was cancelled for that.
+                let isLate = error is CancellationError && limits(work) == nil
+                let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
+                work.verdict = .failure(isLate ? timedOut() : thrown)
             }
             let (ending, transfer) = stripe.lock.withLock {
                 work.call = nil

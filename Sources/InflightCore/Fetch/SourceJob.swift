@@ -56,17 +56,14 @@ final class SourceJob: EngineJob, @unchecked Sendable {
             return .response(
                 LoadedResponse(
                     head: Self.head, body: bytes, url: plan.url.string, wireBytes: Int64(bytes.count), source: .source))
-        case (.picture(let pixels), .image):
+        // Whoever wants a file shares this call with those who want the picture, and is told that there is none.
+        case (.picture(let pixels), .image), (.picture(let pixels), .data), (.picture(let pixels), .response):
             return .image(
                 LoadedImage(
                     pixels: pixels, info: Self.info(pixels), head: Self.head, url: plan.url.string, bodyBytes: 0,
                     wireBytes: 0, source: .source))
         case (.picture(let pixels), .info):
             return .info(remote(Self.info(pixels), byteCount: 0))
-        case (.picture, .data), (.picture, .response):
-            throw LoadError(
-                .invalidRequest, stage: .fetch,
-                message: "The source gives a picture, and its file was asked for. Ask for the image.")
         }
     }
 

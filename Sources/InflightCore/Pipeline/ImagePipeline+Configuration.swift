@@ -72,7 +72,7 @@ extension ImagePipeline {
         public internal(set) var tasks = 0
         /// Tasks that found work under way that they could share.
         public internal(set) var sharedTasks = 0
-        /// Exchanges that were started, redirects counted each.
+        /// Turns that fetches and sources were given: one for each redirect too, none for what is asked again after a 401.
         public internal(set) var exchanges = 0
         public internal(set) var tasksUnderWay = 0
         public internal(set) var jobsUnderWay = 0

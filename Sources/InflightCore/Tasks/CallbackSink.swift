@@ -50,6 +50,21 @@ final class JobResult: Sendable {
         return nil
     }
 
+    /// What this is to a task of that goal, where it is a failure: a source's picture has no file.
+    func error(for goal: RequestPlan.Goal) -> LoadError? {
+        switch (value, goal) {
+        case (.failure(let error), _): error
+        case (.image(let image), .data), (.image(let image), .response): Self.noFile(image.url)
+        default: nil
+        }
+    }
+
+    private static func noFile(_ url: String) -> LoadError {
+        LoadError(
+            .invalidRequest, stage: .fetch, url: url,
+            message: "The source gives a picture, and its file was asked for. Ask for the image.")
+    }
+
     func image(isShared: Bool) -> Result<LoadedImage, LoadError> {
         switch value {
         case .image(var image):
@@ -66,7 +81,8 @@ final class JobResult: Sendable {
             if isShared, response.source == .network { response.source = .shared }
             return .success(response)
         case .failure(let error): return .failure(error)
-        case .image, .info: preconditionFailure("a task that wants bytes got something else")
+        case .image(let image): return .failure(Self.noFile(image.url))
+        case .info: preconditionFailure("a task that wants bytes got something else")
         }
     }
 

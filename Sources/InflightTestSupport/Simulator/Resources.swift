@@ -1,3 +1,4 @@
+internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
@@ -11,58 +12,101 @@ internal import InflightCore
 /// | 5 | `POST http://b.example/2` with a body |
 /// | 6 | the header of `http://b.example/6` |
 /// | 7 | `ftp://a.example/7`, which no transport serves |
+/// | 8 | one identity, under two URLs: `http://a.example/8` and `http://b.example/8`, with credentials |
+/// | 9 | `GET http://a.example/9` with credentials; where that fails 3, and then 13 |
+/// | 10 | a source of bytes; where that fails 3 |
+/// | 11 | a source of a picture |
+/// | 12 | `ftp://a.example/c`; where that fails 7, and then 3 |
+/// | 13 | `GET http://a.example/0` with credentials |
 enum Resources {
     static let header: UInt8 = 6
+    static let refused: UInt8 = 7
+    static let identified: UInt8 = 8
+    static let bytesSource: UInt8 = 10
+    static let pictureSource: UInt8 = 11
+    static let refusedAtFirst: UInt8 = 12
+
     static let urls = [
         "http://a.example/0", "http://a.example/1", "http://b.example/2", "http://b.example/3", "http://a.example/0",
-        "http://b.example/2", "http://b.example/6",
-        "ftp://a.example/7",
+        "http://b.example/2", "http://b.example/6", "ftp://a.example/7", "http://a.example/8", "http://a.example/9",
+        "", "", "ftp://a.example/c", "http://a.example/0",
     ]
+    private static let otherURL = "http://b.example/8"
+    private static let origins: [UInt8] = [0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 2, 2, 0, 0]
 
-    static let refused: UInt8 = 7
     static let interim = ResponseHead(status: 103)
     static let plain = ResponseHead(status: 200)
     static let varying = ResponseHead(status: 200, fields: HTTPFields([("Vary", "Accept-Language")]))
 
     /// By resource.
-    static let redirects = (0..<7).map { HTTPFields([("Location", target(of: UInt8($0)))]) }
+    static let redirects = urls.indices.map { HTTPFields([("Location", target(of: UInt8($0)))]) }
 
     /// Where a resource redirects to: always the same origin, so that the second redirect stays there.
     private static func target(of resource: UInt8) -> String {
-        "http://\(resource % 2 == 0 ? "b" : "a").example/\(resource)r"
+        "http://\(redirectOrigin(of: resource) == 1 ? "b" : "a").example/\(String(resource, radix: 16))r"
     }
 
     static func redirectOrigin(of resource: UInt8) -> UInt8 {
-        resource % 2 == 0 ? 1 : 0
+        resource % 2 == 0 || resource == 9 ? 1 : 0
     }
 
-    /// Whether an exchange goes to where a redirect led.
-    static func isRedirected(_ request: TransportRequest) -> Bool {
-        request.url.string.utf8.count > 18
+    /// What is asked for where a resource fails.
+    static let fallbacks: [UInt8: [UInt8]] = [9: [3, 13], 10: [3], 12: [7, 3]]
+
+    static func fallbackWishes(_ setup: Setup) -> [UInt8: [Wish]] {
+        fallbacks.mapValues { $0.map { wish($0, kind: $0 == refused ? .refused : .picture, setup: setup) } }
     }
 
-    /// What an exchange asks for, and where.
-    static func resource(of request: TransportRequest) -> (UInt8, origin: UInt8) {
-        let text = request.url.string.utf8
-        let digit = text[text.index(text.startIndex, offsetBy: 17)] - 0x30
-        let origin = text[text.index(text.startIndex, offsetBy: 7)] - 0x61
-        if isRedirected(request) { return (digit, origin) }
-        if request.method == "POST" { return (5, origin) }
-        if digit == 0, request.fields.contains("x-caller") { return (4, origin) }
-        return (digit, origin)
+    /// What goes over the wire: of whom, what, and where to.
+    struct Sent {
+        var kind: Wish.Kind
+        var resource: UInt8
+        var origin: UInt8
+        var language: UInt8
+        var isRedirected: Bool
+        var hasCredentials: Bool
+
+        init(_ url: ResourceURL, method: String, fields: HTTPFields, setup: Setup) {
+            let text = url.string.utf8
+            let digit = text[text.index(text.startIndex, offsetBy: 17)]
+            resource = digit < 0x3A ? digit - 0x30 : digit - 0x61 + 10
+            origin = text[text.index(text.startIndex, offsetBy: 7)] - 0x61
+            isRedirected = text.count > 18
+            hasCredentials = !fields.isEmpty && fields.contains("authorization")
+            if !isRedirected {
+                if method == "POST" { resource = 5 }
+                if resource == 0, !fields.isEmpty, fields.contains("x-caller") { resource = 4 }
+                if resource == 0, hasCredentials { resource = 13 }
+            }
+            // Pictures and bytes are asked for with an `Accept` of the engine's.
+            let hasAccept = fields.isEmpty ? false : fields.contains("accept")
+            kind = resource == Resources.header ? .header : hasAccept ? .picture : .answer
+            language = setup.hasHarmless && fields["accept-language"] == "2" ? 2 : 1
+        }
     }
 
     static func wish(_ resource: UInt8, kind: Wish.Kind, setup: Setup) -> Wish {
-        var wish = Wish(kind: kind, resource: resource, origin: [0, 0, 1, 1, 0, 1, 1, 0][Int(resource)])
-        if resource == 1 { wish.redirects = 2 }
-        if resource == 2 { wish.totalTime = setup.totalTime }
+        var wish = Wish(kind: kind, resource: resource, origin: origins[Int(resource)])
+        switch resource {
+        case 1: wish.redirects = 2
+        case 2: wish.totalTime = setup.totalTime
+        case 8, 9, 13: wish.hasCredentials = true
+        case bytesSource: wish.source = .bytes
+        case pictureSource: wish.source = .picture
+        default: break
+        }
         return wish
     }
 
     /// The request for a wish, but for its priority.
     static func request(_ wish: Wish, setup: Setup, world: World) -> ImageRequest {
-        var request = ImageRequest(urls[Int(wish.resource)])
+        var request: ImageRequest
+        switch wish.source {
+        case .none: request = ImageRequest(wish.resource == identified && wish.origin == 1 ? otherURL : url(wish))
+        case .bytes, .picture: request = ImageRequest(source: world.source(wish.resource))
+        }
         if wish.size > 0 { request.resize = Resize(width: Int(wish.size)) }
+        if wish.hasCredentials { request.fields.append("Authorization", "secret") }
         switch wish.resource {
         case 1: request.limits.maximumRedirects = 2
         case 2: request.limits.totalTimeout = .nanoseconds(setup.totalTime)
@@ -70,7 +114,11 @@ enum Resources {
         case 5:
             request.method = "POST"
             request.body = Bytes([5])
+        case identified: request.identity = "the eighth"
         default: break
+        }
+        if setup.hasFallbacks, let others = fallbacks[wish.resource] {
+            request.fallbacks = others.map { urls[Int($0)] }
         }
         if setup.hasHarmless { request.fields.append("Accept-Language", wish.language == 2 ? "2" : "1") }
         if wish.first > 0 {
@@ -78,5 +126,12 @@ enum Resources {
                 .map { SimulatedProcessor(world: world, number: $0) }
         }
         return request
+    }
+
+    private static func url(_ wish: Wish) -> String { urls[Int(wish.resource)] }
+
+    /// Which resource a URL of a log entry stands for, where that is a fallback.
+    static func fallback(_ url: String?, of model: ContractModel) -> UInt8 {
+        url == urls[3] ? 3 : url == urls[13] ? 13 : refused
     }
 }

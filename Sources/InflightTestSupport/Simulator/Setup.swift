@@ -13,6 +13,12 @@ struct Setup {
     var isSlow = false
     var totalTime: Int64 = 8_000_000
     var ownsTransport = false
+    var hasWillSend = false
+    var hasDidReceive = false
+    var hasLog = false
+    var hasFallbacks = false
+    /// What may be asked for.
+    var resources: [UInt8] = [0, 1, 2, 3, 4, 5, 6]
     let tasks = 24
     /// Every so many steps somebody asks for something.
     let asksEvery = 10
@@ -37,7 +43,33 @@ struct Setup {
         isSlow = !hasHarmless && draws.once(in: 6)
         if isSlow { totalTime = 8_000_000_000 }
         ownsTransport = draws.once(in: 2)
-        bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed
+        hasDidReceive = draws.once(in: 3)
+        hasLog = draws.once(in: 3)
+        hasFallbacks = hasLog && !draws.once(in: 4)
+        // Where answers vary the model has to see which exchange was started for whom.
+        hasWillSend = !hasHarmless && draws.once(in: 3)
+        let hasSources = !hasHarmless && draws.once(in: 3)
+        choose(hasSources: hasSources, &draws)
+        bounds.isFlat = !nests
+        // Those who leave a varying answer join the next one after the other.
+        bounds.isPriorityKnown = !nests && !hasHarmless
+        bounds.asksBefore = hasWillSend
+        bounds.startsAreHidden = hasWillSend || hasSources
+        bounds.isLogged = hasLog
+        bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed && !bounds.startsAreHidden
+    }
+
+    /// As many things in every world, so that much is shared.
+    private mutating func choose(hasSources: Bool, _ draws: inout Draws) {
+        if draws.once(in: 3) { return }
+        var others: [UInt8] = [Resources.identified, 9, 13]
+        if hasFallbacks { others.append(Resources.refusedAtFirst) }
+        if hasSources { others.append(Resources.bytesSource) }
+        // Whether a picture that needs no decoder is ready only the log says.
+        if hasSources, hasLog { others.append(Resources.pictureSource) }
+        for other in others where draws.once(in: 2) || other == Resources.bytesSource {
+            resources[draws.below(resources.count)] = other
+        }
     }
 
     func configuration(_ world: World, codec: any ImageCodec) -> ImagePipeline.Configuration {
@@ -55,6 +87,10 @@ struct Setup {
         configuration.decodeExecutor = world.threads
         configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
         if hasHarmless { configuration.harmlessFields = ["Accept-Language"] }
+        configuration.taskExecutor = world.executor
+        if hasWillSend { configuration.willSend = { [unowned world] in try await world.willSend(&$0) } }
+        if hasDidReceive { configuration.didReceive = { [unowned world] in try await world.didReceive($0) } }
+        if hasLog { configuration.log = { [unowned world] in world.log($0) } }
         return configuration
     }
 }

@@ -5,7 +5,7 @@ internal import InflightContract
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedClock: EngineClock, @unchecked Sendable {
     private unowned let world: World
-    private var time: Int64 = 0
+    private(set) var time: Int64 = 0
     private var timers: [Timer] = []
 
     // Unchecked: as above.

@@ -164,6 +164,7 @@ extension World {
         } else if isDamaged || draws.once(in: 16) {
             failure = .damaged
         }
+        if failure == .damaged || cancellation.isCancelled { fault(\.pixels) }
         note(6, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) ends")
         model.pixelsEnd(job, failure, varies: answersVary[content.exchange])
         if let failure { throw LoadError(failure, stage: .decode, message: "The simulator wants it so.") }

@@ -3,19 +3,27 @@ internal import InflightContract
 /// Where the simulator's asynchronous callers run: a piece at a time, in an order that the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
-    private var jobs: [UnownedJob] = []
+    private unowned let world: World
+    private var jobs: [(job: UnownedJob, time: Int64)] = []
+    /// When what runs now was handed over.
+    private(set) var handedAt: Int64 = 0
+
+    init(_ world: World) {
+        self.world = world
+    }
 
     var isReady: Bool { !jobs.isEmpty }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        jobs.append(UnownedJob(job))
+        jobs.append((UnownedJob(job), world.clock.time))
     }
 
-    func runOne(_ world: World) {
-        let job = jobs.remove(at: world.draws.below(jobs.count))
+    func runOne() {
+        let (job, time) = jobs.remove(at: world.draws.below(jobs.count))
         world.note(4, 0, "an asynchronous caller goes on")
         let before = world.place
         world.place = .init()
+        handedAt = time
         unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         world.place = before
     }

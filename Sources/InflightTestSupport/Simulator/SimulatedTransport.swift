@@ -18,9 +18,16 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         let exchange = SimulatedExchange(world, request, receiver)
         live.append(exchange)
         world.note(7, UInt64(exchange.serial), "exchange \(exchange.serial) starts: \(exchange.fate), \(request.url)")
+        let sent = exchange.sent
         world.model.exchangeStarts(
-            exchange.serial, kind: exchange.kind, resource: exchange.resource, language: exchange.language,
-            origin: exchange.origin, isRedirected: Resources.isRedirected(request), priority: request.priority)
+            exchange.serial, kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
+            isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, priority: request.priority,
+            after: world.place.returning)
+        world.place.returning = -1
+        if world.setup.hasWillSend, request.fields.values("X-For") != [request.url.string] {
+            world.model.wasSentUnchanged(exchange.serial)
+        }
+        if exchange.fate != .whole { world.fault(\.transport) }
         world.poke()
         world.interleave(in: 4)
         return exchange
@@ -74,14 +81,17 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedExchange: Transfer, @unchecked Sendable {
     enum Fate: CaseIterable {
-        case whole, failEarly, failLate, status, redirect, damaged, huge, hang
+        case whole, failEarly, failLate, status, unauthorized, redirect, damaged, huge, hang
+    }
+
+    /// What is made of an answer by its status, or by `didReceive`.
+    enum Verdict {
+        case content(status: Int)
+        case failure(LoadError.Code)
     }
 
     let serial: Int
-    let kind: Wish.Kind
-    let resource: UInt8
-    let language: UInt8
-    let origin: UInt8
+    let sent: Resources.Sent
     fileprivate(set) var fate: Fate
     private unowned let world: World
     private let receiver: any TransportReceiver
@@ -89,35 +99,41 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
     private let chunk: Int
     private let isVaried: Bool
     private var hasHead = false
-    private var sent = 0
+    private var sentBytes = 0
     private var isCancelled = false
     /// The receiver wants no more.
     private var isRefused = false
     private var isMoving = false
+    /// The receiver wants no more for now.
+    private var isPaused = false
+    /// It is over, and `didReceive` has not said what it means.
+    private var isHeld = false
+    /// `willSend` is to be asked again.
+    private var isRefusedProof = false
+    private var verdict: Verdict?
 
     init(_ world: World, _ request: TransportRequest, _ receiver: any TransportReceiver) {
         self.world = world
         self.receiver = receiver
         serial = world.answersVary.count
         let setup = world.setup
-        (resource, origin) = Resources.resource(of: request)
-        // Pictures and bytes are asked for with an `Accept` of the engine's.
-        let hasAccept = request.fields.isEmpty ? false : request.fields.contains("accept")
-        kind = resource == Resources.header ? .header : hasAccept ? .picture : .answer
-        language = setup.hasHarmless && request.fields["accept-language"] == "2" ? 2 : 1
+        sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
         switch world.draws.below(40) {
         case 0..<24: fate = .whole
         case 24, 25: fate = .failEarly
         case 26..<29: fate = .failLate
-        case 29..<32: fate = .status
-        case 32..<37: fate = .redirect
+        case 29, 30: fate = .status
+        case 31: fate = .unauthorized
+        case 32..<37:
+            // Whether it has its place again, and its time counts, is not seen before willSend is asked.
+            fate = setup.hasWillSend && sent.resource == 2 ? .unauthorized : .redirect
         case 37: fate = .damaged
         case 38: fate = setup.hasHuge ? .huge : .whole
         default: fate = .hang
         }
-        isVaried = setup.hasHarmless && fate != .status && fate != .redirect && world.draws.once(in: 2)
+        isVaried = setup.hasHarmless && !fate.isStatus && world.draws.once(in: 2)
         world.answersVary.append(isVaried)
-        let content = Content(resource: resource, language: isVaried ? language : 0, exchange: serial)
+        let content = Content(resource: sent.resource, language: isVaried ? sent.language : 0, exchange: serial)
         let flags = fate == .damaged ? SimulatedBody.damaged : fate == .huge ? SimulatedBody.huge : 0
         body = SimulatedBody(content: content, flags: flags).bytes
         chunk = [4, 8, 11, 16][world.draws.below(4)]
@@ -131,9 +147,9 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
         world.interleave(in: 4)
     }
 
-    func resume() {}
+    func resume() { isPaused = false }
 
-    var isReady: Bool { !isMoving && (fate != .hang || isCancelled || isRefused) }
+    var isReady: Bool { !isMoving && (isCancelled || isRefused || (isPaused ? fate == .failLate : fate != .hang)) }
 
     /// Whether its next step is its last.
     var isAtEnd: Bool {
@@ -141,8 +157,8 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
         switch fate {
         case .failEarly: return true
         case .redirect: return hasHead
-        case .failLate: return hasHead && sent > 0
-        default: return hasHead && sent == body.count
+        case .failLate: return hasHead && (sentBytes > 0 || isPaused)
+        default: return hasHead && sentBytes == body.count
         }
     }
 
@@ -157,28 +173,76 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
         hasHead = true
         world.note(9, UInt64(serial), "exchange \(serial) has its head")
         var head = isVaried ? Resources.varying : Resources.plain
-        if world.setup.isMultiplexed, origin == 0 {
+        if world.setup.isMultiplexed, sent.origin == 0 {
             head.version = .http2
-            world.model.multiplexes(origin: origin)
+            world.model.multiplexes(origin: sent.origin)
         }
         if fate == .status { head.status = 404 }
+        if fate == .unauthorized { head.status = 401 }
         if fate == .redirect {
             head.status = 302
-            head.fields = Resources.redirects[Int(resource)]
+            head.fields = Resources.redirects[Int(sent.resource)]
         }
-        if isVaried { world.model.answerVaries(serial) }
         var expected: Int64? = fate == .redirect ? 0 : world.draws.once(in: 4) ? nil : Int64(body.count)
         // A body that nobody wants, and that is too long to be let pass.
-        if fate == .status, world.draws.once(in: 3) { expected = 1 << 20 }
-        if receiver.didReceive(head, expectedBytes: expected) == .cancel { isRefused = true }
+        if fate == .status || fate == .unauthorized, world.draws.once(in: 3) { expected = 1 << 20 }
+        isRefusedProof = fate == .unauthorized && world.model.asksAgain(exchange: serial)
+        let isToBeJudged = world.setup.hasDidReceive && fate != .redirect && !isRefusedProof
+        if isToBeJudged {
+            head.fields.append("X-Serial", "\(serial)")
+            world.asked[serial] = self
+        } else if fate != .redirect, !isRefusedProof {
+            judge(verdict(onStatus: head.status))
+        }
+        let disposition = receiver.didReceive(head, expectedBytes: expected)
+        if disposition == .cancel { isRefused = true }
+        // Whoever was cancelled meanwhile is told its end whatever was to be asked.
+        if isToBeJudged, disposition == .pause { isPaused = true }
+        world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: isToBeJudged)
     }
 
+    // MARK: What it means
+
+    func verdict(onStatus status: Int) -> Verdict {
+        status == 200 || sent.kind == .answer ? .content(status: status) : .failure(.badStatus)
+    }
+
+    /// It is known what the answer means: told before the receiver acts on it.
+    func judge(_ verdict: Verdict) {
+        self.verdict = verdict
+        if case .content(let status) = verdict {
+            if status != 200 || world.setup.hasDidReceive { world.statuses[serial] = status }
+            if isVaried { world.model.answerVaries(serial) }
+        }
+        if isHeld { world.model.exchangeEnds(serial, meaning) }
+    }
+
+    private var isFailure: Bool { isCancelled || isRefused || fate == .failEarly || fate == .failLate }
+
+    private var errorCode: LoadError.Code {
+        isCancelled || isRefused ? .cancelled : fate == .failEarly ? .cannotConnect : .truncated
+    }
+
+    private var meaning: ContractModel.ExchangeEnd {
+        if isCancelled { return .stopped }
+        if hasHead {
+            // The connection may be lost behind the head, and both are followed all the same.
+            if fate == .redirect { return .redirect(origin: Resources.redirectOrigin(of: sent.resource)) }
+            if isRefusedProof { return .again }
+            if case .failure(let code) = verdict { return .failure(code) }
+            if sent.kind == .header, isRefused { return .content }
+        }
+        return isFailure ? .failure(errorCode) : .content
+    }
+
+    // MARK: Its body
+
     private func sendBytes() {
-        let end = min(body.count, sent + chunk)
+        let end = min(body.count, sentBytes + chunk)
         world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
-        if fate != .status || kind == .answer { world.model.bytesCome(serial, received: Int64(end)) }
-        let offset = sent
-        sent = end
+        if case .content = verdict { world.model.bytesCome(serial, received: Int64(end)) }
+        let offset = sentBytes
+        sentBytes = end
         let disposition = unsafe body.withUnsafeBytes { bytes in
             unsafe receiver.didReceive(UnsafeRawBufferPointer(rebasing: bytes[offset..<end]), at: Int64(offset))
         }
@@ -187,30 +251,17 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
 
     fileprivate func end() -> TransportEnding {
         world.note(11, UInt64(serial), "exchange \(serial) ends")
-        let isFailure = isCancelled || isRefused || fate == .failEarly || fate == .failLate
-        let code: LoadError.Code =
-            isCancelled || isRefused ? .cancelled : fate == .failEarly ? .cannotConnect : .truncated
-        // A redirect's connection may be lost behind its head, and it is followed all the same.
-        let meaning: ContractModel.ExchangeEnd =
-            if isCancelled {
-                .stopped
-            } else if fate == .redirect, hasHead {
-                .redirect(origin: Resources.redirectOrigin(of: resource))
-            } else if fate == .status, hasHead, kind != .answer {
-                .failure(.badStatus)
-            } else if kind == .header, isRefused {
-                .content
-            } else if isFailure {
-                .failure(code)
-            } else {
-                .content
-            }
-        world.model.exchangeEnds(serial, meaning)
+        if world.asked[serial] != nil { isHeld = true } else { world.model.exchangeEnds(serial, meaning) }
         if isFailure {
-            let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
+            let error = LoadError(errorCode, stage: .fetch, message: "The simulator wants it so.")
             return TransportEnding(receiver: receiver, result: .failure(error))
         }
-        let summary = TransportSummary(wireBytes: Int64(sent), bodyBytes: Int64(sent))
+        let summary = TransportSummary(wireBytes: Int64(sentBytes), bodyBytes: Int64(sentBytes))
         return TransportEnding(receiver: receiver, result: .success(summary))
     }
+}
+
+extension SimulatedExchange.Fate {
+    /// An answer that is no content by its status.
+    fileprivate var isStatus: Bool { self == .status || self == .unauthorized || self == .redirect }
 }

@@ -47,8 +47,11 @@ extension World {
         case 27..<30:
             let queue = queues[draws.below(queues.count)]
             queue.isSuspended.toggle()
+            fault(\.queues)
             note(12, UInt64(queue.index), "queue \(queue.index) is \(queue.isSuspended ? "suspended" : "resumed")")
-        case 30: queues[2].drop()
+        case 30:
+            fault(\.queues)
+            queues[2].drop()
         case 31..<34: look()
         case 34:
             guard let pipeline else { return }
@@ -75,13 +78,17 @@ extension World {
 
     private func wish() -> Wish {
         if draws.once(in: 24) { return Resources.wish(Resources.refused, kind: .refused, setup: setup) }
-        let resource = UInt8(draws.below(7))
+        let resource = setup.resources[draws.below(setup.resources.count)]
         if resource == Resources.header { return Resources.wish(resource, kind: .header, setup: setup) }
+        if resource == Resources.refusedAtFirst { return Resources.wish(resource, kind: .refused, setup: setup) }
         let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
         var wish = Resources.wish(resource, kind: kind, setup: setup)
+        if wish.source != .none, kind == .answer { wish.kind = .bytes }
+        if resource == Resources.identified { wish.origin = UInt8(draws.below(2)) }
         if setup.hasHarmless { wish.language = UInt8(1 + draws.below(2)) }
         guard kind == .picture else { return wish }
-        wish.size = setup.hasHuge ? 0 : UInt8(draws.below(2))
+        // A picture that needs no decoder would be resized in earnest.
+        wish.size = setup.hasHuge || wish.source == .picture ? 0 : UInt8(draws.below(2))
         if draws.once(in: 3) {
             wish.first = UInt8(1 + draws.below(2))
             if draws.once(in: 2) { wish.second = 1 }
@@ -125,6 +132,7 @@ extension World {
 
     private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
         let queue = draws.below(queues.count)
+        usedQueues |= 1 << queue
         let id = model.asked(wish, priority: request.priority, queue: queue)
         caller.id = id
         join(id, wish)
@@ -198,6 +206,7 @@ extension World {
                 case .bytes: ending = .content(Content(data: [UInt8](try await pipeline.data(for: request))), nil)
                 case .answer:
                     let response = try await pipeline.response(for: request)
+                    check(response)
                     ending = .content(SimulatedBody(response.body).content, response.source)
                 case .header:
                     let info = try await pipeline.info(for: request).info
@@ -210,6 +219,12 @@ extension World {
             note(20, UInt64(id), "task \(id) got \(ending)")
             model.heard(id, ending)
         }
+    }
+
+    private func check(_ response: LoadedResponse) {
+        let exchange = SimulatedBody(response.body).content.exchange
+        guard let expected = statuses[exchange] else { return }
+        model.gotStatus(response.head.status, not: expected, exchange: exchange)
     }
 
     private func follow(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
@@ -281,7 +296,7 @@ extension World {
         guard let pipeline else { return }
         var wish = wish()
         wish.kind = .picture
-        if wish.resource >= Resources.header { return }
+        if wish.resource == Resources.header { return }
         let cached = pipeline.cached(request(wish, .normal))
         model.saw(cached: cached.map { Content($0.pixels).exchange }, for: wish)
     }

@@ -11,15 +11,17 @@ final class World: @unchecked Sendable {
     var place = Place()
     /// How many threads are stopped in the middle of something, above the one that runs.
     var depth = 0
+    private var threadCount = 0
     private(set) var steps = 0
     private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private let records: Bool
+    private let rule: Simulator.Rule?
     private(set) var lines: [String] = []
 
     private(set) var clock: SimulatedClock! = nil
     private(set) var transport: SimulatedTransport! = nil
     private(set) var threads: SimulatedThreads! = nil
-    let executor = SimulatedTaskExecutor()
+    private(set) var executor: SimulatedTaskExecutor! = nil
     private(set) var queues: [SimulatedQueue] = []
     private(set) var callbackQueues: [CallbackQueue] = []
     var pipeline: ImagePipeline?
@@ -29,17 +31,31 @@ final class World: @unchecked Sendable {
     var requests: [Wish: ImageRequest] = [:]
     /// By exchange.
     var answersVary: [Bool] = []
+    /// Exchanges about whose answers `didReceive` is being asked.
+    var asked: [Int: SimulatedExchange] = [:]
+    /// What status its caller is to see, by exchange; nothing for the usual one.
+    var statuses: [Int: Int] = [:]
+    /// Queues that loads were asked for on.
+    var usedQueues: UInt8 = 0
+    /// Where code of the program stands still.
+    var pauses: [Pause] = []
+    private(set) var token: SharedValue<Int>! = nil
+    private(set) var faults = Simulator.Faults()
     /// The task whose request is being made ready, or -1.
     var joining = -1
     var isEnding = false
 
-    init(setup: Setup, records: Bool) {
+    init(setup: Setup, records: Bool, rule: Simulator.Rule?) {
+        self.rule = rule
         self.setup = setup
         self.records = records
         draws = Draws(0)
         model = ContractModel(bounds: setup.bounds)
+        if setup.hasFallbacks { model.fallbacks = Resources.fallbackWishes(setup) }
         callers.reserveCapacity(32)
         clock = SimulatedClock(self)
+        executor = SimulatedTaskExecutor(self)
+        token = SharedValue(on: executor) { [unowned self] in try await makeToken() }
         transport = SimulatedTransport(self)
         threads = SimulatedThreads(self)
         queues = [SimulatedQueue.Kind.serial, .concurrent, .emptied, .serial].enumerated()
@@ -56,7 +72,10 @@ final class World: @unchecked Sendable {
 
     func note(_ kind: UInt64, _ number: UInt64, _ text: @autoclosure () -> String) {
         hash = (hash ^ (kind << 32 | number)) &* 0x0000_0100_0000_01B3
-        if records { lines.append(String(repeating: "    ", count: depth) + text()) }
+        guard records || rule != nil else { return }
+        let text = text()
+        if records { lines.append(String(repeating: "    ", count: depth) + text) }
+        if let violation = rule?(text) { model.breaks(violation) }
     }
 
     /// Code of the caller calls back: into anything, from everywhere.
@@ -65,6 +84,11 @@ final class World: @unchecked Sendable {
         _ = pipeline?.statistics
         for caller in callers.suffix(2) { _ = caller.task?.isCancelled }
     }
+
+    var usedQueueKinds: Int { Set(queues.filter { usedQueues & (1 << $0.index) != 0 }.map(\.kind)).count }
+
+    /// Something goes wrong in this part.
+    func fault(_ part: WritableKeyPath<Simulator.Faults, Int>) { faults[keyPath: part] += 1 }
 
     // MARK: Steps
 
@@ -88,12 +112,14 @@ final class World: @unchecked Sendable {
     /// Other threads run, while this one stands in code of the caller: once in `count` times.
     func interleave(in count: Int) {
         guard setup.nests, depth < 3, draws.once(in: count) else { return }
-        let before = place
+        let before = (place, model.thread)
         place = Place()
+        threadCount += 1
+        model.thread = threadCount
         depth += 1
         for _ in 0...draws.below(2) { advance() }
         depth -= 1
-        place = before
+        (place, model.thread) = before
     }
 
     /// What happens next: what the dice say, or where that cannot happen now, the next that can. So a choice that is
@@ -130,8 +156,12 @@ final class World: @unchecked Sendable {
             guard threads.isReady else { return false }
             threads.runOne()
         case 3:
+            if !pauses.isEmpty, !executor.isReady || draws.once(in: 3) {
+                pauses[draws.below(pauses.count)].end()
+                return true
+            }
             guard executor.isReady else { return false }
-            executor.runOne(self)
+            executor.runOne()
         case 4: clock.advance(by: Int64(1 + draws.below(10)) * (setup.isSlow ? 1_000_000_000 : 1_000_000))
         default:
             if isEnding { return false }
@@ -149,6 +179,7 @@ final class World: @unchecked Sendable {
 
     private var isAnythingReady: Bool {
         queues.contains { $0.isReady } || threads.isReady || transport.isReady || executor.isReady
+            || !pauses.isEmpty
     }
 
     /// Everything goes on until nothing is left to do.
@@ -178,6 +209,7 @@ final class World: @unchecked Sendable {
         model.finishes()
         let statistics = pipeline?.statistics
         if let statistics, statistics.tasksUnderWay + statistics.jobsUnderWay > 0 { model.neverEnds() }
+        asked = [:]
         letGo()
         if codec != nil { model.leaks() }
     }

@@ -24,6 +24,24 @@ struct SharedValueTests {
         }
     }
 
+    /// Runs what it is given, and counts it.
+    private final class CountingExecutor: TaskExecutor {
+        let count = Guarded(0)
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            count.withLock { $0 += 1 }
+            unsafe UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    @Test("is made on the executor that is named")
+    func executor() async throws {
+        let executor = CountingExecutor()
+        let value = SharedValue(on: executor) { 1 }
+        #expect(try await value.value() == 1)
+        #expect(executor.count.withLock { $0 } == 1)
+    }
+
     @Test("is made once for all who ask, at once for who asks later, and again after it was forgotten")
     func once() async throws {
         let made = Guarded(0)

@@ -131,7 +131,53 @@ struct HookTests {
         #expect(transport.startCount == 0)
     }
 
+    @Test("what goes out after willSend, and again after a 401, is worth what those who wait for it want then")
+    func priority() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url, inOrder: [.status(401), .ok(Bytes("x"))])
+        let (entered, mayReturn) = (Bridge(), Bridge())
+        let pipeline = try pipeline(transport) {
+            $0.willSend = { request in
+                guard case .first = request.reason else { return }
+                entered.open()
+                await mayReturn.wait()
+            }
+        }
+        let queue = ManualQueue()
+        let heard = Log()
+        let task = pipeline.loadResponse(ImageRequest(Stage.url, priority: .low), on: .executor(queue)) { _, _ in
+            heard.add("ended")
+        }
+        await entered.wait()
+        task.priority = .veryHigh
+        mayReturn.open()
+        try await queue.waitForWork()
+        queue.runAll()
+        #expect(heard.lines == ["ended"])
+        let started = transport.events.compactMap { event -> LoadPriority? in
+            if case .started(_, let priority) = event { priority } else { nil }
+        }
+        #expect(started == [.veryHigh, .veryHigh])
+    }
+
     // MARK: didReceive
+
+    @Test("a load whose whole time is up while didReceive is asked has timed out, and was not cancelled")
+    func lateVerdict() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url, .ok(Bytes("x")))
+        let clock = VirtualClock()
+        let pipeline = try pipeline(transport, clock: clock) {
+            $0.didReceive = { _ in
+                clock.advance(by: .seconds(5))
+                try Task.checkCancellation()
+                return .byStatus
+            }
+        }
+        var request = ImageRequest(Stage.url)
+        request.limits.totalTimeout = .seconds(3)
+        #expect(await code(pipeline, request)?.code == .timedOut)
+    }
 
     @Test("didReceive accepts, refuses or rewrites an answer before its body, and by status changes nothing")
     func didReceive() async throws {

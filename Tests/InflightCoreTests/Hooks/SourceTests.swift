@@ -67,6 +67,47 @@ struct SourceTests {
         #expect(error?.code == .invalidRequest)
     }
 
+    @Test(
+        "those who want a source's picture and those who want its file share its call: the ones get it, the others an error"
+    )
+    func pictureAndFile() async throws {
+        let pipeline = try pipeline()
+        for isFileFirst in [false, true] {
+            let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
+            let source = ImageSource("drawn \(isFileFirst)") {
+                calls.add()
+                entered.open()
+                await mayReturn.wait()
+                return .picture(FakeCodec.pixels(width: 8, height: 4))
+            }
+            let request = ImageRequest(source: source)
+            let queue = ManualQueue()
+            let log = Log()
+            func askPicture() {
+                pipeline.load(request, on: .executor(queue)) { _, result in
+                    log.add("picture \((try? result.get().width) ?? 0)")
+                }
+            }
+            func askFile() {
+                var request = request
+                if isFileFirst { request.fallbacks = ["nothing like a URL"] }
+                pipeline.loadResponse(request, on: .executor(queue)) { _, result in
+                    if case .failure(let error) = result { log.add("file \(error.code)") }
+                }
+            }
+            if isFileFirst { askFile() } else { askPicture() }
+            await entered.wait()
+            if isFileFirst { askPicture() } else { askFile() }
+            mayReturn.open()
+            while log.lines.count < 2 {
+                try await queue.waitForWork()
+                queue.runAll()
+            }
+            #expect(log.lines.sorted() == ["file \(isFileFirst ? "invalidURL" : "invalidRequest")", "picture 8"])
+            #expect(calls.count == 1)
+        }
+    }
+
     @Test("what a source throws is the error of the load, and the limit on bytes counts")
     func failing() async throws {
         struct Gone: Error {}
@@ -185,6 +226,56 @@ struct SourceTests {
         #expect(log.lines.sorted() == ["b: b", "c: c", "none: badStatus"])
         #expect(!stage.transport.startedURLs.contains("http://d.example/"))
         #expect(left.request.fallbacks == ["http://d.example/"])
+    }
+
+    /// Its jobs are run by the test.
+    private final class HandTasks: TaskExecutor {
+        private let jobs = Guarded<[UnownedJob]>([])
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            jobs.withLock { $0.append(job) }
+        }
+
+        @discardableResult
+        func runAll() -> Int {
+            let ready = jobs.withLock { jobs in
+                defer { jobs = [] }
+                return jobs
+            }
+            for job in ready { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+            return ready.count
+        }
+    }
+
+    @Test(
+        "a shutdown that finishes what is under way waits for fallbacks, and one that was not begun is not begun then")
+    func shutdownWaits() async throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .status(500))
+        stage.transport.serve("http://b.example/", .ok(Bytes("b")))
+        let log = Log()
+        stage.load(log: log, name: "first") { $0.fallbacks = ["http://b.example/"] }
+        let tasks = HandTasks()
+        let pipeline = stage.pipeline
+        let ended = Task(executorPreference: tasks) {
+            await pipeline.shutdown(.finish)
+            log.add("shut")
+        }
+        tasks.runAll()
+        stage.load(log: log, name: "second") {
+            $0.url = "nothing like a URL"
+            $0.fallbacks = ["http://b.example/"]
+        }
+        stage.transport.finish(Stage.url)
+        #expect(stage.transport.startedURLs == [Stage.url, "http://b.example/"])
+        // Nothing has woken the one who waits for the end.
+        #expect(tasks.runAll() == 0)
+        while stage.transport.finishAll() > 0 {}
+        stage.queue.runAll()
+        tasks.runAll()
+        await ended.value
+        #expect(log.lines == ["second: shutDown", "first: b", "shut"])
     }
 
     @Test("what is meant for one origin is not sent to a fallback at another")

@@ -150,6 +150,90 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 10)
     }
 
+    @Test("contract 7: what goes out though willSend was not asked, and a hook that is asked for nobody")
+    func unasked() {
+        var bounds = Bounds()
+        bounds.asksBefore = true
+        let model = ContractModel(bounds: bounds)
+        model.joins(model.asked(wish, priority: .normal, queue: 0))
+        model.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
+        #expect(model.violation?.rule == 7)
+
+        let other = ContractModel(bounds: bounds)
+        _ = other.asksBefore(question(), isCancelled: false, askedAt: 0, isOutermost: true)
+        #expect(other.violation?.rule == 7)
+    }
+
+    private func question(isAgain: Bool = false) -> ContractModel.Question {
+        ContractModel.Question(
+            kind: .bytes, resource: 1, language: 1, origin: 0, isRedirected: false, hasCredentials: false,
+            isAgain: isAgain)
+    }
+
+    @Test("contract 7: a hook that is asked again without a 401, and one that is cancelled while somebody waits")
+    func askedAgain() {
+        var bounds = Bounds()
+        bounds.asksBefore = true
+        let model = ContractModel(bounds: bounds)
+        model.joins(model.asked(wish, priority: .normal, queue: 0))
+        let call = model.asksBefore(question(), isCancelled: false, askedAt: 0, isOutermost: true)
+        #expect(model.violation == nil)
+        model.callIsCancelled(call)
+        #expect(model.violation?.rule == 7)
+
+        let other = ContractModel(bounds: bounds)
+        _ = other.asksBefore(question(isAgain: true), isCancelled: false, askedAt: 0, isOutermost: true)
+        #expect(other.violation?.rule == 7)
+    }
+
+    @Test("contract 3: who has a fallback and is told of the first failure, and who is forgotten between the two")
+    func forgotten() {
+        let next = Wish(kind: .picture, resource: 2, origin: 0)
+        let model = ContractModel(bounds: Bounds())
+        model.fallbacks = [1: [next]]
+        let task = model.asked(wish, priority: .normal, queue: 0)
+        model.joins(task)
+        model.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
+        model.exchangeEnds(0, .failure(.badStatus))
+        model.endingBegins(task, .failure(.badStatus), at: onQueue(0))
+        #expect(model.violation?.rule == 3)
+
+        let other = ContractModel(bounds: Bounds())
+        other.fallbacks = [1: [next]]
+        other.joins(other.asked(wish, priority: .normal, queue: 0))
+        other.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
+        other.exchangeEnds(0, .failure(.badStatus))
+        other.finishes()
+        #expect(other.violation?.rule == 3)
+    }
+
+    @Test("contract 8: credentials that go to another origin than their own")
+    func credentials() {
+        var secret = wish
+        secret.hasCredentials = true
+        model.joins(model.asked(secret, priority: .normal, queue: 0))
+        model.exchangeStarts(
+            0, kind: .bytes, resource: 1, language: 1, origin: 0, hasCredentials: true, priority: .normal)
+        model.exchangeEnds(0, .redirect(origin: 1))
+        #expect(model.violation == nil)
+        model.exchangeStarts(
+            1, kind: .bytes, resource: 1, language: 1, origin: 1, isRedirected: true, hasCredentials: true,
+            priority: .normal)
+        #expect(model.violation?.rule == 8)
+    }
+
+    @Test("contract 7: a token that is made while another is good, or being made")
+    func tokens() {
+        _ = model.tokenIsMade(isCancelled: true)
+        let making = model.tokenIsMade(isCancelled: false)
+        model.tokenMakingEnds(making, isGood: true)
+        model.tokenIsRefused(making)
+        _ = model.tokenIsMade(isCancelled: false)
+        #expect(model.violation == nil)
+        _ = model.tokenIsMade(isCancelled: false)
+        #expect(model.violation?.rule == 7)
+    }
+
     @Test("contract 11: a fetch beyond the limit")
     func places() {
         var bounds = Bounds()

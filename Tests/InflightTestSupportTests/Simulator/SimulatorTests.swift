@@ -28,12 +28,42 @@ struct SimulatorTests {
         #expect(Simulator.run(seed: seed + 1).hash != first.hash)
     }
 
-    @Test("makes at least 200 choices for at least 20 tasks in a schedule")
+    @Test("makes at least 200 choices for 20 tasks and 4 keys on 3 kinds of queue, and lets every part fail")
     func size() {
-        for seed in 1...50 as ClosedRange<UInt64> {
+        var faults = Simulator.Faults()
+        for seed in 1...200 as ClosedRange<UInt64> {
             let report = Simulator.run(seed: seed)
             #expect(report.steps >= 200)
             #expect(report.tasks >= 20, "seed \(seed)")
+            #expect(report.keys >= 4, "seed \(seed)")
+            #expect(report.queueKinds >= 3, "seed \(seed)")
+            #expect(report.faults.transport > 0, "seed \(seed)")
+            faults.pixels += report.faults.pixels
+            faults.queues += report.faults.queues
+            faults.hooks += report.faults.hooks
         }
+        #expect(faults.pixels > 200)
+        #expect(faults.queues > 200)
+        #expect(faults.hooks > 200)
+    }
+
+    @Test(
+        "shrinks a schedule to a short script of the same kind, which replays, whatever part it is about",
+        arguments: [
+            "of willSend throws", "again, call", "didReceive throws", "source 10 throws", "task 3 asks elsewhere",
+        ])
+    func shrinks(what: String) throws {
+        let rule: Simulator.Rule = { $0.contains(what) ? Violation(rule: 99, message: $0) : nil }
+        let seed = try #require(
+            (1...2_000 as ClosedRange<UInt64>).first { Simulator.run(seed: $0, rule: rule).violation != nil })
+        let whole = Simulator.run(seed: seed, records: true, rule: rule)
+        #expect(whole.violation?.rule == 99)
+        let again = Simulator.run(seed: seed, records: true, rule: rule)
+        #expect(again.hash == whole.hash && again.lines == whole.lines)
+        let short = Simulator.shrink(seed: seed, rule: rule)
+        #expect(short.violation?.rule == 99)
+        #expect(short.kept.count < 60 && short.kept.count < whole.kept.count)
+        #expect(short.lines.last?.contains(what) == true)
+        #expect(Simulator.shrink(seed: seed, rule: rule).hash == short.hash)
     }
 }

@@ -1,0 +1,47 @@
+import InflightCore
+
+// What becomes of a task whose load has failed: it asks for the next of its fallbacks, or is told.
+
+extension ContractModel {
+    /// Those who wait for a job or for what comes of it: the nearest first.
+    func waiters(of job: Int) -> [Int] {
+        var found = waiting.filter { tasks[$0].job == job }
+        for next in live where jobs[next].upstream == job { found += waiters(of: next) }
+        return found
+    }
+
+    private func nextFallback(of task: Int) -> Wish? {
+        guard let next = fallbacks[tasks[task].first], tasks[task].fallbacks < next.count else { return nil }
+        return next[tasks[task].fallbacks]
+    }
+
+    func fails(_ task: Int, _ code: LoadError.Code) {
+        guard nextFallback(of: task) != nil else { return tell(task, .failure(code)) }
+        if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
+        tasks[task].job = -1
+        tasks[task].phase = .falling
+        tasks[task].fallsOn = thread
+        falling.append(task)
+    }
+
+    /// Somebody is about to ask for this resource, because another has failed; ``joins(_:)`` follows.
+    public func asksElsewhere(for resource: UInt8) -> Int {
+        let index = falling.firstIndex {
+            tasks[$0].fallsOn == thread && nextFallback(of: $0)?.resource == resource
+        }
+        guard let index else {
+            broken(7, "resource \(resource) is asked for in the place of another by nobody")
+            return -1
+        }
+        let task = falling.remove(at: index)
+        guard var wish = nextFallback(of: task) else { return -1 }
+        let before = tasks[task].wish
+        if wish.kind != .refused { wish.kind = before.kind == .refused ? .picture : before.kind }
+        (wish.size, wish.first, wish.second) = (before.size, before.first, before.second)
+        wish.language = before.language
+        tasks[task].fallbacks += 1
+        tasks[task].wish = wish
+        tasks[task].phase = .asking
+        return task
+    }
+}

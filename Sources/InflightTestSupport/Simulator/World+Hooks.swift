@@ -1,0 +1,238 @@
+internal import InflightConcurrency
+internal import InflightContract
+internal import InflightCore
+
+// The code that a program plugs in: the hooks, the sources, and the token that many of them share. Each is slow for as
+// long as the seed decides, fails in several ways, calls back, and heeds its cancel or does not.
+
+/// A place where a call of the program's own code stands still, until the simulator has it go on.
+// Unchecked: everything in a simulation happens on one thread.
+final class Pause: @unchecked Sendable {
+    private let bridge = Bridge()
+    private unowned let world: World
+
+    init(_ world: World) {
+        self.world = world
+    }
+
+    func end() {
+        world.pauses.removeAll { $0 === self }
+        bridge.open()
+    }
+
+    fileprivate func wait() async { await bridge.wait() }
+}
+
+struct SimulatedFailure: Error {}
+
+extension World {
+    /// Stands still now and then. Where it heeds its cancel, it goes on at once then, and throws.
+    private func dawdle() async throws {
+        let heeds = !draws.once(in: 3)
+        let times = draws.below(3)
+        let pauses = (0..<times).map { _ in Pause(self) }
+        try await withTaskCancellationHandler {
+            for pause in pauses where !(heeds && Task.isCancelled) {
+                self.pauses.append(pause)
+                await pause.wait()
+                poke()
+                interleave(in: 4)
+            }
+            if heeds, Task.isCancelled { throw CancellationError() }
+        } onCancel: {
+            if heeds { for pause in pauses { pause.end() } }
+        }
+    }
+
+    /// Fails now and then.
+    private func mayFail(in count: Int) throws {
+        guard draws.once(in: count) else { return }
+        fault(\.hooks)
+        switch draws.below(3) {
+        case 0: throw LoadError(.cannotRead, stage: .fetch, message: "The simulator wants it so.")
+        case 1: throw CancellationError()
+        default: throw SimulatedFailure()
+        }
+    }
+
+    private func code(_ error: any Error) -> LoadError.Code {
+        if let error = error as? LoadError { return error.code }
+        return error is CancellationError ? .cancelled : .extensionFailed
+    }
+
+    // MARK: willSend
+
+    func willSend(_ request: inout OutgoingRequest) async throws {
+        let sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
+        var isAgain = false
+        if case .unauthorized(let head, let fields) = request.reason {
+            isAgain = true
+            if head.status != 401 || fields["X-For"] != request.url.string { model.wasSentUnchanged(-1) }
+            if let stale = fields["X-Token"].flatMap({ Int($0) }) {
+                note(32, UInt64(stale), "token \(stale) was refused")
+                model.tokenIsRefused(stale)
+                token.forget(stale)
+            }
+        }
+        let call = model.asksBefore(
+            ContractModel.Question(
+                kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
+                isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, isAgain: isAgain),
+            isCancelled: Task.isCancelled, askedAt: executor.handedAt, isOutermost: depth == 0)
+        note(33, UInt64(call), "willSend is asked about \(request.url)\(isAgain ? " again" : ""), call \(call)")
+        do {
+            let token = try await withTaskCancellationHandler {
+                callBack()
+                try await dawdle()
+                try mayFail(in: 16)
+                return try await self.token.value()
+            } onCancel: {
+                model.callIsCancelled(call)
+            }
+            request.fields.set("X-Token", "\(token)")
+            request.fields.append("X-For", request.url.string)
+        } catch {
+            note(34, UInt64(call), "call \(call) of willSend throws \(code(error))")
+            model.answersBefore(call, code(error))
+            throw error
+        }
+        note(35, UInt64(call), "call \(call) of willSend returns")
+        model.answersBefore(call, nil)
+        place.returning = call
+    }
+
+    func makeToken() async throws -> Int {
+        let making = model.tokenIsMade(isCancelled: Task.isCancelled)
+        note(36, UInt64(making), "token \(making) is made\(Task.isCancelled ? ", for nobody any more" : "")")
+        do {
+            try await withTaskCancellationHandler {
+                try await dawdle()
+                try mayFail(in: 8)
+            } onCancel: {
+                note(44, UInt64(making), "nobody waits for token \(making) any more")
+                model.tokenIsGivenUp(making)
+            }
+        } catch {
+            model.tokenMakingEnds(making, isGood: false)
+            throw error
+        }
+        model.tokenMakingEnds(making, isGood: true)
+        return making
+    }
+
+    /// Code of the caller does as it likes.
+    private func callBack() {
+        poke()
+        if draws.once(in: 8) { act() }
+        interleave(in: 4)
+    }
+
+    // MARK: didReceive
+
+    func didReceive(_ received: ReceivedHead) async throws -> HeadDecision {
+        guard let serial = received.head.fields["X-Serial"].flatMap({ Int($0) }), let exchange = asked[serial] else {
+            preconditionFailure("the simulator's own answers are numbered")
+        }
+        note(37, UInt64(serial), "didReceive is asked about exchange \(serial)")
+        do {
+            try await withTaskCancellationHandler {
+                callBack()
+                try await dawdle()
+                try mayFail(in: 16)
+            } onCancel: {
+                model.questionIsCancelled(exchange: serial)
+            }
+        } catch {
+            note(38, UInt64(serial), "didReceive throws about exchange \(serial)")
+            asked[serial] = nil
+            let isLate = error is CancellationError && model.isLate(exchange: serial)
+            exchange.judge(.failure(isLate ? .timedOut : code(error)))
+            throw error
+        }
+        asked[serial] = nil
+        let decision = decide(on: exchange, received.head)
+        note(39, UInt64(serial), "didReceive says of exchange \(serial): \(decision)")
+        return decision
+    }
+
+    private func decide(on exchange: SimulatedExchange, _ head: ResponseHead) -> HeadDecision {
+        switch draws.below(12) {
+        case 0:
+            fault(\.hooks)
+            exchange.judge(.failure(.refused))
+            return .refuse("The simulator wants it so.")
+        case 1, 2:
+            exchange.judge(.content(status: head.status))
+            return .accept
+        case 3:
+            var other = head
+            other.status = 200
+            exchange.judge(.content(status: 200))
+            return .rewrite(other)
+        case 4:
+            var other = head
+            other.status = 410
+            exchange.judge(exchange.verdict(onStatus: 410))
+            return .rewrite(other)
+        default:
+            exchange.judge(exchange.verdict(onStatus: head.status))
+            return .byStatus
+        }
+    }
+
+    // MARK: Sources
+
+    func source(_ resource: UInt8) -> ImageSource {
+        ImageSource("\(resource)") { [unowned self] in try await load(resource) }
+    }
+
+    private func load(_ resource: UInt8) async throws -> ImageSource.Output {
+        let call = model.sourceBegins(resource, isCancelled: Task.isCancelled, isOutermost: depth == 0)
+        note(40, UInt64(call), "source \(resource) is asked, call \(call)")
+        do {
+            try await withTaskCancellationHandler {
+                callBack()
+                try await dawdle()
+                try mayFail(in: 6)
+            } onCancel: {
+                model.callIsCancelled(call)
+            }
+        } catch {
+            note(41, UInt64(call), "source \(resource) throws, call \(call)")
+            model.sourceEnds(call, exchange: -1, code(error))
+            throw error
+        }
+        let serial = answersVary.count
+        answersVary.append(false)
+        let content = Content(resource: resource, language: 0, exchange: serial)
+        note(42, UInt64(call), "source \(resource) gives what is numbered \(serial), call \(call)")
+        model.sourceEnds(call, exchange: serial, nil)
+        if resource == Resources.pictureSource { return .picture(content.pixels) }
+        let flags = draws.once(in: 12) ? SimulatedBody.damaged : 0
+        return .bytes(Bytes(SimulatedBody(content: content, flags: flags).bytes))
+    }
+
+    // MARK: The log
+
+    func log(_ entry: LogEntry) {
+        switch entry.message {
+        case "exchange begins":
+            model.logsExchange()
+            poke()
+            // Otherwise it is seen only when it has started whom it is for.
+            if place.returning >= 0 { interleave(in: 3) }
+        case "asking elsewhere":
+            let task = model.asksElsewhere(for: Resources.fallback(entry["url"], of: model))
+            note(43, UInt64(max(0, task)), "task \(task) asks elsewhere: \(entry["url"] ?? "")")
+            interleave(in: 2)
+            if task >= 0 { model.joins(task) }
+        case "job succeeded":
+            poke()
+            if entry["job"] == "decode", entry["url"] == "source:\(Resources.pictureSource)" {
+                model.pictureIsFitted(Resources.pictureSource)
+            }
+        case "job failed", "redirected", "asked for better proof": poke()
+        default: callBack()
+        }
+    }
+}
