@@ -131,7 +131,8 @@ extension World {
     }
 
     private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
-        let queue = draws.below(queues.count)
+        // Each kind has its turn.
+        let queue = usedQueues & 7 == 7 ? draws.below(queues.count) : (~usedQueues).trailingZeroBitCount
         usedQueues |= 1 << queue
         let id = model.asked(wish, priority: request.priority, queue: queue)
         caller.id = id
