@@ -20,7 +20,7 @@ RUN_TESTS = $(SWIFT) test --disable-xctest
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate transitions faults bench clean
+.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate crash transitions faults bench clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -42,6 +42,9 @@ build: deps ## build the release
 test: deps ## run all tests
 	@echo "==> tests"
 	@$(RUN_TESTS) $(TEST_FLAGS)
+	@echo "==> kills: what a disk cache has acknowledged is there afterwards"
+	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 50
+	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 40 --processes 8
 	@echo "==> examples: they build, and the core links no C library"
 	@Scripts/check-examples.sh $(SCRATCH)/examples
 	@echo "==> tests of the scripts"
@@ -91,6 +94,14 @@ simulate: deps ## run N schedules of the simulator on all cores: N=1000000
 	@echo "==> $(N) schedules"
 	@$(RELEASE) --product inflight-simulate
 	@"$$($(RELEASE) --show-bin-path)/inflight-simulate" --count $(N)
+
+# As many kills as N says, where it is said.
+crash: KILLS = $(if $(filter file,$(origin N)),2000,$(N))
+crash: deps ## kill N processes that write into a disk cache, and look at what they leave: N=2000
+	@echo "==> $(KILLS) kills"
+	@$(RELEASE) --product inflight-crash
+	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
+	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS) --processes 8
 
 transitions: deps ## show which transitions of the engine the simulator reaches
 	@echo "==> transitions"

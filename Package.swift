@@ -14,12 +14,14 @@ let package = Package(
     products: [
         .library(name: "Inflight", targets: ["Inflight"]),
         .library(name: "InflightCore", targets: ["InflightCore"]),
+        .library(name: "InflightDisk", targets: ["InflightDisk"]),
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-demo", targets: ["InflightDemo"]),
         .executable(name: "inflight-simulate", targets: ["InflightSimulate"]),
         .executable(name: "inflight-stress", targets: ["InflightStress"]),
+        .executable(name: "inflight-crash", targets: ["InflightCrash"]),
     ],
     targets: [
         // Concurrency and engine: no C library.
@@ -80,6 +82,10 @@ let package = Package(
             dependencies: [
                 "InflightStress", "InflightTestSupport", "InflightFoundation", "InflightCore", "InflightConcurrency",
             ]),
+        // Kills processes that write into a disk cache, and looks at what they leave.
+        .executableTarget(
+            name: "InflightCrash",
+            dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight"]),
         .testTarget(
             name: "InflightTestSupportTests",

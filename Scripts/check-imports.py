@@ -36,6 +36,7 @@ ALLOWED = {
     "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency", "InflightContract"},
     "InflightSimulate": PLATFORM | {"InflightTestSupport"},
     "InflightStress": PLATFORM | ENGINE | {"Foundation", "InflightFoundation", "InflightCurl", "InflightTestSupport"},
+    "InflightCrash": PLATFORM | ENGINE | {"InflightDisk", "InflightTestSupport"},
 }
 
 IMPORT = re.compile(

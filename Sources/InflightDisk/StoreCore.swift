@@ -84,32 +84,33 @@ final class StoreCore: Sendable {
         if mailbox.withLock({ $0.isClosed }) { writer.finish() }
     }
 
-    /// Opens the folder, if it is not open; `completion` is told why it cannot be, on the writer's thread.
-    func open(completion: @escaping @Sendable (LoadError?) -> Void) {
-        write(.open) { [writer] outcome in completion(outcome.isDone ? nil : writer.unavailability) }
-    }
+    /// Why the folder could not be used when that was tried last.
+    var unavailability: LoadError? { writer.unavailability }
 
     // MARK: Reading
 
     /// Reads, on a reading thread, once the folder is open; `completion` is given `nil` where it cannot be.
+    ///
+    /// - Parameter mends: an index that is found to be damaged is made anew, and read once more.
     func read<Value: Sendable>(
-        _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
+        mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        run(\.reading) { self.readNow(triesAgain: true, body, completion: completion) }
+        run(\.reading) { self.readNow(triesAgain: true, mends: mends, body, completion: completion) }
     }
 
     private func readNow<Value: Sendable>(
-        triesAgain: Bool, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
+        triesAgain: Bool, mends: Bool,
+        _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
         let again: @Sendable (WriteOperation.Outcome) -> Void = { _ in
-            self.run(\.reading) { self.readNow(triesAgain: false, body, completion: completion) }
+            self.run(\.reading) { self.readNow(triesAgain: false, mends: mends, body, completion: completion) }
         }
         switch readers.read(body) {
         case .value(let value): completion(value)
         case .notOpen where triesAgain: write(.open, completion: again)
-        case .failed(let error, let index) where error.isDamage && triesAgain:
+        case .failed(let error, let index) where error.isDamage && triesAgain && mends:
             write(.mend(index.index), completion: again)
         case .notOpen, .failed: completion(nil)
         }

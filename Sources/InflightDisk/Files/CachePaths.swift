@@ -12,8 +12,8 @@ struct CachePaths: Sendable, Hashable {
     var newIndex: String { folder + "/index.new" }
     var bodies: String { folder + "/bodies" }
 
-    /// What a start that was killed may have left in a folder without a tag.
-    static let namesWithoutTag: Set<String> = ["lock", "CACHEDIR.TAG.new"]
+    /// What a start that was killed may have left in a folder without a tag, or with one of no bytes.
+    static let namesWithoutTag: Set<String> = ["lock", "CACHEDIR.TAG.new", "CACHEDIR.TAG"]
 
     /// Two letters for a folder, so that none holds too many.
     func bodyFolder(_ file: Int64) -> String {

@@ -17,28 +17,20 @@ struct FolderTag: Hashable {
         CachePaths.name(Int64(bitPattern: Checksum.of(line, seed: 0)))
     }
 
-    enum Failure: Error {
-        /// Somebody else's, as far as can be seen.
-        case foreign
-        /// Ours, but not readable.
-        case damaged
-    }
-
     init(identity: UInt64, layout: Int64) {
         self.identity = identity
         self.layout = layout
     }
 
-    init(_ bytes: [UInt8]) throws(Failure) {
+    /// `nil` for bytes that do not say it, or say it with an error.
+    init?(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        guard lines.count == 4, lines[2].hasPrefix("# inflight ") else {
-            throw text.contains("nflight") ? .damaged : .foreign
-        }
+        guard lines.count == 4, lines[2].hasPrefix("# inflight ") else { return nil }
         let words = lines[2].split(separator: " ").map(String.init)
         guard words.count == 5, let layout = Int64(words[2]), let identity = CachePaths.file(words[3]),
             Self.check(words[..<4].joined(separator: " ")) == words[4]
-        else { throw .damaged }
+        else { return nil }
         self.init(identity: UInt64(bitPattern: identity), layout: layout)
     }
 }

@@ -140,6 +140,9 @@ extension FileError {
     package static var inputOutput: FileError { FileError(EIO) }
     package static var noSpace: FileError { FileError(ENOSPC) }
 
+    /// It says nothing about the file: the same may go well in the next moment, or for another user.
+    var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EAGAIN].contains(number) }
+
     /// In the system's words.
     package var text: String { unsafe String(cString: strerror(number)) }
 }

@@ -52,7 +52,7 @@ struct CacheOpener {
         if let tag = try tag() { return tag }
         try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
         let names = try inFiles("the folder") { () throws(FileError) in try fileSystem.names(in: paths.folder) }
-        guard CachePaths.namesWithoutTag.isSuperset(of: names) else { throw .foreign(paths.folder) }
+        if !CachePaths.namesWithoutTag.isSuperset(of: names) { return try tagFromIndex() }
         let lock = try lockFile()
         return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
             if let tag = try tag() { return tag }
@@ -60,6 +60,8 @@ struct CacheOpener {
             let tag = FolderTag(identity: random.next(), layout: layout.version)
             try inFiles("the folder") { () throws(FileError) in try fileSystem.makePrivate(paths.folder) }
             try write(tag)
+            // A name that got lost would make what is written from here on nobody's.
+            guard try self.tag() == tag else { throw StoreFailure.file(.inputOutput, "CACHEDIR.TAG") }
             return tag
         }
     }
@@ -73,17 +75,13 @@ struct CacheOpener {
             if error == .isMissing { return nil }
             throw .file(error, "CACHEDIR.TAG")
         }
-        do {
-            return try FolderTag(bytes)
-        } catch {
-            switch error {
-            case .foreign: throw .foreign(paths.folder)
-            case .damaged: return try tagFromIndex()
-            }
-        }
+        if bytes.isEmpty { return nil }
+        if let tag = FolderTag(bytes) { return tag }
+        return try tagFromIndex()
     }
 
-    /// A tag that was damaged says the same as the index.
+    /// A tag that was damaged or lost says the same as the index. Where there is no index of ours either, the folder is
+    /// somebody else's, as far as can be seen.
     private func tagFromIndex() throws(StoreFailure) -> FolderTag {
         let found = try? { () throws(DatabaseError) -> (state: IndexState, version: Int64?)? in
             let database = try Database(path: paths.index, mode: .writing, waitingAtMost: OpenCache.patience)

@@ -18,6 +18,10 @@ struct Finding: Sendable {
         var damaged: [EntryRow] = []
         var tooOld: [StoredEntry.ID] = []
         var identity: UInt64 = 0
+
+        func left(without position: Int) -> [StoredEntry] {
+            candidates[..<position].map(\.entry) + candidates[(position + 1)...].map(\.entry)
+        }
     }
 
     func start() {
@@ -63,7 +67,17 @@ struct Finding: Sendable {
         let candidate = found.candidates[position]
         let row = candidate.row
         if row.isInFile {
-            finish(found, position, readFile(row, found.identity))
+            do {
+                let read = try core.bodies.read(row.file, length: row.length, seed: found.identity)
+                finish(found, position, read.flatMap { $0.sum == row.sum ? $0.bytes : nil })
+            } catch {
+                // Too many open files, say, are no reason to lose what is whole.
+                if error.isPassing {
+                    completion(found.left(without: position), nil)
+                } else {
+                    finish(found, position, nil)
+                }
+            }
         } else {
             // On this thread, in the connection that was just given back, unless somebody was quicker.
             let read = core.readers.read { (connection) throws(DatabaseError) in
@@ -79,13 +93,6 @@ struct Finding: Sendable {
         }
     }
 
-    private func readFile(_ row: EntryRow, _ identity: UInt64) -> Bytes? {
-        guard let read = (try? core.bodies.read(row.file, length: row.length, seed: identity)) ?? nil,
-            read.sum == row.sum
-        else { return nil }
-        return read.bytes
-    }
-
     private func finish(_ found: Found, _ position: Int, _ body: Bytes?) {
         let entries = found.candidates.map(\.entry)
         if let body {
@@ -93,7 +100,7 @@ struct Finding: Sendable {
             return completion(entries, StoredBody(position: position, bytes: body))
         }
         // Evicted, removed or replaced in this moment, or damaged: the writer knows, who is told what was seen.
-        let left = Array(entries[..<position] + entries[(position + 1)...])
+        let left = found.left(without: position)
         let candidate = found.candidates[position]
         quarantine(candidate.row, url: candidate.entry.response.url, reason: "its body is damaged or gone") {
             completion(left, nil)

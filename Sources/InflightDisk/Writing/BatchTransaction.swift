@@ -242,8 +242,15 @@ final class BatchTransaction {
             guard let row, row.seal == seal else { return .failed }
             if let file = try cache.takeOut(row, &state) { files.append(file) }
             return .done
+        case .compact: return try compact()
         case .open, .mend: return .done
         }
+    }
+
+    private func compact() throws(StoreFailure) -> WriteOperation.Outcome {
+        guard try cache.usage().freePages > 0 else { return .failed }
+        try inDatabase { () throws(DatabaseError) in try cache.database.run("PRAGMA incremental_vacuum(1024)") }
+        return .done
     }
 
     private func remove(_ id: Int64, _ state: inout IndexState, _ files: inout [Int64]) throws(StoreFailure) {

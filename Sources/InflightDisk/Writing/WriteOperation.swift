@@ -12,6 +12,8 @@ struct WriteOperation: Sendable {
         case quarantine(StoredEntry.ID, seal: UInt64, url: String?, reason: String)
         /// Only opens the folder, if it is not open.
         case open
+        /// Cuts some of what is free off the index; fails where there is nothing.
+        case compact
         /// That index was found to be damaged.
         case mend(FileStatus.Identity)
     }

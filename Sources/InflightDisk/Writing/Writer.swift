@@ -9,11 +9,11 @@ final class Writer: @unchecked Sendable {
     let bodies: BodyFiles
     /// What readers may open; told when the folder was opened, and taken back when it is not usable.
     private let opened: Guarded<OpenIndex?>
+    private let whyNot = Guarded<LoadError?>(nil)
 
     private(set) var cache: OpenCache?
     private var nextTry = MonotonicTime.zero
     private var isKnownUnavailable = false
-    private var whyNot: LoadError?
     /// Files that are gone, but whose room is still counted: given back with the next transaction.
     private var settled: [Int64] = []
     /// Files that no row names any more and that could not be removed yet.
@@ -31,8 +31,8 @@ final class Writer: @unchecked Sendable {
             paths: paths, fileSystem: configuration.fileSystem, synchronizes: configuration.durability == .powerCut)
     }
 
-    /// Why the folder cannot be used, where it cannot.
-    var unavailability: LoadError? { cache == nil ? whyNot : nil }
+    /// Why the folder could not be used when that was tried last. Any thread.
+    var unavailability: LoadError? { whyNot.withLock { $0 } }
 
     // MARK: Opening
 
@@ -45,7 +45,7 @@ final class Writer: @unchecked Sendable {
     private func openIfNeeded() {
         if let cache, (try? configuration.fileSystem.status(paths.index))?.identity == cache.index { return }
         let now = configuration.clock.now()
-        if cache == nil, whyNot != nil, now < nextTry { return }
+        if cache == nil, isKnownUnavailable, now < nextTry { return }
         close()
         adopt { () throws(StoreFailure) in try opener.open() }
     }
@@ -62,7 +62,8 @@ final class Writer: @unchecked Sendable {
             let opened = try open()
             cache = opened.cache
             hasSwept = false
-            let index = OpenIndex(identity: opened.cache.identity, index: opened.cache.index)
+            let index = OpenIndex(
+                identity: opened.cache.identity, index: opened.cache.index, salvaged: opened.salvaged)
             self.opened.withLock { $0 = index }
             if let kept = opened.salvaged { configuration.onEvent?(.repaired(kept: kept)) }
         } catch {
@@ -90,13 +91,13 @@ final class Writer: @unchecked Sendable {
         let error = failure.error(folder: paths.folder)
         if !isKnownUnavailable { configuration.onEvent?(.unavailable(error)) }
         isKnownUnavailable = true
-        whyNot = error
+        whyNot.withLock { $0 = error }
     }
 
     private func noteSuccess() {
         guard isKnownUnavailable else { return }
         isKnownUnavailable = false
-        whyNot = nil
+        whyNot.withLock { $0 = nil }
         configuration.onEvent?(.recovered)
     }
 
@@ -261,6 +262,8 @@ extension WriteOperation {
 struct OpenIndex: Sendable, Hashable {
     var identity: UInt64
     var index: FileStatus.Identity
+    /// How many entries were whole where it was made anew of a damaged one.
+    var salvaged: Int?
 }
 
 /// The checksums of bodies that are growing, by entry; as many as downloads that are likely to be under way at once.

@@ -1,0 +1,117 @@
+import Glibc
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+
+/// Kills victims and looks at what they leave.
+struct CrashRun {
+    var kills = 2000
+    /// How many write into the folder at once.
+    var processes = 1
+    var limit: Int64 = 24 << 20
+    var seed: UInt64 = 1
+
+    struct Summary {
+        var kills = 0
+        var inCommit = 0
+        var acknowledgements = 0
+        var evictions = 0
+        var longestOpen = Duration.zero
+        var failures: [String] = []
+    }
+
+    func run() async -> Summary {
+        let scratch = Self.makeScratch()
+        defer { Self.remove(scratch) }
+        let folder = scratch + "/cache"
+        var random = SeededGenerator(seed: seed)
+        var ledger = Ledger()
+        var summary = Summary()
+        var victims: [RunningVictim] = []
+        var started = 0
+
+        func start() -> RunningVictim {
+            started += 1
+            return RunningVictim(
+                folder: folder, scratch: scratch, name: started % (processes + 1),
+                seed: seed &* 100_000 &+ UInt64(started),
+                limit: limit, waitsForDisk: started % 8 == 0)
+        }
+
+        while summary.kills < kills, summary.failures.isEmpty {
+            while victims.count < processes { victims.append(start()) }
+            let victim = victims.remove(at: random.below(victims.count))
+            Self.wait(for: victim, &random)
+            let (inCommit, lines) = victim.kill()
+            ledger.note(lines, seed: victim.seed)
+            for other in victims { ledger.note(other.lines(), seed: other.seed) }
+            summary.kills += 1
+            if inCommit { summary.inCommit += 1 }
+            // Alone, each kill's traces are looked at; among others, all of them at the end.
+            if processes == 1 || summary.kills == kills {
+                for other in victims { ledger.note(other.kill().lines, seed: other.seed) }
+                victims = []
+                // All that is there takes its time: now and then, and at the end.
+                let isThorough = summary.kills % 16 == 0 || summary.kills == kills
+                await look(folder, isThorough ? nil : victim.seed, &ledger, &summary)
+            }
+        }
+        summary.acknowledgements = ledger.acknowledgements
+        summary.evictions = ledger.evictions
+        return summary
+    }
+
+    /// Lets the victim work for a while; most of the kills then wait for its next commit.
+    private static func wait(for victim: RunningVictim, _ random: inout SeededGenerator) {
+        usleep(UInt32(2000 + random.below(40_000)))
+        guard random.below(10) < 8 else { return }
+        for _ in 0..<2_000_000 where !victim.isInCommit {}
+    }
+
+    /// Opens the cache as the next process does, and compares.
+    private func look(_ folder: String, _ seed: UInt64?, _ ledger: inout Ledger, _ summary: inout Summary) async {
+        let store = DiskStore(.init(folder: folder, limit: limit))
+        let start = ContinuousClock.now
+        _ = await store.find(StoreKey("nothing"))
+        summary.longestOpen = max(summary.longestOpen, ContinuousClock.now - start)
+        await ledger.compare(store, seed: seed)
+        summary.failures += ledger.failures
+        do {
+            // Each write sweeps some of what the dead have left.
+            for _ in 0..<64 where try await store.statistics().pendingFiles > 0 { await store.remove([]) }
+            let statistics = try await store.statistics()
+            if statistics.pendingFiles > 0 { summary.failures.append("\(statistics.pendingFiles) files stay pending") }
+            if statistics.bytes > limit { summary.failures.append("\(statistics.bytes) bytes are beyond the limit") }
+            if seed != nil { return await store.shutdown() }
+            let found = try await store.verify()
+            for damage in found.damage { summary.failures.append("\(damage.url ?? "index"): \(damage.reason)") }
+            if found.leftovers > 0 { summary.failures.append("\(found.leftovers) files stay that belong to nothing") }
+            if Int64(found.entries) != statistics.entries {
+                summary.failures.append("\(found.entries) entries are there, \(statistics.entries) are counted")
+            }
+        } catch {
+            summary.failures.append("\(error)")
+        }
+        await store.shutdown()
+    }
+
+    private static func makeScratch() -> String {
+        var template = Array("/tmp/inflight-crash-XXXXXX".utf8CString)
+        return unsafe template.withUnsafeMutableBufferPointer { buffer in
+            unsafe String(cString: mkdtemp(buffer.baseAddress!)!)
+        }
+    }
+
+    private static func remove(_ path: String) {
+        if let stream = unsafe opendir(path) {
+            while let entry = unsafe readdir(stream) {
+                let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
+                    unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                if name != ".", name != ".." { remove(path + "/" + name) }
+            }
+            unsafe closedir(stream)
+        }
+        unsafe Glibc.remove(path)
+    }
+}

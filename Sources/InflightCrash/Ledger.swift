@@ -1,0 +1,53 @@
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+
+/// What victims have said: the parent's own account of what has to be in the cache.
+struct Ledger {
+    private struct Entry {
+        var seed: UInt64
+        var number: Int
+        var size: Int
+    }
+
+    /// By the entry's number.
+    private var acknowledged: [Int64: Entry] = [:]
+    private var evicted: Set<Int64> = []
+    private(set) var acknowledgements = 0
+    private(set) var evictions = 0
+    private(set) var failures: [String] = []
+
+    mutating func note(_ lines: [String], seed: UInt64) {
+        for line in lines {
+            let words = line.split(separator: " ", maxSplits: 3).map(String.init)
+            switch (words.first, words.count) {
+            case ("A", 4):
+                guard let id = Int64(words[1]), let number = Int(words[2]), let size = Int(words[3]) else { break }
+                acknowledged[id] = Entry(seed: seed, number: number, size: size)
+                acknowledgements += 1
+            case ("E", 2):
+                if let id = Int64(words[1]) { evicted.insert(id) }
+                evictions += 1
+            default: failures.append("a victim said: \(line)")
+            }
+        }
+    }
+
+    /// Looks at everything that was acknowledged and not said to be evicted.
+    ///
+    /// - Parameter seed: of the victim whose entries are looked at; `nil`: all.
+    mutating func compare(_ store: DiskStore, seed: UInt64? = nil) async {
+        for (id, entry) in acknowledged where seed == nil || entry.seed == seed {
+            let url = CrashBody.url(seed: entry.seed, number: entry.number)
+            let (found, body) = await store.find(StoreKey(url))
+            if found.contains(where: { $0.id.rawValue == id }) {
+                let right = CrashBody.bytes(seed: entry.seed, number: entry.number, size: entry.size)
+                if body?.bytes != right { failures.append("\(url) has other bytes than were written") }
+            } else if !evicted.contains(id) {
+                failures.append("\(url) was acknowledged as \(id), and is neither there nor evicted")
+            }
+        }
+        // What was evicted is gone, or its eviction was not committed: then it may still go.
+        acknowledged = acknowledged.filter { !evicted.contains($0.key) }
+    }
+}

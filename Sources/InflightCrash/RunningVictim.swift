@@ -1,0 +1,74 @@
+import Glibc
+
+/// A victim as its parent sees it.
+final class RunningVictim {
+    let seed: UInt64
+    private let pid: pid_t
+    private let pipe: Int32
+    private let probe: SharedProbe
+    private var unread: [UInt8] = []
+
+    /// `F_SETPIPE_SZ`, which the C library's module does not show.
+    private static let setPipeSize: Int32 = 1031
+
+    /// Starts this program once more, as a victim.
+    init(folder: String, scratch: String, name: Int, seed: UInt64, limit: Int64, waitsForDisk: Bool) {
+        self.seed = seed
+        let probePath = "\(scratch)/probe-\(name)"
+        probe = SharedProbe(path: probePath)
+        probe.isInside = false
+        var ends: [Int32] = [0, 0]
+        precondition(unsafe Glibc.pipe(&ends) == 0, "no pipe can be made")
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // Room for all that a victim says in its life, so that it never waits for its parent.
+        _ = fcntl(ends[0], Self.setPipeSize, 1 << 20)
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], 3)
+        let words = [
+            "/proc/self/exe", "victim", folder, probePath, String(seed), String(limit),
+            waitsForDisk ? "disk" : "process",
+        ]
+        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+        defer { for unsafeargument in unsafe arguments { unsafe free(argument) } }
+        var child = pid_t()
+        let status = unsafe posix_spawn(&child, "/proc/self/exe", &actions, nil, &arguments, environ)
+        precondition(status == 0, "no victim can be started: error \(status)")
+        pid = child
+        pipe = ends[0]
+        close(ends[1])
+    }
+
+    deinit {
+        close(pipe)
+    }
+
+    /// Whether a commit is under way.
+    var isInCommit: Bool { probe.isInside }
+
+    /// Kills it, and waits for its end.
+    ///
+    /// - Returns: whether it was in a commit then, and what it had said.
+    func kill() -> (inCommit: Bool, lines: [String]) {
+        Glibc.kill(pid, SIGKILL)
+        var status: Int32 = 0
+        unsafe waitpid(pid, &status, 0)
+        return (probe.isInside, lines())
+    }
+
+    /// What it has said since the last call, in whole lines.
+    func lines() -> [String] {
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = unsafe read(pipe, &chunk, chunk.count)
+            if count <= 0 { break }
+            unread += chunk[..<count]
+        }
+        guard let end = unread.lastIndex(of: 0x0A) else { return [] }
+        let text = String(decoding: unread[..<end], as: UTF8.self)
+        unread.removeSubrange(...end)
+        return text.split(separator: "\n").map(String.init)
+    }
+}

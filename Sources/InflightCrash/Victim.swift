@@ -1,0 +1,124 @@
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+
+/// Writes into a cache without pause until it is killed, while two readers look at what it wrote; tells its parent, over
+/// a pipe, what was acknowledged and what is about to be evicted, each before anything else can happen to it.
+final class Victim: Sendable {
+    private let store: DiskStore
+    private let pipe: Int32
+    private let seed: UInt64
+    private let state: Guarded<State>
+
+    private struct State {
+        var random: SeededGenerator
+        var number = 0
+        /// What was acknowledged lately, for the readers.
+        var known: [Int] = []
+    }
+
+    init(_ options: VictimOptions) {
+        let pipe = options.pipe
+        let probe = SharedProbe(path: options.probe)
+        var configuration = DiskStore.Configuration(
+            folder: options.folder, limit: options.limit, durability: options.durability
+        ) { event in
+            switch event {
+            case .entryQuarantined(let url, _): Self.tell(pipe, "Q \(url ?? "?")")
+            case .unavailable(let error): Self.tell(pipe, "U \(error.message)")
+            case .repaired(let kept): Self.tell(pipe, "R \(kept)")
+            case .recovered: break
+            }
+        }
+        configuration.willEvict = { ids in
+            Self.tell(pipe, ids.map { "E \($0.rawValue)" }.joined(separator: "\n"))
+        }
+        configuration.commitProbe = { probe.isInside = $0 }
+        store = DiskStore(configuration)
+        self.pipe = pipe
+        seed = options.seed
+        state = Guarded(State(random: SeededGenerator(seed: options.seed)))
+    }
+
+    /// One call of the system, which a kill does not split.
+    private static func tell(_ pipe: Int32, _ text: String) {
+        let line = Array((text + "\n").utf8)
+        let count = unsafe write(pipe, line, line.count)
+        // The parent is gone: nobody wants to know any more.
+        if count != line.count { exit(0) }
+    }
+
+    func run() {
+        for _ in 0..<4 { writeNext() }
+        for _ in 0..<2 { readNext() }
+        while true { pause() }
+    }
+
+    private func writeNext() {
+        let (number, size) = state.withLock { state in
+            state.number += 1
+            return (state.number, CrashBody.size(&state.random))
+        }
+        let url = CrashBody.url(seed: seed, number: number)
+        let body = CrashBody.bytes(seed: seed, number: number, size: size)
+        store.keep(.example(url, body: body), body: body, under: StoreKey(url), replacing: []) { [self] id in
+            if let id {
+                Self.tell(pipe, "A \(id.rawValue) \(number) \(size)")
+                state.withLock { state in
+                    state.known.append(number)
+                    if state.known.count > 64 { state.known.removeFirst() }
+                }
+            }
+            writeNext()
+        }
+    }
+
+    private func readNext() {
+        let number = state.withLock { state in
+            state.known.isEmpty ? 1 : state.known[state.random.below(state.known.count)]
+        }
+        let url = CrashBody.url(seed: seed, number: number)
+        store.find(StoreKey(url), choose: { $0.isEmpty ? nil : 0 }) { [self] _, body in
+            if let body, body.bytes != CrashBody.bytes(seed: seed, number: number, size: body.bytes.count) {
+                Self.tell(pipe, "W \(url)")
+            }
+            readNext()
+        }
+    }
+}
+
+struct VictimOptions {
+    var folder: String
+    var probe: String
+    var pipe: Int32
+    var seed: UInt64
+    var limit: Int64
+    var durability: DiskStore.Durability
+}
+
+/// What victims write: known to whoever knows seed, number and size.
+enum CrashBody {
+    static func url(seed: UInt64, number: Int) -> String { "http://victim/\(seed)/\(number)" }
+
+    static func bytes(seed: UInt64, number: Int, size: Int) -> Bytes {
+        // A short random beginning, repeated: quick to make, and no two are alike.
+        let piece = Bytes.random(509, seed: seed &* 1_000_003 &+ UInt64(number)).array
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(size + piece.count)
+        while bytes.count < size { bytes += piece }
+        bytes.removeLast(bytes.count - size)
+        return Bytes(bytes)
+    }
+
+    /// 1 byte to 4 MiB: mostly small, as pictures are.
+    static func size(_ random: inout SeededGenerator) -> Int {
+        switch random.below(20) {
+        case 0..<8: 1 + random.below(4000)
+        case 8..<15: 4000 + random.below(60_000)
+        case 15..<19: 60_000 + random.below(400_000)
+        default: 400_000 + random.below((4 << 20) - 400_000)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+public import InflightCore
+
+extension DiskStore {
+    /// What was found when everything was read.
+    public struct Verification: Sendable, Hashable {
+        /// One thing that is not as it was stored.
+        public struct Damage: Sendable, Hashable {
+            public var id: StoredEntry.ID?
+            public var url: String?
+            public var reason: String
+        }
+
+        public var entries = 0
+        public var bodyBytes: Int64 = 0
+        public var damage: [Damage] = []
+        /// Files that belong to no entry: what a kill has left, which is removed in time. That is no damage.
+        public var leftovers = 0
+    }
+
+    /// Reads every row and every body, and changes nothing; what is damaged is removed when it is asked for.
+    ///
+    /// - Cost: as long as it takes to read all of the folder. Other calls go on meanwhile.
+    public func verify() async throws(LoadError) -> Verification {
+        var found = Verification()
+        if let kept = try await reading({ (connection) throws(DatabaseError) in connection.index.salvaged }) {
+            found.damage.append(
+                .init(reason: "The index was damaged. It was made anew, with \(kept) entries that were whole."))
+        }
+        var last = Int64.min
+        while true {
+            let start = last
+            let bodies = core.bodies
+            let page: (last: Int64?, found: Verification)
+            do {
+                page = try await reading(mends: false) { (connection) throws(DatabaseError) in
+                    try Self.verify(after: start, connection, bodies)
+                }
+            } catch {
+                found.damage.append(.init(reason: "The index cannot be read: some of its pages are damaged."))
+                break
+            }
+            found.entries += page.found.entries
+            found.bodyBytes += page.found.bodyBytes
+            found.damage += page.found.damage
+            guard let end = page.last else { break }
+            last = end
+        }
+        found.leftovers = (try? await leftovers()) ?? 0
+        return found
+    }
+
+    private static func verify(
+        after start: Int64, _ connection: ReaderPool.Connection, _ bodies: BodyFiles
+    ) throws(DatabaseError) -> (last: Int64?, found: Verification) {
+        let identity = connection.index.identity
+        var found = Verification()
+        let rows = try EntryRow.page(after: start, count: 64, in: connection.database)
+        for row in rows {
+            guard let reason = try problem(row, identity, connection, bodies) else {
+                found.entries += 1
+                found.bodyBytes += row.length
+                continue
+            }
+            // Evicted or changed in this moment is not damaged.
+            guard try EntryRow.find(row.id, in: connection.database)?.seal == row.seal else { continue }
+            found.entries += 1
+            let url = row.checked(identity: identity)?.response.url
+            found.damage.append(.init(id: StoredEntry.ID(rawValue: row.id), url: url, reason: reason))
+        }
+        return (rows.last?.id, found)
+    }
+
+    private static func problem(
+        _ row: EntryRow, _ identity: UInt64, _ connection: ReaderPool.Connection, _ bodies: BodyFiles
+    ) throws(DatabaseError) -> String? {
+        guard let record = row.checked(identity: identity) else { return "Its row in the index is damaged." }
+        guard row.hash == EntryRow.hash(of: record.key, identity: identity) else { return "It cannot be found." }
+        if row.isInFile {
+            let name = CachePaths.name(row.file)
+            do {
+                let read = try bodies.read(row.file, length: row.length, seed: identity)
+                guard let read else { return "Its file \(name) is shorter than it was." }
+                return read.sum == row.sum ? nil : "Its file \(name) holds other bytes."
+            } catch {
+                return "Its file \(name) cannot be read: \(error.text)."
+            }
+        }
+        let body = try StoredBodies.read(row, identity: identity, in: connection.database)
+        return body == nil ? "Its body in the index is damaged or gone." : nil
+    }
+
+    /// How many files belong to no entry.
+    private func leftovers() async throws(LoadError) -> Int {
+        let bodies = core.bodies
+        return try await reading { (connection) throws(DatabaseError) in
+            var count = 0
+            for folder in (try? bodies.fileSystem.names(in: bodies.paths.bodies)) ?? [] {
+                for name in (try? bodies.fileSystem.names(in: bodies.paths.bodies + "/" + folder)) ?? [] {
+                    guard let file = CachePaths.file(name) else { continue }
+                    let isNamed = try connection.database.number(
+                        "SELECT 1 FROM entry WHERE file = ? LIMIT 1", .number(file))
+                    if isNamed == nil { count += 1 }
+                }
+            }
+            return count
+        }
+    }
+}

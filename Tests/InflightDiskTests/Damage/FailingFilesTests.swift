@@ -1,0 +1,115 @@
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+@Suite("Files that fail", .timeLimit(.minutes(4)))
+struct FailingFilesTests {
+    private static func body(_ number: Int) -> Bytes {
+        .random(number % 2 == 0 ? 90_000 + number : 3000 + number, seed: UInt64(number))
+    }
+
+    /// Writes, reads, replaces, extends and removes.
+    ///
+    /// - Returns: what was acknowledged and has to be there.
+    private static func work(_ store: DiskStore) async -> [String: Bytes] {
+        var kept: [String: Bytes] = [:]
+        for number in 0..<5 {
+            let url = "http://\(number)"
+            if await store.keep(url, body(number)) != nil { kept[url] = body(number) }
+            if let found = await store.body(url) { #expect(found == body(number)) }
+        }
+        if let id = await store.find(StoreKey("http://0")).found.first?.id {
+            let wasKept = await store.keep(
+                .example("http://0", body: body(8)), body: body(8), under: StoreKey("http://0"), replacing: [id])
+            if wasKept != nil { kept["http://0"] = body(8) }
+        }
+        let part = StoredResponse.example("part", bytes: 0..<70_000, total: 140_000)
+        let whole = Bytes.random(140_000, seed: 99)
+        let pieces = [Bytes(Array(whole.array[..<70_000])), Bytes(Array(whole.array[70_000...]))]
+        if let id = await store.keep(part, body: pieces[0], under: StoreKey("part")) {
+            kept["part"] = pieces[0]
+            if await store.extend(id, by: pieces[1], at: 70_000) { kept["part"] = whole }
+        }
+        await store.removeAll(under: StoreKey("http://3"))
+        kept["http://3"] = nil
+        return kept
+    }
+
+    @Test(arguments: FailingFileSystem.Fault.allCases)
+    fileprivate func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(
+        fault: FailingFileSystem.Fault
+    ) async {
+        var failing = 1
+        while true {
+            let folder = Folder()
+            let files = FailingFileSystem(failing: failing, fault: fault)
+            let first = folder.store { $0.fileSystem = files }
+            let kept = await Self.work(first)
+            await first.shutdown()
+            if !files.hasFailed { break }
+            let log = EventLog()
+            let second = folder.store(log: log)
+            var missing: [String] = []
+            for (url, body) in kept {
+                let found = await second.body(url)
+                if let found { #expect(found == body, "\(fault) of operation \(failing): other bytes of \(url)") }
+                if found == nil { missing.append(url) }
+            }
+            // Where files lose what they said they had taken, that is found out when it is read, and costs that entry.
+            #expect(
+                missing.count <= (fault == .noSpace ? 0 : 1),
+                "\(fault) of operation \(failing): \(missing) are lost")
+            #expect(await second.keep("new", Self.body(6)) != nil, "\(fault) of operation \(failing): nothing is kept")
+            #expect(await second.body("new") == Self.body(6))
+            await second.shutdown()
+            failing += 1
+        }
+        #expect(failing > (fault == .noSpace ? 15 : 40), "only \(failing) operations were tried")
+    }
+
+    @Test func `No file is touched on the caller's thread`() async {
+        let folder = Folder()
+        let files = FailingFileSystem()
+        let callers = Guarded<Set<UInt>>([])
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            callers.withLock { _ = $0.insert(UInt(pthread_self())) }
+            let store = folder.store { $0.fileSystem = files }
+            store.keep(.example("a", body: Self.body(2)), body: Self.body(2), under: StoreKey("a"), replacing: []) {
+                _ in
+                store.find(StoreKey("a"), choose: { _ in 0 }) { _, _ in done.resume() }
+            }
+        }
+        #expect(!files.threads.isEmpty)
+        #expect(files.threads.isDisjoint(with: callers.withLock { $0 }))
+    }
+
+    @Test func `A write that takes for ever holds up no hit`() async {
+        let folder = Folder()
+        let isBlocking = Guarded(false)
+        let (reached, released) = (Bridge(), Guarded(false))
+        let files = FailingFileSystem(beforeWrite: {
+            guard isBlocking.withLock({ $0 }) else { return }
+            reached.open()
+            while !released.withLock({ $0 }) { sched_yield() }
+        })
+        let store = folder.store { $0.fileSystem = files }
+        await store.keep("small", Bytes("x"))
+        await store.keep("large", Self.body(2))
+        isBlocking.withLock { $0 = true }
+        let slow = Bridge()
+        store.keep(.example("slow", body: Self.body(4)), body: Self.body(4), under: StoreKey("slow"), replacing: []) {
+            _ in
+            slow.open()
+        }
+        await reached.wait()
+        #expect(await store.body("small") == Bytes("x"))
+        #expect(await store.body("large") == Self.body(2))
+        released.withLock { $0 = true }
+        await slow.wait()
+        #expect(await store.body("slow") == Self.body(4))
+        await store.shutdown()
+    }
+}

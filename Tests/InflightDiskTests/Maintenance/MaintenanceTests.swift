@@ -1,0 +1,113 @@
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+@Suite("Looking after a cache", .timeLimit(.minutes(1)))
+struct MaintenanceTests {
+    private static func filled(_ store: DiskStore) async {
+        for number in 0..<10 { await store.keep("http://host\(number % 2).org/\(number)", .random(20_000, seed: 1)) }
+        await store.keep("https://HOST1.org:8443/large", .random(100_000, seed: 2))
+        let part = StoredResponse.example("http://host0.org/part", bytes: 0..<1000, total: 9000)
+        _ = await store.keep(part, body: .random(1000, seed: 3), under: StoreKey("http://host0.org/part"))
+    }
+
+    @Test func `Statistics say what there is`() async throws {
+        let folder = Folder()
+        let store = folder.store(limit: 5_000_000)
+        #expect(try await store.statistics().entries == 0)
+        await Self.filled(store)
+        let found = try await store.statistics()
+        #expect(found.entries == 12)
+        #expect(found.partialEntries == 1)
+        #expect(found.entriesInFiles == 1)
+        #expect(found.bodyBytes == 301_000)
+        #expect(found.fileBytes == 100_000)
+        #expect(found.limit == 5_000_000)
+        #expect(found.pendingFiles == 0)
+        #expect(found.indexBytes > 201_000 && found.bytes < 500_000)
+        await store.shutdown()
+    }
+
+    @Test func `A list comes in pages, in the order of storing`() async throws {
+        let folder = Folder()
+        let store = folder.store()
+        await Self.filled(store)
+        var urls: [String] = []
+        var last: StoredEntry.ID?
+        while true {
+            let page = try await store.list(after: last, count: 5)
+            #expect(page.count <= 5)
+            if page.isEmpty { break }
+            urls += page.map(\.response.url)
+            last = page.last?.id
+        }
+        #expect(urls.count == 12)
+        #expect(urls.first == "http://host0.org/0" && urls.last == "http://host0.org/part")
+        await store.shutdown()
+    }
+
+    @Test(arguments: [
+        (DiskStore.Clearing.all, 12), (.url("http://host0.org/4"), 1), (.host("host1.ORG"), 6), (.host("host2.org"), 0),
+        (.storedBefore(WallTime(milliseconds: 0)), 0), (.storedBefore(WallTime(milliseconds: 4_000_000_000_000)), 12),
+    ])
+    func `What is to be removed is removed, and nothing else`(which: DiskStore.Clearing, count: Int) async throws {
+        let folder = Folder()
+        let store = folder.store()
+        await Self.filled(store)
+        #expect(try await store.clear(which) == count)
+        #expect(try await store.statistics().entries == Int64(12 - count))
+        await store.shutdown()
+        if count == 12 { #expect(folder.bytes < 100_000, "\(folder.bytes) bytes stay") }
+    }
+
+    @Test func `Verifying a cache that is whole finds nothing`() async throws {
+        let folder = Folder()
+        let store = folder.store()
+        await Self.filled(store)
+        let found = try await store.verify()
+        #expect(found.entries == 12 && found.bodyBytes == 301_000 && found.damage.isEmpty && found.leftovers == 0)
+        await store.shutdown()
+    }
+
+    @Test func `Verifying names what is damaged and changes nothing, and leftovers are no damage`() async throws {
+        let folder = Folder()
+        let store = folder.store()
+        await Self.filled(store)
+        var bytes = folder.read(folder.bodies[0])
+        bytes[77] ^= 1
+        folder.write(folder.bodies[0], bytes)
+        let leftover = String(folder.bodies[0].dropLast()) + (folder.bodies[0].hasSuffix("0") ? "1" : "0")
+        folder.write(leftover, [1, 2, 3])
+        for _ in 0..<2 {
+            let found = try await store.verify()
+            #expect(found.entries == 12 && found.leftovers == 1)
+            #expect(found.damage.map(\.url) == ["https://HOST1.org:8443/large"])
+            #expect(found.damage.first?.reason.contains("other bytes") == true)
+        }
+        await store.shutdown()
+    }
+
+    @Test func `An index that was made anew is told by the next verification`() async throws {
+        let folder = Folder()
+        let first = folder.store()
+        await Self.filled(first)
+        await first.shutdown()
+        folder.write("index.sqlite", Bytes.random(20_000, seed: 5).array)
+        let store = folder.store()
+        #expect(try await store.verify().damage.first?.reason.contains("made anew") == true)
+        await store.shutdown()
+    }
+
+    @Test func `A folder that is not a cache's is an error that says so`() async {
+        let folder = Folder()
+        folder.write("letter.txt", [1])
+        let store = folder.store()
+        await #expect(throws: LoadError.self) { try await store.statistics() }
+        await #expect(throws: LoadError.self) { try await store.verify() }
+        await #expect(throws: LoadError.self) { try await store.clear(.all) }
+        await store.shutdown()
+        await #expect(throws: LoadError.self) { try await store.list() }
+        #expect(folder.files.count == 1)
+    }
+}

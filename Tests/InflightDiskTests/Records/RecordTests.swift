@@ -1,0 +1,66 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightDisk
+
+@Suite("The records of the index", .timeLimit(.minutes(1)))
+struct RecordTests {
+    @Test(arguments: [
+        ("", 0xEF46_DB37_51D8_E999 as UInt64), ("a", 0xD24E_C4F1_A98C_6E5B), ("abc", 0x44BC_2CF5_AD77_0999),
+        ("Nobody inspects the spammish repetition", 0xFBCE_A83C_8A37_8BF1),
+    ])
+    func `The checksum is XXH64`(text: String, sum: UInt64) {
+        #expect(Checksum.of(text, seed: 0) == sum)
+        #expect(Checksum.of(text, seed: 1) != sum)
+    }
+
+    @Test func `In pieces it is the same as at once`() {
+        let bytes = Bytes.random(1000, seed: 1).array
+        let whole = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: 7) }
+        for size in [1, 7, 31, 32, 33, 64, 999] {
+            var sum = Checksum(seed: 7)
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                sum.add(Array(bytes[start..<min(start + size, bytes.count)]))
+            }
+            #expect(sum.value == whole, "pieces of \(size)")
+        }
+    }
+
+    private static let record = EntryRecord(
+        key: StoreKey("http://a/b"), stored: WallTime(milliseconds: -5),
+        response: .example("http://a/b", bytes: 5..<17, total: 99))
+
+    @Test func `A record is read as it was written`() throws {
+        #expect(try EntryRecord(Self.record.encoded()) == Self.record)
+        #expect(Self.record.encoded().count <= EntryRecord.size(key: Self.record.key, Self.record.response) ?? 0)
+    }
+
+    @Test func `Every record that is cut off or goes on is refused`() {
+        let bytes = Self.record.encoded()
+        for count in 0..<bytes.count {
+            #expect(throws: ByteReader.Malformed.self) { try EntryRecord(Array(bytes[..<count])) }
+        }
+        #expect(throws: ByteReader.Malformed.self) { try EntryRecord(bytes + [0]) }
+    }
+
+    @Test(arguments: 0..<50)
+    func `Bytes that nobody wrote are refused or read, and nothing is taken for what they promise`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<200 {
+            var bytes = Self.record.encoded()
+            for _ in 0...random.below(4) { bytes[random.below(bytes.count)] = UInt8(random.below(256)) }
+            if let read = try? EntryRecord(bytes) { #expect((try? EntryRecord(read.encoded())) == read) }
+            _ = try? EntryRecord([1] + Bytes.random(random.below(100), seed: random.next()).array)
+        }
+    }
+
+    @Test func `Lengths beyond the bytes, and ranges beyond all numbers, are refused`() {
+        var writer = ByteWriter()
+        writer.byte(1)
+        writer.number(UInt64.max)
+        #expect(throws: ByteReader.Malformed.self) { try EntryRecord(writer.bytes) }
+        var reader = ByteReader([UInt8](repeating: 0xFF, count: 11))
+        #expect(throws: ByteReader.Malformed.self) { try reader.number() }
+    }
+}

@@ -1,0 +1,54 @@
+import InflightConcurrency
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+/// Several stores on one folder: SQLite's locks and ours tell them apart as they do processes.
+@Suite("One folder for several", .timeLimit(.minutes(2)))
+struct SharingTests {
+    @Test func `What one keeps the others find, and what one removes is gone for all`() async {
+        let folder = Folder()
+        let stores = (0..<3).map { _ in folder.store() }
+        for (index, store) in stores.enumerated() {
+            await store.keep("http://\(index)", .random(80_000, seed: UInt64(index)))
+            for other in stores { #expect(await other.body("http://\(index)") == .random(80_000, seed: UInt64(index))) }
+        }
+        await stores[0].removeAll(under: StoreKey("http://1"))
+        for store in stores { #expect(await store.body("http://1") == nil) }
+        for store in stores { await store.shutdown() }
+    }
+
+    @Test func `Writing at once they lose nothing that was acknowledged, and keep the limit together`() async {
+        let folder = Folder()
+        let limit: Int64 = 3 << 20
+        let log = EventLog()
+        let stores = (0..<4).map { _ in folder.store(limit: limit, log: log) }
+        let kept = Guarded<[Int64: String]>([:])
+        await withTaskGroup(of: Void.self) { group in
+            for (index, store) in stores.enumerated() {
+                group.addTask {
+                    for number in 0..<60 {
+                        let url = "http://\(index)/\(number)"
+                        let body = Bytes.random(number % 4 == 0 ? 90_000 : 10_000, seed: UInt64(index * 1000 + number))
+                        let id = await store.keep(url, body)
+                        #expect(id != nil, "\(url) was not kept")
+                        if let id { kept.withLock { $0[id.rawValue] = url } }
+                        let found = await store.body(url)
+                        #expect(found == body || id.map { log.evicted.contains($0.rawValue) } == true)
+                        #expect(folder.bytes <= limit)
+                    }
+                }
+            }
+        }
+        for (id, url) in kept.withLock({ $0 }) {
+            let isThere = await !stores[0].find(StoreKey(url)).found.isEmpty
+            #expect(isThere != log.evicted.contains(id), "\(url)")
+        }
+        let statistics = try? await stores[1].statistics()
+        let found = try? await stores[2].verify()
+        #expect(found?.damage.isEmpty == true)
+        #expect(statistics.map { Int($0.entries) } == found?.entries)
+        for store in stores { await store.shutdown() }
+    }
+}

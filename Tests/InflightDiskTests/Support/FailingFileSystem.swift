@@ -1,0 +1,124 @@
+import Glibc
+import InflightConcurrency
+import InflightDisk
+
+/// The machine's files, but for one operation that fails, or for what a test makes of them.
+final class FailingFileSystem: FileSystem {
+    enum Fault: CaseIterable {
+        case inputOutput
+        case noSpace
+        /// Half of it is written, and nothing more.
+        case shortWrite
+        /// It says that it was done, and was not: what a power cut does to a name.
+        case lost
+    }
+
+    private struct State {
+        var count = 0
+        var hasFailed = false
+        var threads: Set<UInt> = []
+        /// Descriptors that take no more.
+        var full: Set<Int32> = []
+    }
+
+    private let system = SystemFileSystem()
+    private let state = Guarded(State())
+    private let failing: Int?
+    private let fault: Fault
+    private let beforeWrite: @Sendable () -> Void
+
+    /// - Parameter failing: which operation fails; `nil`: none.
+    init(failing: Int? = nil, fault: Fault = .inputOutput, beforeWrite: @escaping @Sendable () -> Void = {}) {
+        self.failing = failing
+        self.fault = fault
+        self.beforeWrite = beforeWrite
+    }
+
+    var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    var threads: Set<UInt> { state.withLock { $0.threads } }
+
+    /// - Returns: whether the operation gets lost.
+    ///
+    /// - Parameter isWriting: it needs room, or changes something.
+    private func count(isWriting: Bool = false) throws(FileError) -> Bool {
+        // A disk without room can be read.
+        if fault == .noSpace, !isWriting {
+            state.withLock { _ = $0.threads.insert(UInt(pthread_self())) }
+            return false
+        }
+        let isFailing = state.withLock { state in
+            state.threads.insert(UInt(pthread_self()))
+            state.count += 1
+            if state.count == failing { state.hasFailed = true }
+            return state.count == failing
+        }
+        guard isFailing else { return false }
+        switch fault {
+        case .inputOutput: throw .inputOutput
+        case .noSpace: throw .noSpace
+        case .shortWrite, .lost: return true
+        }
+    }
+
+    func makeFolder(_ path: String) throws(FileError) {
+        if try !count(isWriting: true) { try system.makeFolder(path) }
+    }
+
+    func makePrivate(_ path: String) throws(FileError) {
+        if try !count(isWriting: true) { try system.makePrivate(path) }
+    }
+
+    func status(_ path: String) throws(FileError) -> FileStatus {
+        if try count() { throw .isMissing }
+        return try system.status(path)
+    }
+
+    func status(_ file: OpenFile) throws(FileError) -> FileStatus {
+        if try count() { throw .inputOutput }
+        return try system.status(file)
+    }
+
+    func names(in folder: String) throws(FileError) -> [String] {
+        if try count() { throw .isMissing }
+        return try system.names(in: folder)
+    }
+
+    func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile {
+        if try count(isWriting: use == .creating || use == .locking) { throw .isMissing }
+        return try system.open(path, for: use)
+    }
+
+    func read(
+        _ file: OpenFile, at offset: Int64, into room: UnsafeMutableRawBufferPointer
+    ) throws(FileError) -> Int {
+        if try count() { return 0 }
+        return try unsafe system.read(file, at: offset, into: room)
+    }
+
+    func write(_ file: OpenFile, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int {
+        beforeWrite()
+        if state.withLock({ $0.full.contains(file.descriptor) }) { return 0 }
+        guard try count(isWriting: true) else { return try unsafe system.write(file, bytes, at: offset) }
+        // The disk says that it took all of it, and did not.
+        if fault == .lost { return bytes.count }
+        state.withLock { _ = $0.full.insert(file.descriptor) }
+        return try unsafe system.write(file, UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]), at: offset)
+    }
+
+    func synchronize(_ file: OpenFile) throws(FileError) {
+        if try !count(isWriting: true) { try system.synchronize(file) }
+    }
+
+    func close(_ file: OpenFile) {
+        state.withLock { _ = $0.full.remove(file.descriptor) }
+        system.close(file)
+    }
+
+    func rename(_ path: String, to other: String) throws(FileError) {
+        if try !count(isWriting: true) { try system.rename(path, to: other) }
+    }
+
+    func remove(_ path: String) throws(FileError) {
+        if try !count(isWriting: true) { try system.remove(path) }
+    }
+}
