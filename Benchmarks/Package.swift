@@ -34,6 +34,15 @@ let package = Package(
                 .product(name: "InflightTestSupport", package: "inflight"),
             ]),
         .executableTarget(name: "URLSessionSpeed", dependencies: ["BenchmarkSupport"]),
+        // The disk cache alone: reads, writes, hits while others are evicted, opening.
+        .executableTarget(
+            name: "DiskSpeed",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "InflightDisk", package: "inflight"),
+                .product(name: "InflightCore", package: "inflight"),
+                .product(name: "InflightConcurrency", package: "inflight"),
+            ]),
         // JPEG to a thumbnail in memory.
         .executableTarget(
             name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),

@@ -7,6 +7,7 @@ import sys
 
 import command_part
 import decode_part
+import disk_part
 import engine_part
 import http_part
 import machine
@@ -19,6 +20,7 @@ PARTS = {
     "get": command_part.run_get,
     "start": command_part.run_start,
     "decode": decode_part.run,
+    "disk": disk_part.run,
     "cancel": engine_part.run_cancel,
     "engine": engine_part.run_engine,
     "eviction": engine_part.run_eviction,

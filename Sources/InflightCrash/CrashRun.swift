@@ -40,8 +40,7 @@ struct CrashRun {
 
         while summary.kills < kills, summary.failures.isEmpty {
             while victims.count < processes { victims.append(start()) }
-            let victim = victims.remove(at: random.below(victims.count))
-            Self.wait(for: victim, &random)
+            let victim = victims.remove(at: Self.next(of: victims, &random))
             let (inCommit, lines) = victim.kill()
             ledger.note(lines, seed: victim.seed)
             for other in victims { ledger.note(other.lines(), seed: other.seed) }
@@ -61,11 +60,14 @@ struct CrashRun {
         return summary
     }
 
-    /// Lets the victim work for a while; most of the kills then wait for its next commit.
-    private static func wait(for victim: RunningVictim, _ random: inout SeededGenerator) {
+    /// Lets the victims work for a while, and says which one goes; most of the kills wait for one that is in a commit.
+    private static func next(of victims: [RunningVictim], _ random: inout SeededGenerator) -> Int {
         usleep(UInt32(2000 + random.below(40_000)))
-        guard random.below(10) < 8 else { return }
-        for _ in 0..<2_000_000 where !victim.isInCommit {}
+        guard random.below(10) < 8 else { return random.below(victims.count) }
+        for _ in 0..<2_000_000 {
+            if let committing = victims.firstIndex(where: \.isInCommit) { return committing }
+        }
+        return random.below(victims.count)
     }
 
     /// Opens the cache as the next process does, and compares.

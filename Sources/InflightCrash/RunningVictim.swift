@@ -32,7 +32,7 @@ final class RunningVictim {
             waitsForDisk ? "disk" : "process",
         ]
         var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { for unsafeargument in unsafe arguments { unsafe free(argument) } }
+        defer { unsafe arguments.forEach { unsafe free($0) } }
         var child = pid_t()
         let status = unsafe posix_spawn(&child, "/proc/self/exe", &actions, nil, &arguments, environ)
         precondition(status == 0, "no victim can be started: error \(status)")

@@ -1,0 +1,61 @@
+"""The disk cache beside plain files and SQLite's own blobs, below /var/tmp: on a disk, not in memory."""
+
+import pathlib
+import shutil
+import tempfile
+
+from measure import in_turns, sample
+
+BYTES = 30_000
+
+
+def on(program, *arguments):
+    """Runs a program in a folder of its own; gives what it says."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="inflight-bench-", dir="/var/tmp"))
+    try:
+        return sample([program, arguments[0], folder, *arguments[1:]])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(bench, table):
+    ours, peer = bench.binary("DiskSpeed"), bench.peer("disk_peer")
+    count = 1000 if bench.is_quick else 5000
+    rounds = min(bench.rounds, 7)
+
+    def compare(what, our, theirs, name, target=""):
+        sides = in_turns(
+            rounds, ours=lambda: on(ours, *our)["each_us"], peer=lambda: on(peer, *theirs)["each_us"])
+        table.compare(what, "µs", sides["ours"], sides["peer"], name, target)
+
+    for at_once in (1, 16):
+        compare(
+            f"a body of 30 KB from the disk cache, {at_once} at a time", ("read", count, BYTES, "--at-once", at_once),
+            ("read", count, BYTES), "`open`, `read` and the same checksum", "≤ 1.5" if at_once == 16 else "")
+    for at_once in (1, 64):
+        compare(
+            f"a body of 30 KB acknowledged, {at_once} at a time", ("write", count, BYTES, "--at-once", at_once),
+            ("blobs", count, BYTES), "a transaction for each blob of SQLite's", "≤ 1.25")
+    compare(
+        "the same, beside files", ("write", count, BYTES, "--at-once", 64), ("files", count, BYTES),
+        "write and rename")
+    synced = count // 20
+    compare(
+        "the same, beside files that wait for the disk", ("write", count, BYTES, "--at-once", 64),
+        ("synced", synced, BYTES), "write, `fsync` and rename")
+
+    gigabyte = 1_000_000_000 // 100_000 // (20 if bench.is_quick else 1)
+    found = on(ours, "evict", gigabyte, 100_000)
+    table.add(
+        f"hits while {gigabyte // 10} MB come that push others out: median, 99 %",
+        f"{found['p50_ms']:.2f} ms, {found['p99_ms']:.2f} ms")
+
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="inflight-bench-", dir="/var/tmp"))
+    try:
+        entries = 50_000 if bench.is_quick else 1_000_000
+        sample([ours, "fill", folder, entries])
+        opened = [sample([ours, "open", folder]) for _ in range(rounds)]
+        table.alone(f"open of a cache of {entries:,} entries, with its first hit", "ms", [s["open_ms"] for s in opened], "< 20 ms")
+        table.alone("memory that takes", "MB", [s["mb"] for s in opened], "< 20 MB")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
