@@ -53,7 +53,9 @@ let package = Package(
             ]),
         .executableTarget(
             name: "InflightCLI",
-            dependencies: ["Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl"]),
+            dependencies: [
+                "Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl", "InflightDisk",
+            ]),
         // The experiments of `inflight lab`: the command's only part that needs the whole of Foundation.
         .target(name: "CInflightLab"),
         .target(

@@ -15,7 +15,7 @@ import sys
 PLATFORM = {"Darwin", "Dispatch", "FoundationEssentials", "Glibc", "Musl", "Synchronization"}
 ENGINE = {"InflightConcurrency", "InflightCore"}
 # What `import Inflight` gives. The command needs no more, so that it shows what a user of the package can do.
-ASSEMBLY = {"Inflight", "InflightCurl", *ENGINE}
+ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", *ENGINE}
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},

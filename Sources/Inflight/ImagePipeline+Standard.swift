@@ -2,13 +2,15 @@ internal import InflightCodecs
 internal import InflightCodings
 public import InflightCore
 public import InflightCurl
+public import InflightDisk
 
 extension ImagePipeline.Configuration {
     /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries.
     ///
     /// - Parameter curl: what the HTTP transport needs to know, such as a CA file. How many connections it may open to
     ///   an origin follows ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
-    public init(curl: CurlTransport.Configuration = .init()) {
+    /// - Parameter cache: the folder in which answers are kept beyond the life of the process; `nil`: nothing is.
+    public init(curl: CurlTransport.Configuration = .init(), cache: DiskStore.Configuration? = nil) {
         self.init(
             transports: [
                 .owned { configuration throws(LoadError) in
@@ -22,6 +24,14 @@ extension ImagePipeline.Configuration {
             ],
             codecs: CodecRegistry(Codecs.standard))
         contentCodings = ContentCodings.standard
+        retry = RetryPolicy()
+        if let cache {
+            store = .owned { configuration in
+                var cache = cache
+                cache.clock = configuration.clock
+                return DiskStore(cache)
+            }
+        }
     }
 }
 

@@ -3,4 +3,5 @@
 @_exported public import InflightConcurrency
 @_exported public import InflightCore
 @_exported public import InflightCurl
+@_exported public import InflightDisk
 @_exported public import InflightFoundation

@@ -34,20 +34,31 @@ struct ContentCodingTests {
         return String(decoding: decoded, as: UTF8.self)
     }
 
-    private static let samples: [(field: String, bytes: [UInt8])] = [
-        ("gzip", Samples.gzip), ("X-GZip", Samples.gzip), ("deflate", Samples.framed), ("deflate", Samples.unframed),
-        ("br", Samples.brotli), ("zstd", Samples.zstandard), ("identity, gzip , identity", Samples.gzip),
+    /// Named, so that a failure shows no bytes.
+    struct Sample: CustomTestStringConvertible {
+        let field: String
+        let bytes: [UInt8]
+
+        var testDescription: String { "\(field), \(bytes.count) bytes" }
+    }
+
+    private static let samples = [
+        Sample(field: "gzip", bytes: Samples.gzip), Sample(field: "X-GZip", bytes: Samples.gzip),
+        Sample(field: "deflate", bytes: Samples.framed), Sample(field: "deflate", bytes: Samples.unframed),
+        Sample(field: "br", bytes: Samples.brotli), Sample(field: "zstd", bytes: Samples.zstandard),
+        Sample(field: "identity, gzip , identity", bytes: Samples.gzip),
     ]
 
     @Test("are undone, whatever the pieces that the bytes come in", arguments: samples)
-    func undone(field: String, bytes: [UInt8]) throws {
+    func undone(sample: Sample) throws {
         for pieces in [Int.max, 1, 7] {
-            #expect(try decode(bytes, field, pieces: pieces) == Samples.text)
+            #expect(try decode(sample.bytes, sample.field, pieces: pieces) == Samples.text)
         }
     }
 
     @Test("are truncated where the bytes end early, at each place", arguments: samples)
-    func truncated(field: String, bytes: [UInt8]) {
+    func truncated(sample: Sample) {
+        let (field, bytes) = (sample.field, sample.bytes)
         for count in 1..<bytes.count {
             // Between two members of gzip the bytes are whole.
             if let text = try? decode(Array(bytes[..<count]), field) {
@@ -62,12 +73,12 @@ struct ContentCodingTests {
     }
 
     @Test("that are damaged never crash and never hang, wherever the damage is", arguments: samples)
-    func damaged(field: String, bytes: [UInt8]) {
+    func damaged(sample: Sample) {
         var random = SeededGenerator(seed: 7)
-        for _ in 0..<500 {
-            var bytes = bytes
+        for _ in 0..<100 {
+            var bytes = sample.bytes
             bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-            _ = try? decode(bytes, field, limit: 1 << 20)
+            _ = try? decode(bytes, sample.field, limit: 1 << 20)
         }
     }
 

@@ -5,7 +5,8 @@ extension GetOptions {
         [
             "-i", "-o", "--size", "--fit", "--enlarge", "--format", "--quality", "--background", "--raw", "--verify",
             "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
-        ] + NetworkOptions.names
+            "--retries", "--checksum",
+        ] + CacheOptions.names + NetworkOptions.names
 
     /// What only the options beside one another can say.
     private struct Seen {
@@ -34,6 +35,7 @@ extension GetOptions {
                 return .version
             case .option(let name, let attached):
                 if try options.network.take(name, attached: attached, from: &reader) { continue }
+                if try options.cache.take(name, attached: attached, from: &reader) { continue }
                 if try options.takeFlag(name, attached: attached, seen: &seen, reader) { continue }
                 try options.takeValue(name, attached: attached, seen: &seen, from: &reader)
             }
@@ -95,6 +97,15 @@ extension GetOptions {
         case "--concurrency":
             let text = try reader.value(of: name, attached: attached, "how many loads at once")
             concurrency = try OptionValue.integer(text, of: name, in: 1...1000)
+        case "--retries":
+            let text = try reader.value(of: name, attached: attached, "how often to try again")
+            retries = try OptionValue.integer(text, of: name, in: 0...100)
+        case "--checksum":
+            let text = try reader.value(of: name, attached: attached, "sha256: and 64 hexadecimal digits")
+            guard let sum = Checksum(text) else {
+                throw UsageError("--checksum takes sha256: and 64 hexadecimal digits, not \(text.quoted).")
+            }
+            checksum = sum
         case "--per-host":
             let text = try reader.value(of: name, attached: attached, "how many loads at once from one host")
             perHost = try OptionValue.integer(text, of: name, in: 1...1000)
@@ -139,6 +150,13 @@ extension GetOptions {
 
     private func check(standardOutputIsTerminal: Bool) throws(UsageError) {
         try network.check()
+        try cache.check()
+        if checksum != nil {
+            if list != nil || urls.count > 1 { throw UsageError("--checksum is that of one body: give one URL.") }
+            if treatment == .remade {
+                throw UsageError("--checksum is that of the body as it came, so nothing can be made of it.")
+            }
+        }
         if urls.isEmpty && list == nil { throw UsageError("Give at least one URL, or a list of them with -i FILE.") }
         guard writesToStandardOutput else { return }
         if skipsExisting { throw UsageError("--skip-existing needs a directory to look in; give one with -o DIR.") }

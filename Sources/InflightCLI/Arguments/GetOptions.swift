@@ -27,6 +27,11 @@ struct GetOptions: Equatable, Sendable {
     var isUnordered = false
     var concurrency = 16
     var perHost = 6
+    var cache = CacheOptions()
+    /// Tries after the first.
+    var retries = 2
+    /// Of the one body that is fetched.
+    var checksum: Checksum?
     var network = NetworkOptions()
 
     /// Whether the bytes of the one URL go to standard output.

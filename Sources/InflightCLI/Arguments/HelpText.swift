@@ -57,12 +57,24 @@ struct HelpText: Equatable {
             Limits:
               --concurrency N       loads at once (16)
               --per-host N          loads at once from one host (6)
-              --timeout SECONDS     for each URL, redirects included (none)
+              --timeout SECONDS     for each URL, redirects included, without the waits
+                                    between tries (none)
               --max-bytes N         for each body (200000000)
               --max-pixels N        for each picture (100000000)
               --max-redirects N     for each URL (20)
 
+            What is stored of earlier runs, by HTTP's rules:
+              --cache DIR           in that directory (inflight in the user's cache folder)
+              --cache-size BYTES    that is all it may take (150000000)
+              --cache-policy HOW    obey (default): as the servers said; refresh: ask
+                                    whether it holds; only-cached: ask nobody;
+                                    prefer-cached: whatever its age; no-store: neither
+                                    use nor store anything
+              --no-cache            no such directory
+
             How servers are asked:
+              --retries N           tries after the first, where a failure may pass (2)
+              --checksum sha256:HEX the one body has to have this checksum
               --header 'K: V'       send a header to every host
               --header-for HOST 'K: V'
                                     send it to HOST (or HOST:PORT) alone, and never behind

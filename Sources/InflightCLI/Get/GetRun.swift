@@ -65,7 +65,7 @@ final class GetRun: @unchecked Sendable {
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
         arguments = options.urls[...]
         names = NameBook(memory: LongMemory())
-        requests = RequestMaker(options.network, resize: options.resize)
+        requests = RequestMaker(options)
         if let directory = options.directory, !options.discards {
             store = Result { () throws(LoadError) in try FileStore(directory: directory) }
         } else {
@@ -93,6 +93,11 @@ final class GetRun: @unchecked Sendable {
             interruption = text
             endEarly(status: status)
         }
+    }
+
+    /// Something that the whole run should know of. Any thread.
+    func warn(_ text: String) {
+        queue.async { [self] in narrator.warn(text) }
     }
 
     /// Removes every file that is not whole: for an end that cannot wait for the queue. Any thread.

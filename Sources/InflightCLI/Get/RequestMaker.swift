@@ -8,7 +8,23 @@ struct RequestMaker {
     private let fields: HTTPFields
     private let limits: ImageRequest.Limits
 
-    init(_ options: NetworkOptions, resize: Resize? = nil) {
+    private let policy: CachePolicy
+    private let expectsPicture: Bool
+    private let checksum: Checksum?
+
+    init(_ options: GetOptions) {
+        self.init(
+            options.network, resize: options.resize, policy: options.cache.policy,
+            expectsPicture: options.treatment != .anything, checksum: options.checksum)
+    }
+
+    init(
+        _ options: NetworkOptions, resize: Resize? = nil, policy: CachePolicy = .obey, expectsPicture: Bool = true,
+        checksum: Checksum? = nil
+    ) {
+        self.policy = policy
+        self.expectsPicture = expectsPicture
+        self.checksum = checksum
         self.options = options
         self.resize = resize
         fields = HTTPFields(options.headers.filter { $0.host == nil }.map { ($0.name, $0.value) })
@@ -24,6 +40,9 @@ struct RequestMaker {
         var request = ImageRequest(text, resize: resize)
         request.limits = limits
         request.fields = fields
+        request.cachePolicy = policy
+        request.expectsPicture = expectsPicture
+        request.checksum = checksum
         if let origin = url.origin {
             for header in options.headers where header.host?.matches(origin) == true {
                 request.originFields.append(header.name, header.value)

@@ -64,15 +64,27 @@ enum CommandLineTool {
                 return refuse("\(name) cannot be read: \(error.text).")
             }
         }
+        // The store is made before the run that tells its warnings, and opened by that run's first load.
+        let listener = Guarded<GetRun?>(nil)
+        let store = CacheFolder.store(options.cache) { text in listener.withLock { $0 }?.warn(text) }
         let pipeline: ImagePipeline
         do throws(LoadError) {
             pipeline = try PipelineMaker.pipeline(
                 options.network, concurrency: options.concurrency, perHost: options.perHost,
-                decodes: options.treatment == .remade)
+                decodes: options.treatment == .remade, store: store, retries: options.retries)
         } catch {
             return refuse(error.message)
         }
-        let run = GetRun(options, pipeline: pipeline, list: descriptor) { main.end($0) }
+        let run = GetRun(options, pipeline: pipeline, list: descriptor) { status in
+            guard let store else { return main.end(status) }
+            // What was fetched is there for the next run.
+            Task.detached {
+                await pipeline.shutdown(.cancel)
+                await store.shutdown()
+                main.end(status)
+            }
+        }
+        listener.withLock { $0 = run }
         run.begin()
         return main.wait {
             run.interrupt(status: $0.status, because: $0.text)

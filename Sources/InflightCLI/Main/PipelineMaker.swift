@@ -7,7 +7,8 @@ import InflightCurl
 enum PipelineMaker {
     /// - Throws: ``LoadError/Code/cannotRead`` for a CA file that cannot be read.
     static func pipeline(
-        _ options: NetworkOptions, concurrency: Int, perHost: Int, decodes: Bool
+        _ options: NetworkOptions, concurrency: Int, perHost: Int, decodes: Bool, store: (any ResponseStore)? = nil,
+        retries: Int = 0
     ) throws(LoadError) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = options.certificateFile
@@ -16,6 +17,8 @@ enum PipelineMaker {
         configuration.maximumConcurrentFetchesPerOrigin = perHost
         // Two threads write and encode beside those that decode.
         configuration.decodeConcurrency = decodes ? max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) : 1
+        configuration.store = store.map { .shared($0) }
+        configuration.retry?.extraTries = retries
         // Each picture is asked for once, so none is worth keeping.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         return try ImagePipeline(configuration: configuration)

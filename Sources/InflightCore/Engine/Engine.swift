@@ -15,6 +15,12 @@ final class Engine: @unchecked Sendable {
     /// What is sent with most requests for pictures.
     let usualFields: HTTPFields
     let hooks: Hooks
+    let store: (any ResponseStore)?
+    let retry: RetryPolicy?
+    let storing: StoreWork
+    let retryBudgets = RetryBudgets()
+    let revalidations = Guarded(0)
+    private let ownsStore: Bool
     private let transports: [String: any Transport]
     /// Those that end with this engine.
     private let ownedTransports: [any Transport]
@@ -50,6 +56,10 @@ final class Engine: @unchecked Sendable {
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
 
+        // As many look-ups as make no store wait for them; it has its own few threads.
+        var storeLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: 32)
+        storeLane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+        storeLane.reserve = storeLane.limit / 4
         var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(
             limit: max(1, configuration.maximumConcurrentFetches))
         fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
@@ -58,7 +68,7 @@ final class Engine: @unchecked Sendable {
         fetchLane.reserve = fetchLane.limit / 4
         var decodeLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: threads)
         decodeLane.order = fetchLane.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
-        machine = Machine(fetchLane: fetchLane, decodeLane: decodeLane)
+        machine = Machine(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
 
         var transports: [String: any Transport] = [:]
         var owned: [any Transport] = []
@@ -74,6 +84,13 @@ final class Engine: @unchecked Sendable {
         }
         self.transports = transports
         ownedTransports = owned
+        retry = configuration.retry
+        storing = StoreWork(maximumBytes: configuration.maximumBytesToStore)
+        switch configuration.store {
+        case nil: (store, ownsStore) = (nil, false)
+        case .shared(let lent): (store, ownsStore) = (lent, false)
+        case .owned(let make): (store, ownsStore) = (try make(configuration), true)
+        }
     }
 
     func transport(for scheme: String) -> (any Transport)? {
@@ -120,10 +137,12 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    private func plan(
-        _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = []
+    func plan(
+        _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = [],
+        purpose: RequestPlan.Purpose = .usual
     ) throws(LoadError) -> RequestPlan {
-        let plan = try RequestPlan(request, goal: goal, harmlessFields: harmlessFields, varying: varying)
+        let plan = try RequestPlan(
+            request, goal: goal, harmlessFields: harmlessFields, varying: varying, purpose: purpose)
         if request.source == nil, transports[plan.url.scheme] == nil { throw unsupported(plan.url) }
         return plan
     }
@@ -133,6 +152,16 @@ final class Engine: @unchecked Sendable {
     /// - Parameter wasTaken: whether it was under way: what was begun is finished, while a pipeline is closing too.
     private func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
         var failure = failure
+        if failure.isOfStored, let request = task.takeRefetch() {
+            log(.notice, "what is stored is of no use: asked for once more") {
+                [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
+            }
+            do throws(LoadError) {
+                return submit(task, plan: try plan(request, goal: task.goal, purpose: .refetch), wasTaken: true)
+            } catch {
+                failure = JobResult(.failure(error))
+            }
+        }
         while let request = task.takeFallback() {
             log(.notice, "asking elsewhere") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
@@ -147,10 +176,11 @@ final class Engine: @unchecked Sendable {
     }
 
     /// - Parameter wasTaken: whether the task was under way before: a pipeline that is closing finishes it.
-    private func submit(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
+    func submit(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
         // Cancelled before it came here: nothing is started for it.
         if task.isCancelled { return }
-        if let hit = cached(plan) { return task.didEnd(JobResult(.image(hit))) }
+        let memoryKey = memoryKey(plan)
+        if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
@@ -159,7 +189,7 @@ final class Engine: @unchecked Sendable {
             return task.didEnd(JobResult(.failure(shutDown(plan.url))))
         }
         // A job that ended since the look-up above left its picture in the cache before it left the table.
-        if !machine.hasJob(plan.finalKey), let hit = cached(plan) {
+        if !machine.hasJob(plan.finalKey), let hit = cached(memoryKey) {
             lock.unlock()
             return task.didEnd(JobResult(.image(hit)))
         }
@@ -185,6 +215,7 @@ final class Engine: @unchecked Sendable {
 
     private func step(_ position: Int, of plan: RequestPlan) -> Machine.Step {
         switch position {
+        case 0 where store != nil && plan.mayBeStored: Machine.Step(key: plan.fetchKey, lane: .store, group: .none)
         case 0: Machine.Step(key: plan.fetchKey, lane: .fetch, group: plan.origin)
         case 1: Machine.Step(key: plan.decodeKey ?? plan.fetchKey, lane: .decode, group: .none)
         default: Machine.Step(key: plan.processKeys[position - 2], lane: .decode, group: .none)
@@ -200,9 +231,15 @@ final class Engine: @unchecked Sendable {
         }
     }
 
+    /// What the wanted picture is known by in memory; `nil` where what is there would not do.
+    func memoryKey(_ plan: RequestPlan) -> JobKey? {
+        guard plan.mayBeInMemory else { return nil }
+        return plan.memoryKey(at: plan.processKeys.count, harmlessFields: harmlessFields)
+    }
+
     /// The picture from memory, without waiting for anything.
-    func cached(_ plan: RequestPlan) -> LoadedImage? {
-        guard plan.goal == .image, var image = cache.value(for: plan.finalKey) else { return nil }
+    func cached(_ key: JobKey?) -> LoadedImage? {
+        guard let key, var image = cache.value(for: key) else { return nil }
         image.source = .memory
         return image
     }
@@ -231,10 +268,15 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Jobs
 
+    func hasJob(_ key: JobKey) -> Bool {
+        lock.withLock { machine.hasJob(key) }
+    }
+
     /// A job's work has ended, well, badly, or because it was cancelled.
     func jobEnded(_ job: EngineJob, with result: JobResult, cachedAs key: JobKey? = nil) {
         job.result = result
-        if let key, case .image(let image) = result.value, !image.head.varies(byAnyOf: harmlessFields),
+        // What is stale would hide what follows it.
+        if let key, case .image(let image) = result.value, !image.isStale, !image.head.varies(byAnyOf: harmlessFields),
             lock.withLock({ machine.hasTasks(job.id) })
         {
             cache.insert(image, for: key, cost: image.pixels.byteCount)
@@ -376,16 +418,20 @@ final class Engine: @unchecked Sendable {
         guard delivers else { return }
         var run = ImageTask.callbackRun()
         var failing: [(ImageTask, JobResult)] = []
+        var goingOn: [(ImageTask, JobResult)] = []
         actions.forEach { action in
             guard case .deliver(let task, let from) = action, let result = from.result else { return }
-            if let error = result.error(for: task.goal), task.hasFallback {
-                failing.append((task, JobResult(.failure(error))))
+            if let error = result.error(for: task.goal), result.isOfStored || task.hasFallback {
+                failing.append((task, JobResult(.failure(error), isOfStored: result.isOfStored)))
+            } else if task.hearsStale, result.isStaleImage {
+                goingOn.append((task, result))
             } else {
                 task.didEnd(result, in: &run)
             }
         }
         run.submit()
         for (task, result) in failing { fail(task, result, wasTaken: true) }
+        for (task, result) in goingOn { goOn(task, behind: result) }
     }
 
     // MARK: Logging
@@ -440,6 +486,8 @@ final class Engine: @unchecked Sendable {
             task.didEnd(JobResult(.failure(LoadError(.shutDown, stage: .request, url: url, message: message))))
         }
         await bridge.wait()
+        await storing.wait()
+        if ownsStore { await store?.shutdown() }
         for transport in ownedTransports { await transport.shutdown() }
     }
 

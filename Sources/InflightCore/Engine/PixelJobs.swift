@@ -37,13 +37,17 @@ class PixelJob: EngineJob, @unchecked Sendable {
 
     private func run() {
         guard let input = result.take() else { preconditionFailure("work on pixels was started without any") }
+        let isOfStored = input.value.isStoredResponse
         do throws(LoadError) {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
             engine.jobEnded(self, with: JobResult(.image(image)), cachedAs: key)
         } catch {
-            engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+            // What is stored is not to blame for a limit, or for a cancel.
+            let isUseless = isOfStored && (error.code == .damaged || error.code == .notAnImage)
+            engine.jobEnded(
+                self, with: JobResult(.failure(error.about(url: plan.url.string)), isOfStored: isUseless))
         }
     }
 
@@ -65,7 +69,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         super.init(engine: engine, id: id, plan: plan)
     }
 
-    override fileprivate var key: JobKey? { plan.decodeKey }
+    override fileprivate var key: JobKey? { plan.memoryKey(at: 0, harmlessFields: engine.harmlessFields) }
 
     override fileprivate func work(
         on input: JobResult.Value, cancellation: CancellationFlag
@@ -80,9 +84,11 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         do throws(LoadError) {
             let (pixels, info) = try engine.codecs.decode(
                 response.body, options: RequestPlan.decodeOptions(plan.request), cancellation: cancellation)
-            return LoadedImage(
+            var image = LoadedImage(
                 pixels: pixels, info: info, head: response.head, url: response.url,
                 bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
+            image.isStale = response.isStale
+            return image
         } catch {
             throw error.naming(contentType: response.head.fields["content-type"])
         }
@@ -100,7 +106,9 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         super.init(engine: engine, id: id, plan: plan)
     }
 
-    override fileprivate var key: JobKey? { plan.processKeys[position] }
+    override fileprivate var key: JobKey? {
+        plan.memoryKey(at: position + 1, harmlessFields: engine.harmlessFields)
+    }
 
     override fileprivate func work(
         on input: JobResult.Value, cancellation: CancellationFlag

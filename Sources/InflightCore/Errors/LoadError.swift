@@ -119,6 +119,8 @@ extension LoadError.Code {
     public static let truncated = Self(rawValue: "truncated")
     /// The body is longer than the limit, before or after its content coding is undone.
     public static let tooLarge = Self(rawValue: "tooLarge")
+    /// Nothing that may be used is stored, and no server may be asked.
+    public static let notStored = Self(rawValue: "notStored")
     /// A local file that is not there or cannot be read.
     public static let cannotRead = Self(rawValue: "cannotRead")
 

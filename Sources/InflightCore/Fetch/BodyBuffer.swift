@@ -48,9 +48,10 @@
         return bytes
     }
 
-    /// A copy of what has come so far.
-    func copy() -> Bytes {
-        unsafe Bytes(copying: UnsafeRawBufferPointer(start: memory, count: count))
+    /// A copy of what has come so far, from an offset on.
+    func copy(from start: Int = 0) -> Bytes {
+        let all = unsafe UnsafeRawBufferPointer(start: memory, count: count)
+        return unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: all[min(start, count)...]))
     }
 
     mutating func reset() {

@@ -48,7 +48,7 @@ extension FetchJob {
     }
 
     /// Whoever names the codings himself and asks for bytes gets them as they come.
-    private var wantsCoded: Bool {
+    var wantsCoded: Bool {
         guard plan.goal == .response || plan.goal == .data else { return false }
         let request = plan.request
         return request.fields.contains("accept-encoding") || request.originFields.contains("accept-encoding")

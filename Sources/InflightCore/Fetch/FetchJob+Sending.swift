@@ -36,6 +36,12 @@ extension FetchJob {
             [("method", request.method), ("url", request.url.string), ("exchange", "\(work.exchange)")]
         }
         let exchange = stripe.lock.withLock { work.exchange }
+        var request = request
+        if let use = work.use {
+            use.requestTime = engine.wallTime
+            if work.resumption == nil { request.fields = use.exchange.fields(from: request.fields) }
+        }
+        if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }
         let transfer = transport.start(request, receiver: self)
         let (wasCancelled, isDue) = stripe.lock.withLock {
             // It may have ended already, and the next may be under way.

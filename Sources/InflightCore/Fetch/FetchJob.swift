@@ -15,6 +15,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case redirect(RedirectPolicy.Exchange)
         case failure(LoadError)
         case info(ImageInfo)
+        /// What is stored is the answer.
+        case stored(StoredAnswer, LoadSource)
+        /// All of the body was there already.
+        case complete(StoredResponse)
+        /// Send it again, this way.
+        case anotherWay(CacheExchange)
     }
 
     /// What a job without a place waits for.
@@ -28,21 +34,43 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What exists only from the first start to the end: a queued fetch is small.
     // Unchecked: guarded as the job's own state is.
     final class Work: @unchecked Sendable {
-        let startedAt: MonotonicTime
+        /// Later by the waits between tries.
+        var startedAt: MonotonicTime
         /// What was asked for after the last redirect; `nil` before the first.
         var redirected: RedirectPolicy.Exchange?
         var transfer: (any Transfer)?
         /// Which exchange it is, counted from 0: one more after each redirect.
         var exchange = 0
+        /// The head of the answer whose body is taken.
         var head: ResponseHead?
+        /// The interim answers of this exchange. How many there may be is the transport's to bound.
+        var interimHeads: [ResponseHead] = []
+        /// The head of the latest answer, whatever came of it.
+        var latestHead: ResponseHead?
         var body = BodyBuffer()
         /// What undoes the body's content coding, where it has one.
         var coded: CodedBody?
+        /// How many bytes of the body there are, its content coding not undone.
+        var rawBytes: Int64 = 0
+        /// How many of them came in this exchange.
+        var receivedBytes: Int64 = 0
         var expectedBytes: Int64?
         /// So many are needed before the header can be told.
         var neededBytes = 0
         /// The exchange is over as far as this job is concerned; the rest is let pass.
         var verdict: Verdict?
+        /// What it has to do with what is stored; `nil` where there is no store, and before it is known.
+        var use: StoreUse?
+        /// Whether it is known what is stored.
+        var isLookedUp = false
+        /// The rest of a body that is wanted, the first part of which is there.
+        var resumption: Resumption?
+        /// The rest of a body that comes.
+        var goingOn: IncomingResponse?
+        /// Whether the answer is stored and past its time.
+        var isStale = false
+        /// How many tries have failed.
+        var failedTries = 0
         /// What the job waits for, where it has no place.
         var wait: Wait?
         /// Ends the wait, or the load.
@@ -60,6 +88,19 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
         init(startedAt: MonotonicTime) {
             self.startedAt = startedAt
+        }
+
+        /// What came of the body is of no use.
+        func forgetBody() {
+            body.reset()
+            use?.raw.reset()
+            coded = nil
+            rawBytes = 0
+            receivedBytes = 0
+            head = nil
+            expectedBytes = nil
+            neededBytes = 0
+            goingOn = nil
         }
 
         func takeResume() -> Bool {
@@ -98,6 +139,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         timer?.cancel()
         if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
+        if work.use == nil { work.use = makeStoreUse(work) }
+        if !work.isLookedUp, let use = work.use, looksUp(use) { return lookUp(work, use) }
         send(work, limits: limits, priority: priority, reason: .first)
     }
 
@@ -149,12 +192,23 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     // MARK: Told by the transport
 
-    func didReceive(interim head: ResponseHead) {}
+    func didReceive(interim head: ResponseHead) {
+        work?.interimHeads.append(head)
+    }
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
-        work.verdict = redirect(on: head, work: work)
+        work.latestHead = head
+        work.goingOn = nil
+        work.verdict = again(on: head, work: work)
+        let head = work.verdict == nil ? judge(head, work) : head
+        if work.goingOn != nil {
+            // It was judged when its first part came.
+            work.head = head
+            return .proceed
+        }
+        if work.verdict == nil { work.verdict = follow(head, work) }
         if work.verdict == nil {
             if let didReceive = engine.hooks.didReceive, head.version != .none {
                 askAbout(head, expectedBytes, work, didReceive)
@@ -169,14 +223,20 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
         guard let work else { return .cancel }
-        let received = offset + Int64(bytes.count)
-        if work.verdict != nil { return received <= Self.drainedBytes ? .proceed : .cancel }
-        if let coded = work.coded {
-            work.verdict = unsafe decode(bytes, by: coded, work)
-            if work.verdict != nil { return .cancel }
-        } else {
-            unsafe work.body.append(bytes)
+        if work.verdict != nil {
+            guard offset + Int64(bytes.count) <= Self.drainedBytes else { return .cancel }
+            if let use = work.use, use.incoming != nil {
+                work.receivedBytes += Int64(bytes.count)
+                unsafe use.raw.append(bytes)
+            }
+            return .proceed
         }
+        work.verdict = unsafe take(bytes, work)
+        if work.verdict != nil {
+            work.use?.changes.keeping = .nothing
+            return .cancel
+        }
+        if let use = work.use { keepPart(work, use) }
         if plan.goal == .info { return probe(work, isComplete: false) ? .cancel : .proceed }
         let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
         engine.didProgress(id, progress)
@@ -211,21 +271,67 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case (.again(let head), _):
             sendAgain(work, after: head)
             return nil
-        case (.redirect(let next), _): return redirect(work, to: next)
-        case (.failure(let error), _): return ending(.failure(error))
+        case (.redirect(let next), _):
+            settle(work, isWhole: result.isSuccess)
+            return redirect(work, to: next)
+        case (.failure(let error), _):
+            settle(work, isWhole: result.isSuccess)
+            return failed(error, work, error.code == .badStatus ? work.latestHead : nil)
         case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
-        case (nil, .failure(let error)): return ending(.failure(error))
-        case (nil, .success(let summary)): return succeed(work, summary)
+        case (.stored(let answer, let source), _):
+            settle(work, isWhole: false)
+            readAndServe(answer, work, from: source)
+            return nil
+        case (.complete(let stored), _):
+            work.head = stored.head
+            return succeed(work, wireBytes: 0)
+        case (.anotherWay(let exchange), _):
+            settle(work, isWhole: false)
+            sendAnotherWay(work, exchange)
+            return nil
+        case (nil, .failure(let error)): return broke(error, work)
+        case (nil, .success(let summary)): return succeed(work, wireBytes: summary.wireBytes)
+        }
+    }
+
+    /// The exchange broke.
+    private func broke(_ error: LoadError, _ work: Work) -> JobStep? {
+        if let use = work.use, error.code != .cancelled,
+            let stale = CacheOutcome.answer(
+                after: error.code, found: use.found, request: use.request, now: engine.wallTime)
+        {
+            settle(work, isWhole: false)
+            readAndServe(stale, work, from: .disk)
+            return nil
+        }
+        return failed(error, work, nil)
+    }
+
+    /// It failed: it is tried again, if that may help, or has ended.
+    private func failed(_ error: LoadError, _ work: Work, _ head: ResponseHead?) -> JobStep {
+        switch remedy(for: error, head, work) {
+        case .again(let step): return step
+        case .none(let error):
+            settle(work, isWhole: false)
+            return ending(.failure(error))
         }
     }
 
     // MARK: Deciding
 
-    /// What an answer means that says to ask elsewhere, or again with better proof.
-    private func redirect(on head: ResponseHead, work: Work) -> Verdict? {
-        guard head.version != .none, head.status != 200 else { return nil }
-        if head.status == 401, engine.hooks.willSend != nil, !work.hasAskedAgain { return .again(head) }
-        guard (300..<400).contains(head.status) else { return nil }
+    /// What an answer means that says to ask again with better proof.
+    private func again(on head: ResponseHead, work: Work) -> Verdict? {
+        guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.hasAskedAgain else {
+            return nil
+        }
+        return .again(head)
+    }
+
+    /// What an answer means that says to ask elsewhere.
+    func follow(_ head: ResponseHead, _ work: Work) -> Verdict? {
+        guard (300..<400).contains(head.status), head.version != .none, plan.request.followsRedirects else {
+            return nil
+        }
         let policy = RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects)
         switch policy.decide(work.redirected ?? firstExchange(), head: head) {
         case .follow(let next): return .redirect(next)
@@ -263,67 +369,108 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return true
     }
 
-    /// Forgets the exchange that has ended: another follows.
+    /// Forgets the exchange that has ended, and what came of it: another follows.
     func beginAnew(_ work: Work) {
+        endExchange(work)
+        work.verdict = nil
+        work.forgetBody()
+    }
+
+    /// Forgets the exchange that has ended, but not what came of it.
+    func endExchange(_ work: Work) {
         stripe.lock.withLock {
             work.transfer = nil
             work.resumesWhenKnown = false
             work.exchange += 1
         }
-        work.verdict = nil
-        work.head = nil
-        work.body.reset()
-        work.coded = nil
-        work.expectedBytes = nil
-        work.neededBytes = 0
+        work.receivedBytes = 0
+        work.interimHeads = []
     }
 
-    private func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
+    func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
         beginAnew(work)
         work.redirected = next
         work.hasAskedAgain = false
+        work.failedTries = 0
+        work.isLookedUp = false
+        work.use = makeStoreUse(work)
         engine.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
-        return waitForTurn(work, in: .fetch, ahead: true)
+        return waitForTurn(work, in: work.use.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
     /// The job gives its place back and goes on when its turn comes.
-    private func waitForTurn(_ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool) -> JobStep {
+    func waitForTurn(_ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool) -> JobStep {
         let deadline = plan.request.limits.totalTimeout.map { work.startedAt + $0 }
         if let deadline, engine.clock.now() >= deadline { return ending(.failure(timedOut())) }
         stripe.lock.withLock { work.wait = .turn(deadline: deadline) }
-        return JobStep(job: self, event: .moved(lane, currentURL(work).originKey, ahead: ahead))
+        let group = lane == .store ? OriginKey.none : currentURL(work).originKey
+        return JobStep(job: self, event: .moved(lane, group, ahead: ahead))
     }
 
-    private func succeed(_ work: Work, _ summary: TransportSummary) -> JobStep? {
+    private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
         guard let head = work.head else {
             let message = "The server ended the exchange without an answer. Try again."
             return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
-        if let failure = finishCoding(work) { return ending(.failure(failure)) }
+        if let goingOn = work.goingOn, goingOn.ended(after: work.receivedBytes, isWhole: true)?.isComplete != true {
+            let message = "The server ended the rest of the body before its length. Try again."
+            return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
+        }
+        if let failure = finishCoding(work) {
+            work.use?.changes.keeping = .nothing
+            return failed(failure, work, nil)
+        }
         if plan.goal == .info {
             if !probe(work, isComplete: true) {
                 let message = "The picture ends within its header."
                 work.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
             }
-            return stepAfter(.success(summary))
+            return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
         }
+        let body = work.body.take()
+        guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
+        // Adding up a long body takes longer than the transport's thread has.
+        engine.workers.run { [self] in
+            if let failure = Self.failure(of: body, checksum) {
+                work.use?.changes.keeping = .nothing
+                settle(work, isWhole: false)
+                return finish(.failure(failure))
+            }
+            engine.jobsCameOn(CollectionOfOne(succeeded(work, head, body, wireBytes: wireBytes)))
+        }
+        return nil
+    }
+
+    /// Why a body is not what its checksum says.
+    static func failure(of body: Bytes, _ checksum: Checksum) -> LoadError? {
+        let sum = Checksum(of: body)
+        if sum == checksum { return nil }
+        return LoadError(
+            .damaged, stage: .fetch,
+            message: "The body's checksum is \(sum), and \(checksum) was expected. Check both, or load it elsewhere.")
+    }
+
+    private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep {
         let url = currentURL(work)
-        return ending(
-            .response(
-                LoadedResponse(
-                    head: head, body: work.body.take(), url: url.string, wireBytes: summary.wireBytes,
-                    source: source(url), redirectCount: work.redirected?.redirectCount ?? 0)))
+        if let use = work.use { settle(work, use, work.coded == nil ? body : use.raw.take(), isWhole: true) }
+        var response = LoadedResponse(
+            head: head, body: body, url: url.string, wireBytes: wireBytes, source: source(url),
+            redirectCount: work.redirected?.redirectCount ?? 0)
+        response.interimHeads = work.interimHeads
+        return ending(.response(response))
     }
 
     /// The job is over before any exchange was.
-    func finish(_ value: JobResult.Value) {
-        engine.jobsCameOn(CollectionOfOne(ending(value)))
+    ///
+    /// - Parameter ofStored: whether what is stored turned out to be of no use.
+    func finish(_ value: JobResult.Value, ofStored: Bool = false) {
+        engine.jobsCameOn(CollectionOfOne(ending(value, ofStored: ofStored)))
     }
 
-    private func ending(_ value: JobResult.Value) -> JobStep {
+    private func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
         letGo()
         if case .failure(let error) = value {
-            result = JobResult(.failure(error.about(url: plan.url.string)))
+            result = JobResult(.failure(error.about(url: plan.url.string)), isOfStored: ofStored)
         } else {
             result = JobResult(value)
         }
@@ -349,5 +496,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
             message: "The load took longer than it may in all. Allow more time, or try again later.")
+    }
+}
+
+extension Result {
+    fileprivate var isSuccess: Bool {
+        if case .success = self { true } else { false }
     }
 }

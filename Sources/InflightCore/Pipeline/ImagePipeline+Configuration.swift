@@ -11,6 +11,14 @@ extension ImagePipeline {
             case shared(any Transport)
         }
 
+        /// A store, and who ends it.
+        public enum StoreSource: Sendable {
+            /// Made for this pipeline, and ended with it.
+            case owned(@Sendable (Configuration) throws(LoadError) -> any ResponseStore)
+            /// Lent to this pipeline, which never ends it. Several pipelines may share one.
+            case shared(any ResponseStore)
+        }
+
         /// Who moves the bytes. For a scheme that several serve, the last.
         public var transports: [TransportSource]
         public var codecs: CodecRegistry
@@ -36,6 +44,13 @@ extension ImagePipeline {
         /// Names of header fields that cannot change what an answer holds. Loads that differ in nothing else share their
         /// work, unless the answer's `Vary` names one of them.
         public var harmlessFields: [String] = []
+
+        /// Where answers are kept beyond the life of the process; `nil`: nowhere.
+        public var store: StoreSource?
+        /// What is done about failures that may pass; `nil`: they are told at once.
+        public var retry: RetryPolicy?
+        /// Bytes of bodies that may wait to be kept: what comes beyond them is not kept. The store's own threads write.
+        public var maximumBytesToStore: Int64 = 64 << 20
 
         /// Changes each request before it goes out over HTTP: a token, a signature. Asked once more after a 401, and for
         /// each redirect. It may be slow and may be called for many loads at once; ``SharedValue`` fetches a token once

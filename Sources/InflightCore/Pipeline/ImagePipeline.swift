@@ -129,7 +129,7 @@ public final class ImagePipeline: Sendable {
         guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields) else {
             return nil
         }
-        return engine.cached(plan)
+        return engine.cached(engine.memoryKey(plan))
     }
 
     private func outcome(

@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// What happens in one load, in order: progress, then one ending, `success` or `failure`, after which the sequence ends.
+/// What happens in one load, in order: progress, a picture that is stale where HTTP allows it, then one ending, `success` or `failure`, after which the sequence ends.
 ///
 /// Progress that nobody asked for in time is left out, so nothing piles up. It can be gone through once. Letting go of
 /// the sequence and its iterator cancels the load; so does cancelling the task that goes through it, whose next event is
@@ -8,6 +8,8 @@ import InflightConcurrency
 public struct LoadEvents: AsyncSequence, Sendable {
     public enum Event: Sendable {
         case progress(LoadProgress)
+        /// What is stored, past its time, while its origin is asked for what follows (`stale-while-revalidate`, RFC 5861).
+        case stale(LoadedImage)
         case success(LoadedImage)
         case failure(LoadError)
     }
@@ -71,6 +73,11 @@ public struct LoadEvents: AsyncSequence, Sendable {
             }
             switch event {
             case .progress(let progress): return .progress(progress)
+            case .stale(let result):
+                switch result.image(isShared: false) {
+                case .success(let image): return .stale(image)
+                case .failure(let error): return .failure(error)
+                }
             case .ended(let result, let isShared):
                 hasEnded = true
                 switch result.image(isShared: isShared) {

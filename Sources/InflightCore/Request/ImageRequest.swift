@@ -82,6 +82,30 @@ public struct ImageRequest: Sendable {
         get { rest.value.fallbacks }
         set { changeRest { $0.fallbacks = newValue } }
     }
+    /// What is wanted of what is stored of earlier answers. With ``CachePolicy/refresh`` and ``CachePolicy/noStore``
+    /// pictures in memory are not looked at either.
+    public var cachePolicy: CachePolicy {
+        get { rest.value.cachePolicy }
+        set { changeRest { $0.cachePolicy = newValue } }
+    }
+    /// Whether a picture is expected, where bytes are asked for: what is none, as the page of a network that wants to be
+    /// paid first, is given to the caller all the same, but not kept in a store.
+    public var expectsPicture: Bool {
+        get { rest.value.expectsPicture }
+        set { changeRest { $0.expectsPicture = newValue } }
+    }
+    /// What the body's bytes have to add up to, its content coding undone. What does not fails as
+    /// ``LoadError/Code/damaged``, and is not kept in a store.
+    public var checksum: Checksum? {
+        get { rest.value.checksum }
+        set { changeRest { $0.checksum = newValue } }
+    }
+    /// Whether redirects are followed. If not, ``ImagePipeline/response(for:)`` gives the redirect itself, and everything
+    /// else fails with its status.
+    public var followsRedirects: Bool {
+        get { rest.value.followsRedirects }
+        set { changeRest { $0.followsRedirects = newValue } }
+    }
     /// Where the bytes or the picture come from instead of ``url``.
     public var source: ImageSource? { rest.value.source }
     public var limits: Limits {
@@ -157,6 +181,10 @@ extension ImageRequest {
         var premultipliesAlpha = false
         var limits = Limits()
         var identity: String?
+        var cachePolicy = CachePolicy.obey
+        var followsRedirects = true
+        var expectsPicture = false
+        var checksum: Checksum?
         var fallbacks: [String] = []
         var source: ImageSource?
     }

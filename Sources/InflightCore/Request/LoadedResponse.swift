@@ -8,8 +8,13 @@ public struct LoadedResponse: Sendable {
     /// Bytes of the body on the wire, before its content coding was undone.
     public var wireBytes: Int64
     public var source: LoadSource
-    /// How many redirects were followed.
-    public var redirectCount: Int
+    // Small beside `isStale`, so that a result stays within what is allocated without a lock.
+    private var followedRedirects: Int32
+    /// Whether it is a stored answer past its time, which HTTP's rules let be used: what follows it is asked for, or its
+    /// server failed.
+    public var isStale = false
+    /// The interim answers (1xx) that came before it, in order, as `103 Early Hints` does (RFC 8297).
+    public var interimHeads: [ResponseHead] = []
 
     public init(
         head: ResponseHead, body: Bytes, url: String, wireBytes: Int64, source: LoadSource, redirectCount: Int = 0
@@ -19,8 +24,11 @@ public struct LoadedResponse: Sendable {
         self.url = url
         self.wireBytes = wireBytes
         self.source = source
-        self.redirectCount = redirectCount
+        followedRedirects = Int32(clamping: redirectCount)
     }
+
+    /// How many redirects were followed.
+    public var redirectCount: Int { Int(followedRedirects) }
 }
 
 /// A decoded picture, and where it came from.
@@ -37,6 +45,8 @@ public struct LoadedImage: Sendable {
     /// Bytes of the body on the wire.
     public var wireBytes: Int64
     public var source: LoadSource
+    /// Whether it was made from a stored answer past its time: see ``LoadedResponse/isStale``.
+    public var isStale = false
 
     public init(
         pixels: PixelBuffer, info: ImageInfo, head: ResponseHead, url: String, bodyBytes: Int64, wireBytes: Int64,
@@ -71,6 +81,10 @@ public struct LoadSource: RawRepresentable, Hashable, Sendable, CustomStringConv
     public static let shared = LoadSource(rawValue: "shared")
     /// The memory cache.
     public static let memory = LoadSource(rawValue: "memory")
+    /// What was stored of an earlier answer.
+    public static let disk = LoadSource(rawValue: "disk")
+    /// What was stored of an earlier answer, after its origin said that it still holds.
+    public static let revalidated = LoadSource(rawValue: "revalidated")
     /// A local file.
     public static let file = LoadSource(rawValue: "file")
     /// A source of the program's own.

@@ -13,7 +13,26 @@ final class RequestPlan: Sendable {
         case info
     }
 
+    /// Why it is asked for.
+    enum Purpose: Sendable, Equatable {
+        case usual
+        /// The store has answered with what is stale, a picture or else; this is the answer that follows.
+        case revalidation(ofPicture: Bool)
+        /// What is stored turned out to be of no use.
+        case refetch
+
+        /// Loads of another purpose are other jobs.
+        fileprivate var keyBytes: [UInt8] {
+            switch self {
+            case .usual: []
+            case .revalidation(let ofPicture): [ofPicture ? 7 : 8]
+            case .refetch: [10]
+            }
+        }
+    }
+
     let request: ImageRequest
+    let purpose: Purpose
     let url: ResourceURL
     let goal: Goal
     /// Names of harmless fields, in lower case, that an answer was found to vary by: they are in the keys.
@@ -26,7 +45,8 @@ final class RequestPlan: Sendable {
     let processKeys: [ProcessKey]
 
     init(
-        _ request: ImageRequest, goal: Goal, harmlessFields: Set<String>, varying: Set<String> = []
+        _ request: ImageRequest, goal: Goal, harmlessFields: Set<String>, varying: Set<String> = [],
+        purpose: Purpose = .usual
     ) throws(LoadError) {
         let url: ResourceURL
         if let source = request.source {
@@ -36,13 +56,16 @@ final class RequestPlan: Sendable {
         }
         try Self.check(request, url: url)
         self.request = request
+        self.purpose = purpose
         self.url = url
         self.goal = goal
         self.varying = varying
-        let rest = Self.fetchBytes(
+        let bytes = Self.fetchBytes(
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying), varying: varying)
         // A space: no URL has one.
-        let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
+        let fetchKey = FetchKey(
+            url: request.identity.map { "identity " + $0 } ?? url.string,
+            rest: purpose == .usual ? bytes : bytes + purpose.keyBytes)
         self.fetchKey = fetchKey
         guard goal == .image else {
             decodeKey = nil
@@ -59,6 +82,38 @@ final class RequestPlan: Sendable {
                 ProcessKey(decode: decodeKey, identities: Array(identities[..<$0]))
             }
         }
+    }
+
+    /// What the picture of a step, from 0 for the decoded one, is known by in memory: the same whatever the purpose and
+    /// the policy. `nil`: it is not kept there. May ask processors for their identity: not to be called under a lock.
+    func memoryKey(at step: Int, harmlessFields: Set<String>) -> JobKey? {
+        guard goal == .image else { return nil }
+        if purpose == .usual, request.isUsual || request.cachePolicy == .obey {
+            return step == 0 ? decodeKey : processKeys[step - 1]
+        }
+        guard request.cachePolicy != .noStore else { return nil }
+        var usual = request
+        usual.cachePolicy = .obey
+        let plan = try? RequestPlan(usual, goal: .image, harmlessFields: harmlessFields, varying: varying)
+        return plan?.memoryKey(at: step, harmlessFields: harmlessFields)
+    }
+
+    /// Whether nothing but a picture is of use.
+    var wantsPicture: Bool {
+        goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsPicture)
+    }
+
+    var checksum: Checksum? { request.isUsual ? nil : request.checksum }
+
+    /// Whether a store could answer it without anybody being asked.
+    var mayBeStored: Bool {
+        url.origin != nil && request.source == nil && request.cachePolicy != .noStore
+            && (request.isUsual || request.method == "GET" || request.method == "HEAD")
+    }
+
+    /// Whether a picture that is in memory is good enough.
+    var mayBeInMemory: Bool {
+        purpose == .usual && (request.isUsual || (request.cachePolicy != .refresh && request.cachePolicy != .noStore))
     }
 
     /// Fetch, decode, and a step for each processor.
@@ -151,6 +206,17 @@ final class RequestPlan: Sendable {
         if let body = request.body {
             bytes.append(3)
             SecretHash.append(body.array, to: &bytes)
+        }
+        if request.cachePolicy != .obey {
+            bytes.append(9)
+            bytes.append(contentsOf: request.cachePolicy.rawValue.utf8)
+            bytes.append(0)
+        }
+        if !request.followsRedirects { bytes.append(11) }
+        if request.expectsPicture, goal != .image { bytes.append(12) }
+        if let checksum = request.checksum {
+            bytes.append(13)
+            bytes.append(contentsOf: checksum.bytes)
         }
         appendLimits(request.limits, to: &bytes)
         return bytes

@@ -37,12 +37,26 @@ final class JobResult: Sendable {
         case response(LoadedResponse)
         indirect case info(RemoteImageInfo)
         case failure(LoadError)
+
+        /// Whether these are bytes that were stored.
+        var isStoredResponse: Bool {
+            guard case .response(let response) = self else { return false }
+            return response.source == .disk || response.source == .revalidated
+        }
     }
 
     let value: Value
+    /// What was stored turned out to be of no use: asking its origin may help.
+    let isOfStored: Bool
 
-    init(_ value: Value) {
+    init(_ value: Value, isOfStored: Bool = false) {
         self.value = value
+        self.isOfStored = isOfStored
+    }
+
+    var isStaleImage: Bool {
+        if case .image(let image) = value { return image.isStale }
+        return false
     }
 
     var error: LoadError? {

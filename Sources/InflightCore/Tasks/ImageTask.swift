@@ -19,6 +19,18 @@ public final class ImageTask: @unchecked Sendable {
         case cancelled
     }
 
+    /// What has not been heard yet, before the ending.
+    private enum News {
+        case none
+        /// A later one takes its place.
+        case progress(LoadProgress)
+        case stale(JobResult)
+
+        var isNone: Bool {
+            if case .none = self { true } else { false }
+        }
+    }
+
     private struct State {
         var phase = Phase.waiting
         /// A delivery was handed to the callback queue, and neither has returned nor was dropped.
@@ -26,9 +38,11 @@ public final class ImageTask: @unchecked Sendable {
         var isShared = false
         /// How many of the request's fallbacks were asked.
         var takenFallbacks: UInt16 = 0
+        /// Whether it was asked for once more because what was stored is of no use.
+        var hasRefetched = false
         var priority: LoadPriority
         var id: Engine.Machine.TaskID?
-        var progress: LoadProgress?
+        var news = News.none
         var reportedBytes: Int64 = -1
         var outcome: JobResult?
         var sink: CallbackSink?
@@ -114,6 +128,16 @@ public final class ImageTask: @unchecked Sendable {
         return taken.flatMap { request.fallback(Int($0)) }
     }
 
+    /// What is to be asked for once more, because what was stored is of no use; `nil` where that was done before.
+    func takeRefetch() -> ImageRequest? {
+        let isFirst = stripe.lock.withLock {
+            guard state.phase == .waiting, !state.hasRefetched else { return false }
+            state.hasRefetched = true
+            return true
+        }
+        return isFirst ? currentRequest : nil
+    }
+
     var plan: RequestPlan? {
         if case .plan(let plan) = subject { return plan }
         return nil
@@ -181,7 +205,9 @@ public final class ImageTask: @unchecked Sendable {
             return stripe.lock.unlock()
         }
         state.reportedBytes = progress.receivedBytes
-        state.progress = progress
+        // What is stale is told before anything of what follows it.
+        if case .stale = state.news { return stripe.lock.unlock() }
+        state.news = .progress(progress)
         if let queue = scheduleAndUnlock() { submit(to: queue) }
     }
 
@@ -207,6 +233,23 @@ public final class ImageTask: @unchecked Sendable {
         }
         state.outcome = result
         return scheduleAndUnlock()
+    }
+
+    /// Whether what is stale is told, before what follows it.
+    var hearsStale: Bool { hearsProgress && stripe.lock.withLock { state.sink == nil } }
+
+    /// What is stored is stale: what follows it is asked for.
+    ///
+    /// - Returns: whether anybody still waits.
+    func didReceiveStale(_ result: JobResult) -> Bool {
+        stripe.lock.lock()
+        guard state.phase == .waiting, state.outcome == nil else {
+            stripe.lock.unlock()
+            return false
+        }
+        state.news = .stale(result)
+        _ = scheduleAndUnlock()
+        return true
     }
 
     /// Claims the delivery for the callback queue, unless one is under way: that one hands on the next.
@@ -243,8 +286,8 @@ public final class ImageTask: @unchecked Sendable {
             state.isScheduled = false
             return stripe.lock.unlock()
         }
-        if let progress = state.progress, let handler = state.sink?.progress {
-            state.progress = nil
+        if case .progress(let progress) = state.news, let handler = state.sink?.progress {
+            state.news = .none
             stripe.lock.unlock()
             handler(self, progress)
             return didReturn()
@@ -262,7 +305,7 @@ public final class ImageTask: @unchecked Sendable {
     /// A callback has returned, or was dropped: on with the next event.
     private func didReturn() {
         stripe.lock.lock()
-        guard state.phase == .waiting, state.progress != nil || state.outcome != nil, let queue = state.sink?.queue
+        guard state.phase == .waiting, !state.news.isNone || state.outcome != nil, let queue = state.sink?.queue
         else {
             state.isScheduled = false
             return stripe.lock.unlock()
@@ -278,8 +321,8 @@ public final class ImageTask: @unchecked Sendable {
             state.isScheduled = false
             return stripe.lock.unlock()
         }
-        if state.progress != nil {
-            state.progress = nil
+        if case .progress = state.news {
+            state.news = .none
             stripe.lock.unlock()
             return didReturn()
         }
@@ -299,7 +342,7 @@ public final class ImageTask: @unchecked Sendable {
         state.isScheduled = false
         state.sink = nil
         state.outcome = nil
-        state.progress = nil
+        state.news = .none
         stripe.lock.unlock()
     }
 
@@ -319,6 +362,7 @@ public final class ImageTask: @unchecked Sendable {
 
     enum Event {
         case progress(LoadProgress)
+        case stale(JobResult)
         case ended(JobResult, isShared: Bool)
         case cancelled
     }
@@ -336,7 +380,15 @@ public final class ImageTask: @unchecked Sendable {
             case .cancelled: return .event(.cancelled)
             case .waiting: break
             }
-            if wanted, let progress = state.progress.take() { return .event(.progress(progress)) }
+            if wanted {
+                let news = state.news
+                state.news = .none
+                switch news {
+                case .none: break
+                case .progress(let progress): return .event(.progress(progress))
+                case .stale(let result): return .event(.stale(result))
+                }
+            }
             if let outcome = state.outcome.take() {
                 state.phase = .ended
                 return .event(.ended(outcome, isShared: state.isShared))

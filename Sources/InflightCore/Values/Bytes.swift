@@ -51,6 +51,17 @@ public struct Bytes: Sendable {
         return unsafe storage.memory[position]
     }
 
+    /// A part of these bytes, which keeps all of them. Traps outside `0 ..< count`.
+    public func part(_ range: Range<Int>) -> Bytes {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "\(range) is outside 0 ..< \(count)")
+        if range == 0..<count { return self }
+        let whole = storage
+        // The closure keeps the memory alive for as long as anybody has the part.
+        return unsafe Bytes(adopting: UnsafeRawBufferPointer(rebasing: whole.memory[range])) { _ in
+            withExtendedLifetime(whole) {}
+        }
+    }
+
     /// A copy of all bytes.
     public var array: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
 }

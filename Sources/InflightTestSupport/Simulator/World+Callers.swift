@@ -247,6 +247,7 @@ extension World {
                 case .progress(let progress):
                     note(23, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
                     model.heard(id, progress: progress.receivedBytes)
+                case .stale: preconditionFailure("something is stale, and there is no store")
                 case .success(let image):
                     note(24, UInt64(id), "task \(id) got its picture")
                     model.heard(id, .content(Content(image.pixels), image.source))

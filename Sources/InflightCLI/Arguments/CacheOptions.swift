@@ -1,0 +1,49 @@
+import Inflight
+import InflightCore
+
+/// How `get` uses what is stored of earlier runs.
+struct CacheOptions: Equatable, Sendable {
+    /// `nil`: the user's own cache folder.
+    var folder: String?
+    var isOff = false
+    var bytes: Int64 = 150_000_000
+    var policy = CachePolicy.obey
+
+    static let names = ["--cache", "--no-cache", "--cache-size", "--cache-policy"]
+
+    /// The least that a cache makes sense with: its index takes room too.
+    private static let leastBytes = 1 << 20
+
+    /// Takes the option if it is one of these.
+    /// - Returns: whether it was.
+    mutating func take(
+        _ name: String, attached: String?, from reader: inout ArgumentReader
+    ) throws(UsageError) -> Bool {
+        switch name {
+        case "--cache":
+            let text = try reader.value(of: name, attached: attached, "the directory of a cache")
+            if text == "" { throw UsageError("--cache needs the name of a directory, not \"\".") }
+            folder = text
+        case "--no-cache":
+            try reader.expectNoValue(of: name, attached: attached)
+            isOff = true
+        case "--cache-size":
+            let text = try reader.value(of: name, attached: attached, "a number of bytes")
+            bytes = Int64(try OptionValue.integer(text, of: name, in: Self.leastBytes...Int.max))
+        case "--cache-policy":
+            let choices = CachePolicy.allCases.map { (name: $0.rawValue, value: $0) }
+            let list = choices.map(\.name).joined(separator: ", ")
+            let text = try reader.value(of: name, attached: attached, "one of \(list)")
+            policy = try OptionValue.choice(text, of: name, choices)
+        default:
+            return false
+        }
+        return true
+    }
+
+    func check() throws(UsageError) {
+        guard isOff else { return }
+        if folder != nil { throw UsageError("--cache and --no-cache contradict each other.") }
+        if policy == .onlyCached { throw UsageError("--cache-policy only-cached needs a cache, so not --no-cache.") }
+    }
+}

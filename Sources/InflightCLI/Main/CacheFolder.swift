@@ -1,0 +1,35 @@
+import Glibc
+import Inflight
+import InflightCore
+import InflightDisk
+
+/// Where the command keeps what it fetched.
+enum CacheFolder {
+    /// By the XDG Base Directory Specification: `$XDG_CACHE_HOME/inflight`, or `~/.cache/inflight`; `nil` where the user
+    /// has no home. Names that are not absolute do not count, as the specification wants it.
+    static func ofUser() -> String? {
+        if let cache = variable("XDG_CACHE_HOME"), cache.hasPrefix("/") { return cache + "/inflight" }
+        guard let home = variable("HOME"), home.hasPrefix("/") else { return nil }
+        return home + "/.cache/inflight"
+    }
+
+    private static func variable(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        return unsafe String(validatingCString: value)
+    }
+
+    /// The cache that the options ask for; `nil` for none.
+    ///
+    /// - Parameter warn: hears once why there is none, where one was wanted.
+    static func store(_ options: CacheOptions, warn: @escaping @Sendable (String) -> Void) -> DiskStore? {
+        if options.isOff { return nil }
+        guard let folder = options.folder ?? ofUser() else { return nil }
+        return DiskStore(
+            DiskStore.Configuration(folder: folder, limit: options.bytes) { event in
+                switch event {
+                case .unavailable(let error): warn("Going on without a cache: \(error.message)")
+                case .entryQuarantined, .recovered, .repaired: break
+                }
+            })
+    }
+}

@@ -1,0 +1,62 @@
+import InflightConcurrency
+
+// What the engine does about what is stored, and about origins that fail, for all its fetches together.
+
+extension Engine {
+    /// The date, as the clock has it.
+    var wallTime: WallTime { WallTime(secondsSince1970: clock.secondsSince1970()) }
+
+    /// More answers that follow stale ones than these are not asked for at once: the next who asks begins again.
+    private static let maximumRevalidations = 64
+
+    /// Asks for the answer that follows a stale one, for the store: nobody waits for it but the engine.
+    func revalidate(_ stale: RequestPlan) {
+        var request = stale.request
+        request.priority = .low
+        request.fallbacks = []
+        let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.wantsPicture)
+        let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
+        guard let plan = try? plan(request, goal: goal, purpose: purpose), !hasJob(plan.fetchKey) else { return }
+        let isRoom = revalidations.withLock { count in
+            guard count < Self.maximumRevalidations else { return false }
+            count += 1
+            return true
+        }
+        guard isRoom else { return }
+        let sink = CallbackSink(
+            queue: .executor(WorkersQueue(workers: workers)), progress: nil,
+            completion: .response { [revalidations] _, _ in revalidations.withLock { $0 -= 1 } })
+        begin(ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: false))
+    }
+
+    /// The task hears what is stale, and waits for what follows.
+    func goOn(_ task: ImageTask, behind stale: JobResult) {
+        guard task.didReceiveStale(stale) else { return }
+        do throws(LoadError) {
+            let plan = try plan(
+                task.currentRequest, goal: task.goal, purpose: .revalidation(ofPicture: task.goal == .image))
+            submit(task, plan: plan, wasTaken: true)
+        } catch {
+            task.didEnd(JobResult(.failure(error)))
+        }
+    }
+
+    func decideRetry(
+        after failure: RetryPolicy.Failure, method: String, failedTries: Int, origin: OriginKey
+    ) -> RetryPolicy.Decision {
+        guard let retry else { return .fail }
+        return retryBudgets.decide(
+            retry, after: failure, method: method, failedTries: failedTries, origin: origin, now: wallTime)
+    }
+}
+
+/// The engine's own callbacks, off the thread on which a load ended.
+private struct WorkersQueue: CallbackExecutor {
+    let workers: any WorkExecutor
+
+    func submit(_ work: @escaping @Sendable () -> Void) {
+        workers.run(work)
+    }
+
+    var isCurrent: Bool { false }
+}

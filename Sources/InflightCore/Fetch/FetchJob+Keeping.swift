@@ -1,0 +1,162 @@
+import InflightConcurrency
+
+// What an answer means for what is stored, and how its body is kept.
+
+extension FetchJob {
+    /// Parts of bodies below this are not worth a file.
+    private static let leastPartBytes: Int64 = 16 * 1024
+
+    // MARK: The head
+
+    /// What the head of an answer means beside what is stored, and beside what an earlier exchange has left of the body.
+    ///
+    /// - Returns: the head to go on with; the work's verdict says where there is none.
+    func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
+        work.use?.responseTime = engine.wallTime
+        if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }
+        guard work.verdict == nil, let use = work.use else { return head }
+        let outcome = CacheOutcome.decide(
+            head: head, exchange: use.exchange, found: use.found, request: use.request, requestTime: use.requestTime,
+            responseTime: use.responseTime)
+        use.changes = outcome.changes
+        switch outcome {
+        case .pass: break
+        case .serve(let answer, _): work.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
+        case .exchangeAgain(let exchange, _): work.verdict = .anotherWay(exchange)
+        }
+        return head
+    }
+
+    /// - Returns: the head of the whole, where this answer's body goes on where the earlier one stopped.
+    private func goOn(from resumption: Resumption, _ head: ResponseHead, _ work: Work) -> ResponseHead? {
+        let requestTime = work.use?.requestTime ?? engine.wallTime
+        switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
+        case .goOn(let incoming):
+            work.use?.changes.keeping = .new(incoming, replacing: [resumption.id].compactMap(\.self))
+            work.goingOn = incoming
+            work.expectedBytes = incoming.response.totalLength
+            return incoming.response.head
+        case .complete(let stored): work.verdict = .complete(stored)
+        case .askForWhole: work.verdict = .anotherWay(CacheExchange())
+        case .startAfresh, .answered: work.forgetBody()
+        }
+        return nil
+    }
+
+    // MARK: The body
+
+    /// Adds bytes to the body, and to what is kept of it.
+    ///
+    /// - Returns: why the rest is of no use.
+    func take(_ bytes: UnsafeRawBufferPointer, _ work: Work) -> Verdict? {
+        work.rawBytes += Int64(bytes.count)
+        work.receivedBytes += Int64(bytes.count)
+        if let coded = work.coded {
+            unsafe work.use?.raw.append(bytes)
+            return unsafe decode(bytes, by: coded, work)
+        }
+        let limit = plan.request.limits.maximumBodyBytes
+        guard Int64(bytes.count) <= limit - Int64(work.body.count) else {
+            return .failure(
+                LoadError(
+                    .tooLarge, stage: .fetch,
+                    message:
+                        "The body is longer than the limit, \(limit) bytes. Raise the limit if you trust the server."
+                ))
+        }
+        unsafe work.body.append(bytes)
+        return nil
+    }
+
+    /// A long body is kept while it comes, as far as its rest could be asked for later.
+    func keepPart(_ work: Work, _ use: StoreUse) {
+        guard let store = engine.store, plan.goal != .info, let incoming = use.incoming,
+            incoming.response.bodyRange.isEmpty,
+            incoming.response.hasStrongValidator
+        else { return }
+        let isCoded = work.coded != nil
+        let count = isCoded ? use.raw.count : work.body.count
+        guard count >= PartKeeper.step else { return }
+        let keeper = use.keeper ?? PartKeeper(store, key: use.key, incoming: incoming)
+        use.keeper = keeper
+        keeper.noticed(count) { start in isCoded ? use.raw.copy(from: start) : work.body.copy(from: start) }
+    }
+
+    // MARK: The end
+
+    /// Has the store do what the answer means for it, where the body is of no use to anybody else.
+    func settle(_ work: Work, isWhole: Bool) {
+        guard let use = work.use else { return }
+        let hasOwnBody = work.coded != nil || work.verdict != nil
+        settle(work, use, hasOwnBody ? use.raw.take() : work.body.take(), isWhole: isWhole)
+    }
+
+    /// Has the store do what the answer means for it.
+    ///
+    /// - Parameters:
+    ///   - body: all that there is of the body, content coding not undone.
+    ///   - isWhole: whether the exchange ended as it should.
+    func settle(_ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool) {
+        guard let store = engine.store else { return }
+        let changes = use.changes
+        use.changes = StoreChanges()
+        for update in changes.updates {
+            engine.storing { done in store.update(update.id, to: update.response) { _ in done() } }
+        }
+        for url in changes.invalidated { engine.storing { store.removeAll(under: StoreKey(url), completion: $0) } }
+        var removed = changes.removed
+        switch changes.keeping {
+        case .nothing: break
+        case .new(let incoming, let replaced):
+            let part = use.keeper?.end()
+            guard let ended = incoming.ended(after: work.receivedBytes, isWhole: isWhole),
+                isWorthKeeping(ended, body)
+            else {
+                // A part that was kept already stays, if its rest could still be asked for.
+                if isWhole, let part { removed.append(part) }
+                break
+            }
+            engine.storing(bytes: body.count) { done in
+                store.keep(ended, body: body, under: use.key, replacing: replaced + [part].compactMap(\.self)) { _ in
+                    done()
+                }
+            }
+        case .extending(let id, let incoming, let leftOut):
+            guard leftOut <= Int64(body.count),
+                let ended = incoming.ended(after: work.receivedBytes - leftOut, isWhole: isWhole)
+            else { break }
+            let rest = body.part(Int(leftOut)..<body.count)
+            engine.storing(bytes: rest.count) { done in
+                store.extend(id, by: rest, at: incoming.response.bodyRange.upperBound) { isKept in
+                    guard isKept else { return done() }
+                    store.update(id, to: ended) { _ in done() }
+                }
+            }
+        }
+        if !removed.isEmpty { engine.storing { store.remove(removed, completion: $0) } }
+    }
+
+    /// A page that a hotel's network puts in front of everything has status 200 too: where a picture was asked for, only
+    /// a picture is kept.
+    private func isWorthKeeping(_ response: StoredResponse, _ body: Bytes) -> Bool {
+        guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
+        guard response.isComplete else { return Int64(body.count) >= Self.leastPartBytes }
+        guard plan.wantsPicture, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
+            return true
+        }
+        guard let probed = try? engine.codecs.probe(body, isComplete: true), case .info = probed else { return false }
+        return true
+    }
+
+    /// Sends the request once more, in the same place.
+    func sendAnotherWay(_ work: Work, _ exchange: CacheExchange) {
+        beginAnew(work)
+        work.use?.exchange = exchange
+        engine.log(.debug, "asked another way") { [("url", currentURL(work).string)] }
+        guard let limits = limits(work) else { return finish(.failure(timedOut())) }
+        if stripe.lock.withLock({ isCancelled }) {
+            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        }
+        send(work, limits: limits, priority: plan.request.priority, reason: .first)
+    }
+}

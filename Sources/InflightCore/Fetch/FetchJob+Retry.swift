@@ -1,0 +1,64 @@
+import InflightConcurrency
+
+// What a fetch does about a failure that may pass: it sleeps without a place, and goes on where it stopped if it can.
+
+extension FetchJob {
+    /// What to do about a failure.
+    enum Remedy {
+        /// Nothing: the load fails with this.
+        case none(LoadError)
+        /// The job has begun anew, and waits for this.
+        case again(JobStep)
+    }
+
+    /// - Parameters:
+    ///   - error: what the load would fail with.
+    ///   - head: the answer, where the failure is one.
+    func remedy(for error: LoadError, _ head: ResponseHead?, _ work: Work) -> Remedy {
+        guard engine.retry != nil, currentURL(work).origin != nil, error.code != .cancelled else { return .none(error) }
+        work.failedTries += 1
+        let failure = head.map { RetryPolicy.Failure.answer($0) } ?? .error(error.code)
+        let method = work.redirected?.method ?? plan.request.method
+        let decision = engine.decideRetry(
+            after: failure, method: method, failedTries: work.failedTries, origin: currentURL(work).originKey)
+        switch decision {
+        case .fail: return .none(error)
+        case .comeBack(let after):
+            return .none(error.appending("It asks to be left alone for \(after.roundedSeconds) s: come back then."))
+        case .retry(let after):
+            engine.log(.notice, "tries again later") {
+                [
+                    ("url", currentURL(work).string), ("because", error.description),
+                    ("after", "\(after.saturatedNanoseconds / 1_000_000) ms"),
+                ]
+            }
+            return .again(sleep(work, for: after, canGoOn: head == nil))
+        }
+    }
+
+    /// - Parameter canGoOn: whether what came of the body is good as far as it goes.
+    private func sleep(_ work: Work, for wait: Duration, canGoOn: Bool) -> JobStep {
+        let resumption = canGoOn && work.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
+        if let resumption {
+            endExchange(work)
+            work.resumption = resumption
+        } else {
+            beginAnew(work)
+        }
+        // The whole time counts tries, not the waits between them.
+        work.startedAt = work.startedAt + wait
+        stripe.lock.withLock { work.wait = .time(engine.clock.now() + wait) }
+        return JobStep(job: self, event: .slept)
+    }
+
+    /// What is in memory of a body that broke, as if it were stored.
+    private func part(of work: Work) -> StoredResponse? {
+        guard let head = work.head, head.version != .none else { return nil }
+        let now = engine.wallTime
+        return StoredResponse(
+            method: work.redirected?.method ?? plan.request.method, url: currentURL(work).string,
+            selectingFields: HTTPFields(), head: head, requestTime: work.use?.requestTime ?? now,
+            responseTime: work.use?.responseTime ?? now, bodyRange: 0..<work.rawBytes,
+            totalLength: Resumption.announcedLength(head.fields))
+    }
+}

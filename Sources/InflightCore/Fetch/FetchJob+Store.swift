@@ -1,0 +1,219 @@
+import InflightConcurrency
+
+// What a fetch does before it asks an origin: it looks whether the answer is stored. The store calls back on a thread of
+// its own; nothing else of the job goes on meanwhile.
+
+extension FetchJob {
+    /// What the exchange that is next has to do with what is stored; `nil` where there is no store.
+    func makeStoreUse(_ work: Work) -> StoreUse? {
+        guard engine.store != nil, currentURL(work).origin != nil else { return nil }
+        let sent = request(work, limits: TransportRequest.Limits(), priority: .normal)
+        let url = sent.url.string
+        let identity = work.redirected == nil ? plan.request.identity : nil
+        return StoreUse(
+            key: StoreKey(identity.map { "identity " + $0 } ?? url),
+            request: CachingRequest(
+                method: sent.method, url: url, fields: sent.fields, policy: plan.request.cachePolicy))
+    }
+
+    /// Whether what is stored could answer the exchange that is next.
+    func looksUp(_ use: StoreUse) -> Bool {
+        (use.request.method == "GET" || use.request.method == "HEAD") && use.request.policy != .noStore
+    }
+
+    /// Looks for what is stored, and goes on from that.
+    func lookUp(_ work: Work, _ use: StoreUse) {
+        guard let store = engine.store else { preconditionFailure("there is no store to look into") }
+        use.lookUps += 1
+        let purpose = plan.purpose
+        let request = use.request
+        let now = engine.wallTime
+        let made = Guarded<CacheDecision?>(nil)
+        store.find(use.key) { found in
+            let decision = Self.decide(found, request, purpose, now)
+            made.withLock { $0 = decision }
+            return decision.readPosition
+        } completion: { [self] found, body in
+            use.found = found
+            if stripe.lock.withLock({ isCancelled }) {
+                return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+            }
+            let decision = made.withLock { $0 } ?? Self.decide([], request, purpose, now)
+            if decision.readPosition != nil, body == nil {
+                // It has vanished: what is left decides anew.
+                if use.lookUps < 4 { return lookUp(work, use) }
+                return ask(work, use, CacheExchange())
+            }
+            goOn(work, use, decision, body?.bytes)
+        }
+    }
+
+    private static func decide(
+        _ found: [StoredEntry], _ request: CachingRequest, _ purpose: RequestPlan.Purpose, _ now: WallTime
+    ) -> CacheDecision {
+        if purpose == .refetch { return .exchange(CacheExchange()) }
+        let decision = CacheDecision.decide(found: found, request: request, now: now)
+        // What is asked for behind a stale answer is the answer that follows it.
+        if case .revalidation = purpose, case .serveStale(_, let exchange) = decision { return .exchange(exchange) }
+        return decision
+    }
+
+    private func goOn(_ work: Work, _ use: StoreUse, _ decision: CacheDecision, _ body: Bytes?) {
+        switch decision {
+        case .serve(let answer): serve(answer, body, work, from: .disk)
+        case .serveStale(let answer, _):
+            engine.revalidate(plan)
+            serve(answer, body, work, from: .disk)
+        case .fail(let head): serveNothing(head, work)
+        case .exchange(let exchange): ask(work, use, exchange)
+        case .resume(let resumption):
+            if let body { begin(resumption, body, work, use) }
+            ask(work, use, CacheExchange())
+        }
+    }
+
+    /// The origin has to be asked: in the lane of fetches.
+    private func ask(_ work: Work, _ use: StoreUse, _ exchange: CacheExchange) {
+        use.exchange = exchange
+        work.isLookedUp = true
+        engine.jobsCameOn(CollectionOfOne(waitForTurn(work, in: .fetch, ahead: work.redirected != nil)))
+    }
+
+    /// Makes what is stored of a body the beginning of the one that comes.
+    private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ use: StoreUse) {
+        goOn(work, resumption.stored.head, nil, .byStatus)
+        guard work.verdict == nil else { return forget(work, use) }
+        work.expectedBytes = resumption.stored.totalLength
+        guard unsafe body.withUnsafeBytes({ unsafe take($0, work) }) == nil else { return forget(work, use) }
+        work.receivedBytes = 0
+        work.resumption = resumption
+    }
+
+    private func forget(_ work: Work, _ use: StoreUse) {
+        work.verdict = nil
+        work.forgetBody()
+    }
+
+    // MARK: Serving
+
+    /// Ends the fetch with what is stored.
+    func serve(_ answer: StoredAnswer, _ stored: Bytes?, _ work: Work, from source: LoadSource) {
+        let head = answer.head
+        if !engine.harmlessFields.isEmpty { respectVary(head) }
+        work.forgetBody()
+        work.verdict = follow(head, work) ?? failure(on: head)
+        switch work.verdict {
+        case .redirect(let next): return engine.jobsCameOn(CollectionOfOne(redirect(work, to: next)))
+        case .failure(let error): return finish(.failure(error))
+        default: break
+        }
+        work.head = head
+        work.isStale = answer.isStale
+        let bytes = Self.body(of: answer, stored)
+        engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
+        // A part is shown as it is stored: its coding is that of the whole.
+        let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
+        if isCoded && engine.codings.accepted != nil || plan.checksum != nil {
+            // Not on the store's thread: it has others to serve.
+            engine.workers.run { [self] in
+                if isCoded {
+                    serveCoded(bytes, head, work, from: source)
+                } else {
+                    served(bytes, head, work, from: source)
+                }
+            }
+        } else {
+            served(bytes, head, work, from: source)
+        }
+    }
+
+    private static func body(of answer: StoredAnswer, _ stored: Bytes?) -> Bytes {
+        guard let stored, let range = answer.bytes, range.upperBound <= Int64(stored.count) else { return .empty }
+        return stored.part(Int(range.lowerBound)..<Int(range.upperBound))
+    }
+
+    private func serveCoded(_ bytes: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
+        work.verdict = undoCoding(of: head, work)
+        if work.verdict == nil, let coded = work.coded {
+            work.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work) }
+            if work.verdict == nil { work.verdict = finishCoding(work).map { .failure($0) } }
+            if case .failure(let error) = work.verdict { return finish(.failure(error), ofStored: true) }
+            return served(work.body.take(), head, work, from: source)
+        }
+        if case .failure(let error) = work.verdict { return finish(.failure(error), ofStored: true) }
+        served(bytes, head, work, from: source)
+    }
+
+    private func served(_ body: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
+        if plan.goal == .info {
+            do throws(LoadError) {
+                guard case .info(let info) = try engine.codecs.probe(body, isComplete: true) else {
+                    throw LoadError(.damaged, stage: .decode, message: "The picture ends within its header.")
+                }
+                return finish(
+                    .info(
+                        RemoteImageInfo(
+                            info: info, url: currentURL(work).string, contentLength: Int64(body.count), readBytes: 0,
+                            source: source)))
+            } catch {
+                return finish(.failure(error.naming(contentType: head.fields["content-type"])), ofStored: true)
+            }
+        }
+        if let checksum = plan.checksum, let failure = Self.failure(of: body, checksum) {
+            return finish(.failure(failure), ofStored: true)
+        }
+        guard Int64(body.count) <= plan.request.limits.maximumBodyBytes else {
+            return finish(
+                .failure(
+                    LoadError(
+                        .tooLarge, stage: .fetch,
+                        message: "The stored body has \(body.count) bytes, and the limit is "
+                            + "\(plan.request.limits.maximumBodyBytes). Raise the limit.")))
+        }
+        var response = LoadedResponse(
+            head: head, body: body, url: currentURL(work).string, wireBytes: 0, source: source,
+            redirectCount: work.redirected?.redirectCount ?? 0)
+        response.isStale = work.isStale
+        finish(.response(response))
+    }
+
+    /// Nothing that is stored may be used, and nobody may be asked.
+    private func serveNothing(_ head: ResponseHead, _ work: Work) {
+        guard plan.goal != .response else { return served(.empty, head, work, from: .disk) }
+        finish(
+            .failure(
+                LoadError(
+                    .notStored, stage: .fetch,
+                    message: "Nothing that may be used is stored for this URL, and asking the server was not allowed. "
+                        + "Allow it.", status: head.status)))
+    }
+
+    /// Ends the fetch with an entry whose body is to be read yet: after a 304, or where the origin failed.
+    func readAndServe(_ answer: StoredAnswer, _ work: Work, from source: LoadSource) {
+        guard let store = engine.store, let use = work.use else {
+            preconditionFailure("there is no store to read from")
+        }
+        guard answer.bytes != nil else { return serve(answer, nil, work, from: source) }
+        store.find(use.key) { found in
+            found.firstIndex { $0.id == answer.id }
+        } completion: { [self] found, body in
+            if stripe.lock.withLock({ isCancelled }) {
+                return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+            }
+            guard let body else {
+                // It went in the meantime: asked once more, without conditions.
+                use.found = found
+                return sendAnotherWay(work, CacheExchange())
+            }
+            serve(answer, body.bytes, work, from: source)
+        }
+    }
+}
+
+extension CacheDecision {
+    /// The entry whose body is to be read in the same turn.
+    fileprivate var readPosition: Int? {
+        if case .resume(let resumption) = self { return resumption.position }
+        return chosenPosition
+    }
+}

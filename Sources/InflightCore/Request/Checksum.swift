@@ -1,0 +1,37 @@
+/// What bytes have to add up to: SHA-256 (FIPS 180-4).
+public struct Checksum: Hashable, Sendable, CustomStringConvertible {
+    let bytes: [UInt8]
+
+    /// - Parameter text: `sha256:` and 64 hexadecimal digits, in either case. `nil` for anything else.
+    public init?(_ text: String) {
+        let prefix = "sha256:"
+        guard text.hasPrefix(prefix) else { return nil }
+        let digits = Array(text.utf8.dropFirst(prefix.utf8.count))
+        guard digits.count == 64 else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: 64, by: 2) {
+            guard let high = Self.digit(digits[index]), let low = Self.digit(digits[index + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        self.bytes = bytes
+    }
+
+    init(of body: Bytes) {
+        var hash = SHA256()
+        unsafe body.withUnsafeBytes { unsafe hash.append($0) }
+        bytes = hash.digest
+    }
+
+    public var description: String {
+        "sha256:" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Glibc
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// What is stored of earlier runs, and what is tried again.
+@Suite(.timeLimit(.minutes(2)))
+struct CacheTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+    private let jpeg: Bytes
+
+    init() throws {
+        server = try LoopbackServer()
+        jpeg = try Pictures.make(.jpeg, 60, 40)
+    }
+
+    /// The `from` of the only line.
+    private func source(_ path: String, _ options: String..., environment: [String: String] = [:]) throws -> String? {
+        let result = place.run(
+            ["get", server.url(path), "-o", "out", "--json"] + options, environment: environment)
+        return try result.lines.first?.from
+    }
+
+    @Test(
+        "What is fresh is asked of nobody, what is stale only whether it still holds, and the report says which it was")
+    func sources() throws {
+        server.serve("/fresh.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        server.serve("/stale.jpg") { [jpeg] request in
+            if request.fields["If-None-Match"] == "\"a\"" { return .status(304).field("ETag", "\"a\"") }
+            return .ok(jpeg).field("Cache-Control", "no-cache").field("ETag", "\"a\"")
+        }
+        for (path, second) in [("/fresh.jpg", "disk"), ("/stale.jpg", "revalidated")] {
+            #expect(try source(path, "--cache", "cache") == "network")
+            #expect(try source(path, "--cache", "cache") == second)
+            #expect(try source(path, "--cache", "cache", "--cache-policy", "prefer-cached") != "network")
+            #expect(try source(path, "--cache", "cache", "--cache-policy", "no-store") == "network")
+            #expect(try source(path, "--no-cache") == "network")
+        }
+        #expect(server.requests(of: "/fresh.jpg").count == 3)
+    }
+
+    @Test("The cache lies in the user's cache folder unless told otherwise, and is the user's alone")
+    func folder() throws {
+        server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        let home = ["HOME": place.path]
+        #expect(try source("/a.jpg", environment: home) == "network")
+        #expect(try source("/a.jpg", environment: home) == "disk")
+        var status = stat()
+        #expect(unsafe stat(place.appending(".cache/inflight"), &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o700)
+        let elsewhere = ["HOME": place.path, "XDG_CACHE_HOME": place.appending("caches")]
+        #expect(try source("/a.jpg", environment: elsewhere) == "network")
+        #expect(TemporaryDirectory.names(place.appending("caches")) == ["inflight"])
+    }
+
+    @Test("With only-cached nobody is asked, and what is not there is said to be so")
+    func onlyCached() throws {
+        let result = place.run(
+            "get", server.url("/a.jpg"), "-o", "out", "--json", "--cache", "cache", "--cache-policy", "only-cached")
+        #expect(result.status == 1)
+        #expect(try result.lines.first?.error?.code == "notStored")
+        #expect(server.requestCount == 0)
+    }
+
+    @Test("A folder that is no cache is left alone: the run goes on without one, and says so once")
+    func foreignFolder() throws {
+        server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        server.serve("/b.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        _ = unsafe mkdir(place.appending("mine"), 0o755)
+        place.write("mine/letter.txt", "Dear Sir")
+        let result = place.run("get", server.url("/a.jpg"), server.url("/b.jpg"), "-o", "out", "--cache", "mine")
+        #expect(result.status == 0)
+        #expect(result.errors.components(of: "without a cache") == 1)
+        #expect(TemporaryDirectory.names(place.appending("mine")) == ["letter.txt"])
+    }
+
+    @Test("After a kill in the middle of a long body the next run asks for the rest alone")
+    func resumes() throws {
+        let body = Bytes([UInt8](repeating: 7, count: 3 << 20))
+        server.serve("/long") { request in
+            let answer = LoopbackServer.Response.ranged(body, for: request, etag: "\"a\"")
+            return request.fields["Range"] == nil ? answer.held("rest", after: body.count - 1000) : answer
+        }
+        let options = ["get", server.url("/long"), "-o", "out", "--any", "--cache", "cache"]
+        let killed = RunningCommand(options, in: place)
+        try server.waitUntilHeld("rest", within: .seconds(50))
+        // Half a MiB is kept at a time; one that is acknowledged outlives the process.
+        while !keeps(1 << 19) { sched_yield() }
+        killed.signal(SIGKILL)
+        _ = killed.wait()
+        server.release("rest")
+        let result = place.run(options)
+        #expect(result.status == 0, "\(result.errors)")
+        let last = try #require(server.requests(of: "/long").last)
+        #expect(last.fields["If-Range"] == "\"a\"")
+        #expect(last.fields["Range"]?.hasPrefix("bytes=") == true)
+        #expect(place.holds("out/long", body.array))
+    }
+
+    /// Whether a body of at least so many bytes lies in the cache.
+    private func keeps(_ count: Int64) -> Bool {
+        func size(_ path: String) -> Int64 {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0 else { return 0 }
+            guard status.st_mode & S_IFMT == S_IFDIR else { return Int64(status.st_size) }
+            return TemporaryDirectory.names(path).map { size(path + "/" + $0) }.max() ?? 0
+        }
+        return size(place.appending("cache")) >= count
+    }
+
+    @Test("What may pass is tried again, as often as --retries says")
+    func retries() throws {
+        server.serve("/a.jpg", .status(503).field("Retry-After", "0"))
+        for count in 0...1 {
+            let before = server.requestCount
+            let result = place.run("get", server.url("/a.jpg"), "-o", "out", "--retries", "\(count)")
+            #expect(result.status == 1)
+            #expect(server.requestCount == before + 1 + count)
+        }
+    }
+
+    @Test("A body that does not add up to its --checksum is damaged, and nothing of it is stored")
+    func checksums() throws {
+        server.serve("/abc", .ok(Bytes("abc")).field("Cache-Control", "max-age=600"))
+        // The example of FIPS 180-4.
+        let sum = "sha256:BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        let wrong = "sha256:" + String(repeating: "0", count: 64)
+        let options = ["get", server.url("/abc"), "-o", "out", "--any", "--json", "--cache", "cache", "--checksum"]
+        let failed = place.run(options + [wrong])
+        #expect(failed.status == 1)
+        #expect(try failed.lines.first?.error?.code == "damaged")
+        #expect(TemporaryDirectory.names(place.appending("out")).isEmpty)
+        #expect(try place.run(options + [sum]).lines.first?.from == "network")
+        #expect(try place.run(options + [sum]).lines.first?.from == "disk")
+        #expect(place.holds("out/abc", Array("abc".utf8)))
+    }
+}
+
+extension String {
+    /// How often a text stands in this one.
+    fileprivate func components(of text: String) -> Int {
+        var count = 0
+        var rest = self[...]
+        while let found = rest.firstRange(of: text) {
+            count += 1
+            rest = rest[found.upperBound...]
+        }
+        return count
+    }
+}

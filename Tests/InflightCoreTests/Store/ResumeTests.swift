@@ -1,0 +1,206 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("Resuming and trying again", .timeLimit(.minutes(1)))
+struct ResumeTests {
+    private static let text = String((0..<40_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
+    private static let tag = ("ETag", "\"strong\"")
+    private static let cut = 30_000
+
+    private static func part(_ start: Int, tag: (String, String) = ResumeTests.tag) -> ScriptedTransport.Script {
+        .partial(
+            Bytes(String(text.dropFirst(start))), from: start, of: text.utf8.count,
+            fields: HTTPFields([tag, ("Date", StoreStage.date)]))
+    }
+
+    private static let broken = StoreStage.ok(text, tag).failing(.truncated, after: cut)
+
+    private static var twoMore: RetryPolicy {
+        var policy = RetryPolicy()
+        policy.firstDelay = .seconds(1)
+        return policy
+    }
+
+    /// Loads while time goes on whenever the load waits for it.
+    private func waited(_ stage: StoreStage, _ load: @escaping @Sendable () async throws -> String) async throws
+        -> String
+    {
+        let task = Task { try await load() }
+        let isOver = Guarded(false)
+        let watch = Task {
+            _ = try? await task.value
+            isOver.withLock { $0 = true }
+        }
+        while !isOver.withLock({ $0 }) {
+            stage.clock.advanceToNextTimer()
+            await Task.yield()
+        }
+        await watch.value
+        return try await task.value
+    }
+
+    @Test("a transfer that broke goes on where it stopped, in the same load")
+    func sameLoad() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
+        let text = try await waited(stage) { try await stage.data() }
+        #expect(text == Self.text)
+        #expect(stage.sent.last?.fields["range"] == "bytes=\(Self.cut)-")
+        #expect(stage.sent.last?.fields["if-range"] == "\"strong\"")
+        #expect(stage.sent.count == 2)
+        // And what is kept is the whole.
+        #expect(stage.store.entries.map(\.response.isComplete) == [true])
+        await stage.end()
+    }
+
+    @Test("a transfer that broke goes on in the same load without a store too")
+    func withoutStore() async throws {
+        let stage = try StoreStage(retry: Self.twoMore) { $0.store = nil }
+        stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
+        let text = try await waited(stage) { try await stage.data() }
+        #expect(text == Self.text)
+        await stage.end()
+    }
+
+    @Test("what a load that failed has got is kept, and the next one asks for the rest alone")
+    func nextLoad() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
+        await #expect(throws: LoadError.self) { try await stage.data() }
+        await stage.settled()
+        #expect(stage.store.entries.map(\.response.bodyRange) == [0..<Int64(Self.cut)])
+        #expect(try await stage.data() == Self.text)
+        #expect(stage.sent.last?.fields["range"] == "bytes=\(Self.cut)-")
+        #expect(stage.store.entries.map(\.response.isComplete) == [true])
+        await stage.end()
+    }
+
+    @Test("a changed validator never splices two versions")
+    func changed() async throws {
+        let stage = try StoreStage()
+        let other = ("ETag", "\"other\"")
+        stage.serve(
+            StoreStage.url, Self.broken, Self.part(Self.cut, tag: other), StoreStage.ok("a new version", other))
+        await #expect(throws: LoadError.self) { try await stage.data() }
+        #expect(try await stage.data() == "a new version")
+        #expect(stage.sent.count == 3)
+        #expect(stage.sent.last?.fields.contains("range") == false)
+        await stage.end()
+    }
+
+    @Test("an answer with the whole begins afresh")
+    func afresh() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, Self.broken, StoreStage.ok("another version", ("ETag", "\"b\"")))
+        await #expect(throws: LoadError.self) { try await stage.data() }
+        #expect(try await stage.data() == "another version")
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("416 with the length that is there means that all is there")
+    func beyondTheEnd() async throws {
+        let stage = try StoreStage()
+        // The length was not announced, so nobody knows that the last byte was the last.
+        let whole = ScriptedTransport.Script.ok(
+            Bytes(Self.text), fields: StoreStage.fields([Self.tag]), tellsLength: false)
+        stage.serve(
+            StoreStage.url, whole.failing(.truncated, after: Self.text.utf8.count),
+            .status(416, HTTPFields([("Content-Range", "bytes */\(Self.text.utf8.count)"), Self.tag])))
+        await #expect(throws: LoadError.self) { try await stage.data() }
+        #expect(try await stage.data() == Self.text)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("without a strong validator nothing goes on, and nothing of it is kept")
+    func weak() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        let weak = ("ETag", "W/\"weak\"")
+        stage.serve(
+            StoreStage.url, StoreStage.ok(Self.text, weak).failing(.truncated, after: Self.cut),
+            StoreStage.ok(Self.text, weak))
+        #expect(try await waited(stage) { try await stage.data() } == Self.text)
+        #expect(stage.sent.last?.fields.contains("range") == false)
+        await stage.end()
+    }
+
+    @Test("a load that fails in a way that may pass is tried twice more, and then fails")
+    func tries() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        stage.serve(StoreStage.url, .failure(.cannotConnect))
+        do {
+            _ = try await waited(stage) { try await stage.data() }
+            Issue.record("there was nobody to answer")
+        } catch let error as LoadError {
+            #expect(error.code == .cannotConnect)
+        }
+        #expect(stage.sent.count == 3)
+        await stage.end()
+    }
+
+    @Test("what will not get better is not tried again", arguments: [404, 501])
+    func hopeless(status: Int) async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        stage.serve(StoreStage.url, .status(status))
+        await #expect(throws: LoadError.self) { try await stage.data() }
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+
+    @Test("a server's Retry-After is waited for, and one that is too long is told")
+    func retryAfter() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        stage.serve(
+            StoreStage.url, .status(503, HTTPFields([("Retry-After", "20")])), StoreStage.ok("at last"))
+        let start = stage.clock.now()
+        #expect(try await waited(stage) { try await stage.data() } == "at last")
+        #expect(stage.clock.now() - start >= .seconds(20))
+        stage.serve("http://a.example/2", .status(429, HTTPFields([("Retry-After", "3600")])))
+        do {
+            _ = try await stage.data("http://a.example/2")
+            Issue.record("it was not to be asked")
+        } catch let error as LoadError {
+            #expect(error.message.contains("3600 s"))
+        }
+        await stage.end()
+    }
+
+    @Test("a load that sleeps holds no place, and cancel ends the sleep at once")
+    func sleeping() async throws {
+        let stage = try StoreStage(retry: Self.twoMore) { $0.maximumConcurrentFetches = 1 }
+        stage.serve(StoreStage.url, .failure(.cannotConnect))
+        stage.serve("http://a.example/2", StoreStage.ok("two"))
+        let sleeper = Task { try await stage.data() }
+        try await stage.clock.waitForTimers()
+        #expect(try await stage.data("http://a.example/2") == "two")
+        sleeper.cancel()
+        await #expect(throws: LoadError.self) { try await sleeper.value }
+        #expect(stage.clock.timerCount == 0)
+        #expect(stage.sent.filter { $0.url.string == StoreStage.url }.count == 1)
+        await stage.end()
+    }
+
+    @Test("a long body is kept while it comes, so that what was there when the program died is there afterwards")
+    func whileItComes() async throws {
+        let long = [UInt8](repeating: 7, count: 3 * PartKeeper.step)
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url,
+            .ok(Bytes(long), chunks: [100_000], fields: StoreStage.fields([Self.tag])).stalled(
+                "half", after: 2 * PartKeeper.step))
+        let load = Task { try await stage.pipeline.data(for: ImageRequest(StoreStage.url)) }
+        while stage.store.entries.isEmpty { await Task.yield() }
+        let kept = try #require(stage.store.entries.first?.response)
+        #expect(!kept.isComplete)
+        #expect(kept.bodyRange.upperBound >= Int64(PartKeeper.step))
+        stage.transport.release("half")
+        #expect(try await load.value.count == long.count)
+        await stage.settled()
+        #expect(stage.store.entries.map(\.response.isComplete) == [true])
+        await stage.end()
+    }
+}

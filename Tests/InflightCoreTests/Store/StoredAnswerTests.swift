@@ -1,0 +1,296 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A pipeline with a store", .timeLimit(.minutes(1)))
+struct StoredAnswerTests {
+    private typealias Script = ScriptedTransport.Script
+
+    @Test("asks nobody for what is fresh, and says that it came from the disk, with its age")
+    func fresh() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
+        #expect(try await stage.get().shown == "network 200 one")
+        stage.clock.advance(by: .seconds(20))
+        let second = try await stage.get()
+        #expect(second.shown == "disk 200 one")
+        #expect(second.head.fields["age"] == "20")
+        #expect(second.wireBytes == 0)
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+
+    @Test("asks whether what is stale still holds, and gives what is stored where it does")
+    func revalidated() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60"), ("ETag", "\"a\"")),
+            .status(304, HTTPFields([("Cache-Control", "max-age=100"), ("X-New", "1")])))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(61))
+        let second = try await stage.get()
+        #expect(second.shown == "revalidated 200 one")
+        #expect(second.head.fields["x-new"] == "1")
+        #expect(stage.sent.last?.fields["if-none-match"] == "\"a\"")
+        // The new freshness counts.
+        stage.clock.advance(by: .seconds(90))
+        #expect(try await stage.get().shown == "disk 200 one")
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("gives the new answer where the stored one does not hold any more, and keeps that in its place")
+    func replaced() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("one", ("ETag", "\"a\""), ("Cache-Control", "no-cache")),
+            StoreStage.ok("two", ("ETag", "\"b\""), ("Cache-Control", "max-age=60")))
+        _ = try await stage.get()
+        #expect(try await stage.get().shown == "network 200 two")
+        #expect(try await stage.get().shown == "disk 200 two")
+        #expect(stage.store.entries.count == 1)
+        await stage.end()
+    }
+
+    @Test("gives what is stale at once where that is allowed, and asks for what follows behind it")
+    func staleWhileRevalidating() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=1, stale-while-revalidate=60")),
+            StoreStage.ok("two", ("Cache-Control", "max-age=60")))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(10))
+        #expect(try await stage.get().shown == "disk 200 one")
+        try await stage.transport.waitForStarts(2)
+        // It ends before the pipeline does.
+        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
+        await stage.settled()
+        #expect(try await stage.get().shown == "disk 200 two")
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("gives what is stale where the origin fails, as far as that is allowed")
+    func staleIfError() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=1, stale-if-error=60")),
+            .failure(.cannotConnect), .status(503), .failure(.cannotConnect))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(10))
+        #expect(try await stage.get().shown == "disk 200 one")
+        #expect(try await stage.get().shown == "disk 200 one")
+        stage.clock.advance(by: .seconds(60))
+        await #expect(throws: LoadError.self) { try await stage.get() }
+        await stage.end()
+    }
+
+    @Test("keeps what a server sent as it was coded, and undoes it each time")
+    func coded() async throws {
+        let stage = try StoreStage { $0.contentCodings = [Reversing()] }
+        stage.serve(
+            StoreStage.url, StoreStage.ok("olleh", ("Cache-Control", "max-age=60"), ("Content-Encoding", "reversed")))
+        #expect(try await stage.data() == "hello")
+        #expect(try await stage.data() == "hello")
+        #expect(stage.sent.count == 1)
+        #expect(stage.sent.first?.fields["accept-encoding"] == "reversed")
+        #expect(stage.store.entries.first?.response.totalLength == 5)
+        await stage.end()
+    }
+
+    @Test("follows a stored redirect without asking, and looks up where it leads")
+    func redirect() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            "http://a.example/old",
+            .status(
+                301, StoreStage.fields([("Location", "/1"), ("Cache-Control", "max-age=60")]), body: Bytes("moved")))
+        stage.serve(StoreStage.url, StoreStage.ok("here", ("Cache-Control", "max-age=60")))
+        #expect(try await stage.get("http://a.example/old").shown == "network 200 here")
+        let second = try await stage.get("http://a.example/old")
+        #expect(second.shown == "disk 200 here")
+        #expect(second.redirectCount == 1)
+        #expect(second.url == StoreStage.url)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("keeps for pictures what is a picture, and no page that a network put in front of it")
+    func captivePortal() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("<html>Pay here</html>", ("Cache-Control", "max-age=60")),
+            .ok(FakeCodec.picture(), fields: StoreStage.fields([("Cache-Control", "max-age=60")])))
+        await #expect(throws: LoadError.self) { try await stage.image() }
+        #expect(stage.store.entries.isEmpty)
+        #expect(try await stage.image().source == .network)
+        stage.pipeline.removeAllFromMemoryCache()
+        #expect(try await stage.image().source == .disk)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("asks once more for what is stored and turns out not to be a picture, and keeps what comes in its place")
+    func undecodable() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("bytes", ("Cache-Control", "max-age=60")),
+            .ok(FakeCodec.picture(), fields: StoreStage.fields([("Cache-Control", "max-age=60")])))
+        // Bytes are kept whatever they are.
+        #expect(try await stage.data() == "bytes")
+        #expect(try await stage.image().source == .network)
+        #expect(stage.sent.count == 2)
+        stage.pipeline.removeAllFromMemoryCache()
+        #expect(try await stage.image().source == .disk)
+        #expect(stage.store.entries.count == 1)
+        await stage.end()
+    }
+
+    @Test("does what the request's policy says", arguments: CachePolicy.allCases)
+    func policies(policy: CachePolicy) async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60"), ("ETag", "\"a\"")))
+        let ask = { (policy: CachePolicy) in try await stage.data { $0.cachePolicy = policy } }
+        if policy == .onlyCached {
+            do {
+                _ = try await ask(policy)
+                Issue.record("nothing is stored")
+            } catch let error as LoadError {
+                #expect(error.code == .notStored)
+            }
+        }
+        _ = try await ask(.obey)
+        _ = try await ask(policy)
+        #expect(stage.sent.count == (policy == .refresh || policy == .noStore ? 2 : 1))
+        stage.clock.advance(by: .seconds(100))
+        if policy == .onlyCached {
+            await #expect(throws: LoadError.self) { try await ask(policy) }
+        } else {
+            _ = try await ask(policy)
+        }
+        let counts: [CachePolicy: Int] = [.obey: 2, .refresh: 3, .onlyCached: 1, .preferCached: 1, .noStore: 3]
+        #expect(stage.sent.count == counts[policy])
+        await stage.end()
+    }
+
+    @Test("forgets what is stored of a URL that an unsafe method has changed")
+    func invalidated() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
+        _ = try await stage.get()
+        #expect(stage.store.entries.count == 1)
+        _ = try await stage.get { request in
+            request.method = "POST"
+            request.body = Bytes("x")
+        }
+        #expect(stage.store.entries.isEmpty)
+        await stage.end()
+    }
+
+    @Test("shares one look-up and one answer among all who ask at once, and tells all where it came from")
+    func shared() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
+        _ = try await stage.get()
+        let sources = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<20 { group.addTask { try await stage.get().shown } }
+            return try await group.reduce(into: [String]()) { $0.append($1) }
+        }
+        #expect(sources == Array(repeating: "disk 200 one", count: 20))
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+
+    @Test("an event stream tells what is stale, then what follows it, then no more")
+    func staleEvents() async throws {
+        let stage = try StoreStage()
+        let control = ("Cache-Control", "max-age=1, stale-while-revalidate=60")
+        stage.serve(
+            StoreStage.url, .ok(FakeCodec.picture(width: 4), fields: StoreStage.fields([control])),
+            .ok(FakeCodec.picture(width: 5), fields: StoreStage.fields([control])))
+        _ = try await stage.image()
+        stage.pipeline.removeAllFromMemoryCache()
+        stage.clock.advance(by: .seconds(10))
+        var heard: [String] = []
+        for await event in stage.pipeline.events(for: ImageRequest(StoreStage.url)) {
+            switch event {
+            case .progress: break
+            case .stale(let image): heard.append("stale \(image.width) \(image.isStale)")
+            case .success(let image): heard.append("success \(image.width) \(image.isStale)")
+            case .failure(let error): heard.append("failure \(error.code)")
+            }
+        }
+        #expect(heard == ["stale 4 true", "success 5 false"])
+        #expect(stage.sent.count == 2)
+        // What is stale does not stay in memory; what followed does, under the key that everybody asks by.
+        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 5)
+        await stage.end()
+    }
+
+    @Test("a picture in memory is found whatever the policy says that looks there, and by no other")
+    func memory() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, .ok(FakeCodec.picture(width: 4)), .ok(FakeCodec.picture(width: 5)),
+            .ok(FakeCodec.picture(width: 6)))
+        _ = try await stage.image()
+        for policy in [CachePolicy.obey, .onlyCached, .preferCached] {
+            #expect(try await stage.image { $0.cachePolicy = policy }.source == .memory)
+        }
+        #expect(try await stage.image { $0.cachePolicy = .noStore }.width == 5)
+        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 4)
+        #expect(try await stage.image { $0.cachePolicy = .refresh }.width == 6)
+        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 6)
+        await stage.end()
+    }
+
+    @Test("a redirect that is not to be followed is the answer itself, and interim answers are seen")
+    func general() async throws {
+        let stage = try StoreStage()
+        var script = ScriptedTransport.Script.redirect(to: "/2")
+        let hints = ResponseHead(status: 103, fields: HTTPFields([("Link", "</a>")]))
+        script.steps.insert(.interim(hints), at: 0)
+        stage.serve(StoreStage.url, script)
+        let response = try await stage.get { $0.followsRedirects = false }
+        #expect(response.head.status == 302)
+        #expect(response.interimHeads == [hints])
+        await #expect(throws: LoadError.self) { try await stage.data { $0.followsRedirects = false } }
+        await stage.end()
+    }
+
+    @Test("a head is looked for in what is stored too, and no more is read than it takes")
+    func info() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, .ok(FakeCodec.picture(), fields: StoreStage.fields([("Cache-Control", "max-age=60")])))
+        _ = try await stage.image()
+        let info = try await stage.pipeline.info(for: ImageRequest(StoreStage.url))
+        #expect(info.source == .disk)
+        #expect(info.info.storedWidth == 4)
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+}
+
+/// A content coding for tests: the bytes the other way round.
+private struct Reversing: ContentCoding {
+    let names = ["reversed"]
+
+    func makeDecoder() -> (any ContentDecoder)? { Decoder() }
+
+    private final class Decoder: ContentDecoder {
+        private var held: [UInt8] = []
+
+        func decode(
+            _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
+        ) throws(ContentCodingError) {
+            // All in one piece, as the script sends it.
+            let reversed = unsafe [UInt8](bytes.reversed())
+            if unsafe !reversed.withUnsafeBytes({ unsafe body($0) }) { throw .stopped }
+        }
+
+        func finish() throws(ContentCodingError) {}
+    }
+}
