@@ -29,18 +29,6 @@ extension Engine {
         begin(ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: false))
     }
 
-    /// The task hears what is stale, and waits for what follows.
-    func goOn(_ task: ImageTask, behind stale: JobResult) {
-        guard task.didReceiveStale(stale) else { return }
-        do throws(LoadError) {
-            let plan = try plan(
-                task.currentRequest, goal: task.goal, purpose: .revalidation(ofPicture: task.goal == .image))
-            submit(task, plan: plan, wasTaken: true)
-        } catch {
-            task.didEnd(JobResult(.failure(error)))
-        }
-    }
-
     func decideRetry(
         after failure: RetryPolicy.Failure, method: String, failedTries: Int, origin: OriginKey
     ) -> RetryPolicy.Decision {

@@ -147,34 +147,6 @@ final class Engine: @unchecked Sendable {
         return plan
     }
 
-    /// The task's load has failed: it goes on with its next fallback, if it has one, or ends.
-    ///
-    /// - Parameter wasTaken: whether it was under way: what was begun is finished, while a pipeline is closing too.
-    private func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
-        var failure = failure
-        if failure.isOfStored, let request = task.takeRefetch() {
-            log(.notice, "what is stored is of no use: asked for once more") {
-                [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
-            }
-            do throws(LoadError) {
-                return submit(task, plan: try plan(request, goal: task.goal, purpose: .refetch), wasTaken: true)
-            } catch {
-                failure = JobResult(.failure(error))
-            }
-        }
-        while let request = task.takeFallback() {
-            log(.notice, "asking elsewhere") {
-                [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
-            }
-            do throws(LoadError) {
-                return submit(task, plan: try plan(request, goal: task.goal), wasTaken: wasTaken)
-            } catch {
-                failure = JobResult(.failure(error))
-            }
-        }
-        task.didEnd(failure)
-    }
-
     /// - Parameter wasTaken: whether the task was under way before: a pipeline that is closing finishes it.
     func submit(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
         // Cancelled before it came here: nothing is started for it.
@@ -377,7 +349,7 @@ final class Engine: @unchecked Sendable {
             case .feed(let job, let from):
                 if let result = from.result { job.feed(result) }
             case .deliver(let task, let from):
-                if from.result?.error(for: task.goal) != nil, task.hasFallback { fallingNow += 1 }
+                if let result = from.result, !way(on: task, after: result).isEnd { fallingNow += 1 }
             case .start, .cancel, .discard, .reprioritize: break
             }
         }
@@ -421,12 +393,11 @@ final class Engine: @unchecked Sendable {
         var goingOn: [(ImageTask, JobResult)] = []
         actions.forEach { action in
             guard case .deliver(let task, let from) = action, let result = from.result else { return }
-            if let error = result.error(for: task.goal), result.isOfStored || task.hasFallback {
+            switch way(on: task, after: result) {
+            case .end: task.didEnd(result, in: &run)
+            case .behindStale: goingOn.append((task, result))
+            case .elsewhere(let error):
                 failing.append((task, JobResult(.failure(error), isOfStored: result.isOfStored)))
-            } else if task.hearsStale, result.isStaleImage {
-                goingOn.append((task, result))
-            } else {
-                task.didEnd(result, in: &run)
             }
         }
         run.submit()
