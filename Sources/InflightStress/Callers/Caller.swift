@@ -18,6 +18,7 @@ final class Caller: Sendable {
     private let operations = Atomic<Int>(0)
     /// Records that are not closed, and other work that waits on queues.
     private let open = Atomic<Int>(0)
+    private let closed = Atomic<Int>(0)
     private let waitsForRoom = Atomic<Bool>(false)
     private let gotRoom = DispatchSemaphore(value: 0)
 
@@ -32,6 +33,8 @@ final class Caller: Sendable {
 
     var operationCount: Int { operations.load(ordering: .relaxed) }
     var openCount: Int { open.load(ordering: .relaxed) }
+    /// How many came to their end.
+    var closedCount: Int { closed.load(ordering: .relaxed) }
     var openRecords: [Record] { records.withLock { Array($0.values) } }
     var counts: Tally { tally.withLock { $0 } }
 
@@ -61,6 +64,7 @@ final class Caller: Sendable {
 
     func giveRoomBack() {
         open.subtract(1, ordering: .relaxed)
+        closed.add(1, ordering: .relaxed)
         if waitsForRoom.exchange(false, ordering: .relaxed) { gotRoom.signal() }
     }
 
@@ -137,10 +141,11 @@ final class Caller: Sendable {
     }
 
     func lookUp(_ generation: Generation, _ wish: Wish) {
-        if let image = generation.pipeline.cached(wish.request(generation.supply)),
-            let complaint = wish.complaint(about: image.pixels)
-        {
-            ledger.violation(7, "the memory cache gave " + complaint)
+        if let image = generation.pipeline.cached(wish.request(generation.supply)) {
+            count(.fromMemory)
+            if let complaint = wish.complaint(about: image.pixels) {
+                ledger.violation(7, "the memory cache gave " + complaint)
+            }
         }
         _ = generation.pipeline.statistics
         did(.lookUp)

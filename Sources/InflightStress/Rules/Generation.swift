@@ -25,8 +25,8 @@ final class Generation: Sendable {
         configuration.maximumConcurrentFetchesPerOrigin = 6
         configuration.decodeConcurrency = Self.decodeConcurrency
         configuration.harmlessFields = [Item.field]
-        // Some twenty pictures: what is kept is asked for often, and dropped often.
-        configuration.memoryCache = MemoryCacheConfiguration(limit: 160, reactsToMemoryPressure: false)
+        // Some thirty pictures, of which each counts 256 bytes: what is kept is asked for often, and dropped often.
+        configuration.memoryCache = MemoryCacheConfiguration(limit: 30 * 256, reactsToMemoryPressure: false)
         pipeline = try ImagePipeline(configuration: configuration)
     }
 

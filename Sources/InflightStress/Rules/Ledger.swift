@@ -24,19 +24,16 @@ struct Tally: Sendable {
         case callback, awaited, stream, operation, bound, prefetched
         case cancel, cancelOnOwnQueue, priority, lookUp, queueChange, release
         // What they heard.
-        case progress, success, expectedFailure, cancelled, dropped, shutDown
+        case progress, success, fromMemory, expectedFailure, cancelled, dropped, shutDown
     }
 
     // Inline: that an array's copy was let go of on another thread, the thread sanitizer does not see.
-    private var counts = InlineArray<18, Int>(repeating: 0)
+    private var counts = InlineArray<19, Int>(repeating: 0)
 
     subscript(_ entry: Entry) -> Int {
         get { counts[entry.rawValue] }
         set { counts[entry.rawValue] = newValue }
     }
-
-    /// How much was done and heard in all.
-    var total: Int { Entry.allCases.reduce(0) { $0 + self[$1] } }
 
     mutating func add(_ other: Tally) {
         for entry in Entry.allCases { self[entry] += other[entry] }
