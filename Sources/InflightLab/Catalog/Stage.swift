@@ -1,12 +1,5 @@
+internal import Glibc
 internal import InflightConcurrency
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 /// Where experiments are carried out: how long their pieces of work take, and who starts their child processes.
 package struct Stage: Sendable {

@@ -1,12 +1,5 @@
+internal import Glibc
 package import InflightConcurrency
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 /// Carries out what may crash, hang or corrupt memory in a process of its own, and ends that process.
 ///
@@ -46,7 +39,7 @@ package struct ChildLauncher: Sendable {
     /// Blocks the calling thread. Where this process ends meanwhile, by whatever signal, the child ends with it.
     package func run(_ name: String, _ arguments: [String] = [], patience: Duration) throws(LabError) -> Outcome {
         let (output, errors) = (try Pipe(), try Pipe())
-        let child = try spawn(["lab", "--child", name] + arguments, output, errors)
+        let child = try spawn(["lab", "--child", name, "\(getpid())"] + arguments, output, errors)
         output.closeWriting()
         errors.closeWriting()
         let clock = SystemClock()

@@ -1,25 +1,20 @@
 internal import CInflightLab
 internal import Dispatch
+internal import Glibc
 internal import InflightConcurrency
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 /// What runs in a child process: the hidden side of the experiments that are too dangerous for the command's own.
 package enum LabChild {
+    /// - Parameter arguments: the parent's process number, and what the part needs.
     /// - Returns: the status to exit with; some never get there.
     package static func run(_ name: String, _ arguments: [String]) -> Int32 {
-        guard lab_prepare_child(getppid()) == 0 else { return 1 }
+        guard let parent = arguments.first.flatMap(Int32.init) else { return 64 }
+        guard lab_prepare_child(parent) == 0 else { return 1 }
         let recorder = Recorder(tell: tell)
         switch name {
         case "race": RaceChild.run(recorder)
         case "string":
-            guard let setup = arguments.first.flatMap(StringSetup.init(rawValue:)) else { return 64 }
+            guard let setup = arguments.dropFirst().first.flatMap(StringSetup.init(rawValue:)) else { return 64 }
             setup.run(recorder)
         case "main-sync": DeadlockChild.syncOnMain(recorder)
         case "main-wait": DeadlockChild.waitOnMain(recorder)

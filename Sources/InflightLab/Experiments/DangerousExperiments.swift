@@ -1,4 +1,3 @@
-internal import Foundation
 internal import InflightConcurrency
 
 extension Experiment {
@@ -121,8 +120,8 @@ struct SanitizerReport: Equatable {
     init?(_ text: String) {
         let lines = text.split(separator: "\n")
         guard lines.contains(where: { $0.contains("WARNING: ThreadSanitizer: data race") }) else { return nil }
-        // `SUMMARY: ThreadSanitizer: data race FILE:LINE in FUNCTION`
-        let function = lines.first { $0.hasPrefix("SUMMARY: ") }?.components(separatedBy: " in ").dropFirst().first
-        summary = function.map { "a data race in \($0)." } ?? "a data race."
+        // `SUMMARY: ThreadSanitizer: data race PATH/FILE[:LINE:COLUMN] in FUNCTION`, the function by its mangled name.
+        let place = lines.first { $0.hasPrefix("SUMMARY: ") }?.split(separator: " ").first { $0.contains(".swift") }
+        summary = place.map { "a data race at \($0.split(separator: "/").last ?? $0)." } ?? "a data race."
     }
 }

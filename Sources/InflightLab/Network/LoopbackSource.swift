@@ -1,12 +1,5 @@
+internal import Glibc
 internal import InflightConcurrency
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 /// A little HTTP/1.1 server on loopback, on one thread, for experiments that need real bytes over real sockets.
 ///

@@ -1,13 +1,6 @@
 internal import CInflightLab
+internal import Glibc
 package import InflightConcurrency
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 /// Writes down what happens, while it happens.
 ///
@@ -91,10 +84,6 @@ package final class Recorder: Sendable {
 
     /// Of the calling thread: on Linux each has one of its own.
     private static var currentNice: Int {
-        #if canImport(Darwin)
-            Int(getpriority(PRIO_DARWIN_THREAD, 0))
-        #else
-            Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
-        #endif
+        Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
     }
 }

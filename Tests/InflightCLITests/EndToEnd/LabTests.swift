@@ -7,12 +7,12 @@ import Testing
 
 @testable import InflightCLI
 
-/// What needs processes of its own: the command itself, and the children that may crash, hang or damage their memory.
+/// The child processes, which may crash, hang or damage their memory.
 ///
-/// Not where the command is built with a sanitizer: it would find the races that are here on purpose.
+/// Not where the command is built with a sanitizer: it would find the races that are here on purpose, as `make lab-tsan`
+/// shows.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: !Sanitizer.isOn, "these experiments race on purpose"))
-struct LabTests {
-    private let place = TemporaryDirectory()
+struct LabChildTests {
     private let launcher = ChildLauncher(executable: RunningCommand.binary)
 
     /// On a thread of its own: experiments block.
@@ -114,6 +114,12 @@ struct LabTests {
             try await onThread { () throws(LabError) in try missing.run("race", patience: .seconds(60)) }
         }
     }
+}
+
+/// The command itself.
+@Suite(.timeLimit(.minutes(3)))
+struct LabCommandTests {
+    private let place = TemporaryDirectory()
 
     @Test("The command draws what it is asked for, in the width that it is told, without colours into a pipe")
     func drawing() throws {
