@@ -46,9 +46,23 @@ let package = Package(
         // JPEG to a thumbnail in memory.
         .executableTarget(
             name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
-        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor: by itself, not in the table.
+        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor; allocations are counted in C.
+        .target(name: "CAllocationCount"),
         .executableTarget(
-            name: "PatternCosts", dependencies: [.product(name: "InflightConcurrency", package: "inflight")]),
+            name: "PatternCosts",
+            dependencies: ["CAllocationCount", .product(name: "InflightConcurrency", package: "inflight")]),
+        // A loader's and a prefetcher's load beside the pipeline's own.
+        .executableTarget(
+            name: "LoaderCosts",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
+        // Steps of the simulator on one core.
+        .executableTarget(
+            name: "SimulatorSpeed",
+            dependencies: ["BenchmarkSupport", .product(name: "InflightTestSupport", package: "inflight")]),
         // How soon a cancelled transfer's connection is closed.
         .executableTarget(
             name: "CancelLatency",

@@ -11,6 +11,7 @@ import disk_part
 import engine_part
 import http_part
 import machine
+import pattern_part
 import pictures
 from measure import Table, say
 
@@ -23,6 +24,9 @@ PARTS = {
     "disk": disk_part.run,
     "cancel": engine_part.run_cancel,
     "engine": engine_part.run_engine,
+    "loaders": pattern_part.run_loaders,
+    "patterns": pattern_part.run,
+    "simulator": pattern_part.run_simulator,
     "eviction": engine_part.run_eviction,
 }
 

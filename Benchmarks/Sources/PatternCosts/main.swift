@@ -1,32 +1,11 @@
 // What the patterns of `InflightConcurrency` cost, beside a bare lock, `DispatchQueue`, `OperationQueue` and an actor:
-// nanoseconds of CPU time of the whole process, the best of seven turns.
+// nanoseconds of CPU time of the whole process, and allocations.
 //
 //     swift run -c release --package-path Benchmarks PatternCosts
 
 import Dispatch
 import Foundation
 import InflightConcurrency
-
-func processorTime() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
-
-func tell(_ name: String, _ best: UInt64, _ count: Int) {
-    let figure = String(Int((Double(best) / Double(count)).rounded()))
-    print(String(repeating: " ", count: max(0, 7 - figure.count)) + figure + " ns  " + name)
-}
-
-func measure(_ name: String, _ count: Int, _ body: () -> Void) {
-    var best = UInt64.max
-    for _ in 0..<7 {
-        let start = processorTime()
-        body()
-        best = min(best, processorTime() - start)
-    }
-    tell(name, best, count)
-}
 
 /// `body` calls what it is given when all is done.
 func wait(_ body: (@escaping @Sendable () -> Void) -> Void) {
@@ -150,13 +129,9 @@ actor Tally {
 
 func actorHop(_ count: Int) async {
     let tally = Tally()
-    var best = UInt64.max
-    for _ in 0..<7 {
-        let start = processorTime()
+    await Figures.measure("actor: a hop there and back", count) {
         for _ in 0..<count { await tally.increment() }
-        best = min(best, processorTime() - start)
     }
-    tell("actor: a hop there and back", best, count)
 }
 
 let count = 100_000

@@ -6,6 +6,7 @@ enum JPEGEncoding {
     static let maximumSide = 65_500
 
     static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        try options.check(.jpeg)
         guard pixels.width <= maximumSide, pixels.height <= maximumSide else {
             throw PictureError.cannotEncode(
                 .jpeg, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")
@@ -27,6 +28,15 @@ enum JPEGEncoding {
 }
 
 extension EncodeOptions {
+    /// Throws where another format is wanted than the one that is written.
+    func check(_ written: ImageFormat) throws(LoadError) {
+        guard format == written else {
+            throw LoadError(
+                .unsupportedFormat, stage: .encode,
+                message: "A codec that writes \(written) was asked for \(format). Choose the codec by its formats.")
+        }
+    }
+
     func checkedQuality(usual: Int) throws(LoadError) -> Int {
         let quality = quality ?? usual
         guard (1...100).contains(quality) else {

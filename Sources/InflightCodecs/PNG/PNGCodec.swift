@@ -35,6 +35,7 @@ public struct PNGCodec: ImageCodec {
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        try PNGEncoding.encode(pixels)
+        try options.check(.png)
+        return try PNGEncoding.encode(pixels)
     }
 }

@@ -6,6 +6,7 @@ enum WebPEncoding {
     static let maximumSide = 16_383
 
     static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        try options.check(.webp)
         guard pixels.width <= maximumSide, pixels.height <= maximumSide, pixels.bytesPerRow <= Int(Int32.max) else {
             throw PictureError.cannotEncode(
                 .webp, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")

@@ -40,6 +40,7 @@ struct WebPStructure: FileStructure {
     /// Reads up to the first frame's header; where the file says that it has EXIF metadata, which stands at its end, up
     /// to that; of an animation all of what is there, to count its frames.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<WebPStructure> {
+        guard bytes.count >= 12 else { return .needsMoreBytes(64) }
         var structure = WebPStructure()
         var flags = 0
         var position = 12

@@ -20,8 +20,8 @@
 ///   gate is kept alive while a delivery is on its way.
 /// - Dropping: a queue that drops a delivery (see ``CallbackQueue/mayDrop``) loses that event, or makes the ending one
 ///   that nobody hears. What comes after it is delivered.
-/// - Cost: about 0.8 µs for an event over what its queue costs; 1.9 µs for a gate that is made, ended and let go of, its
-///   queue included.
+/// - Cost: about 0.1 µs for an event over what its queue costs; 1 µs and 7 allocations for a gate that is made, ended and
+///   let go of, its queue included. In an optimised build, where it is specialised for its types; else four times as much.
 public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     public typealias EventHandler = @Sendable (Event) -> Void
     public typealias EndHandler = @Sendable (Outcome) -> Void
@@ -34,57 +34,69 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         case latest
     }
 
-    fileprivate struct Handlers: Sendable {
-        var event: EventHandler?
-        var end: EndHandler?
+    @usableFromInline struct Handlers: Sendable {
+        @usableFromInline var event: EventHandler?
+        @usableFromInline var end: EndHandler?
 
-        var isEmpty: Bool { event == nil && end == nil }
+        @inlinable init() {}
+
+        @inlinable var isEmpty: Bool { event == nil && end == nil }
     }
 
-    fileprivate struct State: Sendable {
-        var machine: GateMachine<Event, Outcome>
-        var handlers = Handlers()
+    @usableFromInline struct State: Sendable {
+        @usableFromInline var machine: GateMachine<Event, Outcome>
+        @usableFromInline var handlers = Handlers()
 
-        mutating func takeHandlers() -> Handlers {
+        @inlinable init(keepsLatestOnly: Bool) {
+            machine = GateMachine(keepsLatestOnly: keepsLatestOnly)
+        }
+
+        @inlinable mutating func takeHandlers() -> Handlers {
             defer { handlers = Handlers() }
             return handlers
         }
     }
 
     public let queue: CallbackQueue
-    private let state: Guarded<State>
+    @usableFromInline let state: Guarded<State>
 
+    @inlinable
     public init(on queue: CallbackQueue, keeping backlog: Backlog = .all) {
         self.queue = queue
-        state = Guarded(State(machine: GateMachine(keepsLatestOnly: backlog == .latest)))
+        state = Guarded(State(keepsLatestOnly: backlog == .latest))
     }
 
+    @inlinable
     deinit {
         // Nothing ended it: what the handlers captured goes where they would have been called.
         if state.withLock({ $0.handlers.isEmpty }) { return }
         queue.release(ReleaseBox(state.withLock { $0.takeHandlers() }))
     }
 
+    @inlinable
     public var phase: GatePhase { state.withLock { $0.machine.phase } }
 
     /// Whether ``cancel()`` came before the ending passed.
+    @inlinable
     public var isCancelled: Bool { phase == .cancelled }
 
     // MARK: Handlers
 
     /// Sets, replaces or, with `nil`, clears what is called with events. The one that is set when an event passes the gate
     /// is called with it. After the end it is let go of at once.
+    @inlinable
     public func setEventHandler(_ handler: EventHandler?) {
         change { $0.event = handler }
     }
 
     /// Sets, replaces or, with `nil`, clears what is called with the ending. The one that is set when the gate opens is
     /// called; one that comes later is not, and is let go of at once.
+    @inlinable
     public func setEndHandler(_ handler: EndHandler?) {
         change { $0.end = handler }
     }
 
-    private func change(_ body: (inout Handlers) -> Void) {
+    @inlinable func change(_ body: (inout Handlers) -> Void) {
         // What was there is released after the lock.
         let old = state.withLock { state -> Handlers in
             let old = state.handlers
@@ -97,6 +109,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     // MARK: Told by the work
 
     /// Something happened. Without effect after ``end(with:)`` or ``cancel()``.
+    @inlinable
     public func send(_ event: Event) {
         let (submits, replaced) = state.withLock { $0.machine.eventArrived(event) }
         if submits { submit() }
@@ -107,6 +120,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     ///
     /// - Returns: whether this is the ending that will be told, unless it is cancelled on the way.
     @discardableResult
+    @inlinable
     public func end(with outcome: Outcome) -> Bool {
         let (submits, wasTaken) = state.withLock { $0.machine.outcomeArrived(outcome) }
         if submits { submit() }
@@ -118,6 +132,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     ///
     /// - Returns: whether this call is the one that cancelled.
     @discardableResult
+    @inlinable
     public func cancel() -> Bool {
         let left = state.withLock { state -> (GateMachine<Event, Outcome>.Leftovers, Handlers)? in
             state.machine.cancelled().map { ($0, state.takeHandlers()) }
@@ -127,7 +142,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
 
     // MARK: On the callback queue
 
-    private func submit() {
+    @inlinable func submit() {
         if queue.mayDrop {
             let delivery = DroppableWork(run: { self.deliver() }, dropped: { self.deliveryDropped() })
             queue.submit { delivery.run() }
@@ -136,13 +151,13 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         }
     }
 
-    private enum Call {
+    @usableFromInline enum Call {
         case nothing
         case event(Event, EventHandler?)
         case end(Outcome, Handlers)
     }
 
-    private func deliver() {
+    @inlinable func deliver() {
         let call = state.withLock { state -> Call in
             switch state.machine.queueReached() {
             case .nothing: .nothing
@@ -158,7 +173,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         if state.withLock({ $0.machine.callbackReturned() }) { submit() }
     }
 
-    private func deliveryDropped() {
+    @inlinable func deliveryDropped() {
         let (submits, left) = state.withLock { state in
             let (submits, leftovers) = state.machine.deliveryDropped()
             return (submits, (leftovers, leftovers.isEnd ? state.takeHandlers() : Handlers()))

@@ -4,7 +4,9 @@
 ///     waiting ──(on the queue, with an outcome)──▶ delivering ──(the handler has returned)──▶ ended
 ///        │  └────────(the queue dropped the ending)──────────────────────────────────────────▲
 ///        └──cancelled──▶ cancelled
+@usableFromInline
 package struct GateMachine<Event, Outcome> {
+    @usableFromInline
     package enum Passage {
         /// Nothing may pass now.
         case nothing
@@ -13,25 +15,34 @@ package struct GateMachine<Event, Outcome> {
     }
 
     /// What is not needed any more.
+    @usableFromInline
     package struct Leftovers {
-        package var events: ArraySlice<Event> = []
-        package var outcome: Outcome?
+        @usableFromInline package var events: ArraySlice<Event>
+        @usableFromInline package var outcome: Outcome?
         /// Whether this was the end: nothing will be called any more.
-        package var isEnd = false
+        @usableFromInline package var isEnd: Bool
+
+        @inlinable package init(events: ArraySlice<Event> = [], outcome: Outcome? = nil, isEnd: Bool = false) {
+            self.events = events
+            self.outcome = outcome
+            self.isEnd = isEnd
+        }
     }
 
-    package private(set) var phase = GatePhase.waiting
+    @usableFromInline package internal(set) var phase = GatePhase.waiting
     /// A delivery was handed to the queue, and has neither returned nor was dropped.
-    package private(set) var isScheduled = false
-    private let keepsLatestOnly: Bool
-    private var events: ArraySlice<Event> = []
-    private var outcome: Outcome?
+    @usableFromInline package internal(set) var isScheduled = false
+    @usableFromInline let keepsLatestOnly: Bool
+    @usableFromInline var events: ArraySlice<Event> = []
+    @usableFromInline var outcome: Outcome?
 
+    @inlinable
     package init(keepsLatestOnly: Bool) {
         self.keepsLatestOnly = keepsLatestOnly
     }
 
     /// - Returns: whether a delivery is to be submitted, and what is not needed any more.
+    @inlinable
     package mutating func eventArrived(_ event: Event) -> (submits: Bool, replaced: ArraySlice<Event>) {
         guard phase == .waiting, outcome == nil else { return (false, [event]) }
         let replaced = keepsLatestOnly ? events : []
@@ -41,6 +52,7 @@ package struct GateMachine<Event, Outcome> {
     }
 
     /// - Returns: whether a delivery is to be submitted, and whether this was the first outcome.
+    @inlinable
     package mutating func outcomeArrived(_ arrived: Outcome) -> (submits: Bool, wasTaken: Bool) {
         guard phase == .waiting, outcome == nil else { return (false, false) }
         outcome = arrived
@@ -48,6 +60,7 @@ package struct GateMachine<Event, Outcome> {
     }
 
     /// The delivery runs: here, on the queue, is decided what may pass.
+    @inlinable
     package mutating func queueReached() -> Passage {
         guard phase == .waiting else {
             isScheduled = false
@@ -65,6 +78,7 @@ package struct GateMachine<Event, Outcome> {
     /// What passed has been handled.
     ///
     /// - Returns: whether a delivery is to be submitted for what comes next.
+    @inlinable
     package mutating func callbackReturned() -> Bool {
         if phase == .delivering { phase = .ended }
         isScheduled = phase == .waiting && (!events.isEmpty || outcome != nil)
@@ -72,6 +86,7 @@ package struct GateMachine<Event, Outcome> {
     }
 
     /// The queue let go of the delivery without running it: the event is lost, or the ending is one that nobody hears.
+    @inlinable
     package mutating func deliveryDropped() -> (submits: Bool, leftovers: Leftovers) {
         guard phase == .waiting else {
             isScheduled = false
@@ -89,6 +104,7 @@ package struct GateMachine<Event, Outcome> {
     }
 
     /// - Returns: what nobody will hear, or `nil` where it was too late to cancel.
+    @inlinable
     package mutating func cancelled() -> Leftovers? {
         guard phase == .waiting else { return nil }
         phase = .cancelled
@@ -96,7 +112,7 @@ package struct GateMachine<Event, Outcome> {
         return Leftovers(events: events, outcome: outcome.take(), isEnd: true)
     }
 
-    private mutating func schedule() -> Bool {
+    @inlinable mutating func schedule() -> Bool {
         if isScheduled { return false }
         isScheduled = true
         return true

@@ -1,7 +1,9 @@
 /// What a ``StartPolicy`` decides, as a value: who begins, who waits, who is stopped.
-package struct StartMachine {
-    package typealias ID = Int
+@usableFromInline
+package struct StartMachine: Sendable {
+    @usableFromInline package typealias ID = Int
 
+    @usableFromInline
     package enum Action: Hashable, Sendable {
         /// The work is to begin.
         case begin(ID)
@@ -14,13 +16,15 @@ package struct StartMachine {
 
     private let policy: StartPolicy
     /// Begun, and not ended in fact, in their order.
-    package private(set) var running: [ID] = []
+    @usableFromInline package internal(set) var running: [ID] = []
     package private(set) var waiting: [ID] = []
 
+    @usableFromInline
     package init(_ policy: StartPolicy) {
         self.policy = policy
     }
 
+    @usableFromInline
     package mutating func started(_ id: ID) -> [Action] {
         if running.isEmpty || policy == .both {
             running.append(id)
@@ -39,6 +43,7 @@ package struct StartMachine {
     }
 
     /// The work has ended in fact, cancelled or not.
+    @usableFromInline
     package mutating func workEnded(_ id: ID) -> [Action] {
         guard let index = running.firstIndex(of: id) else { return [] }
         running.remove(at: index)
@@ -49,6 +54,7 @@ package struct StartMachine {
     }
 
     /// One start is not wanted any more: it leaves the row, or is told to stop.
+    @usableFromInline
     package mutating func cancelled(_ id: ID) -> [Action] {
         if let index = waiting.firstIndex(of: id) {
             waiting.remove(at: index)
@@ -57,6 +63,7 @@ package struct StartMachine {
         return running.contains(id) ? [.stop(id)] : []
     }
 
+    @usableFromInline
     package mutating func allCancelled() -> [Action] {
         waiting = []
         return running.map { .stop($0) }

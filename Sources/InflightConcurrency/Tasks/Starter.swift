@@ -19,30 +19,33 @@
 ///   not called.
 /// - Release: a start is kept alive until its work has ended. Completions are released on the callback queue or inside
 ///   `cancel()`. Work that is released with its `end` uncalled has ended: ``StartOutcome/abandoned``.
-/// - Cost: a ``Gate`` and a ``CancellationToken`` for each start: some 8 µs with its outcome.
+/// - Cost: a ``Gate`` and a ``CancellationToken`` for each start: some 3 µs and 18 allocations with its outcome, in an
+///   optimised build.
 public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     public typealias Work = @Sendable (Input, CancellationToken, End) -> Void
     public typealias Completion = @Sendable (StartOutcome<Output>) -> Void
 
     /// What the work calls once, when it has ended.
     public final class End: Sendable {
-        private let told: @Sendable (Output?) -> Void
-        private let wasCalled = Guarded(false)
+        @usableFromInline let told: @Sendable (Output?) -> Void
+        @usableFromInline let wasCalled = Guarded(false)
 
-        fileprivate init(_ told: @escaping @Sendable (Output?) -> Void) {
+        @inlinable init(_ told: @escaping @Sendable (Output?) -> Void) {
             self.told = told
         }
 
+        @inlinable
         deinit {
             tell(nil)
         }
 
         /// The first call counts. Any thread.
+        @inlinable
         public func callAsFunction(_ output: Output) {
             tell(output)
         }
 
-        private func tell(_ output: Output?) {
+        @inlinable func tell(_ output: Output?) {
             let isFirst = wasCalled.withLock { wasCalled in
                 defer { wasCalled = true }
                 return !wasCalled
@@ -51,18 +54,22 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         }
     }
 
-    private typealias Step = (action: StartMachine.Action, start: Start)
+    @usableFromInline typealias Step = (action: StartMachine.Action, start: Start)
 
-    private struct State: Sendable {
-        var machine: StartMachine
-        var lastID = 0
-        var starts: [Int: Start] = [:]
+    @usableFromInline struct State: Sendable {
+        @usableFromInline var machine: StartMachine
+        @usableFromInline var lastID = 0
+        @usableFromInline var starts: [Int: Start] = [:]
         /// Somebody begins work, and will begin these too: work that ends at once must not pile up calls.
-        var isBeginning = false
-        var next: [Start] = []
+        @usableFromInline var isBeginning = false
+        @usableFromInline var next: [Start] = []
+
+        @inlinable init(_ policy: StartPolicy) {
+            machine = StartMachine(policy)
+        }
 
         /// The machine's actions with the starts that they are about.
-        mutating func steps(_ event: (inout StartMachine) -> [StartMachine.Action]) -> [Step] {
+        @inlinable mutating func steps(_ event: (inout StartMachine) -> [StartMachine.Action]) -> [Step] {
             event(&machine).compactMap { action in
                 switch action {
                 case .begin(let id), .stop(let id), .refuse(let id), .replace(let id): starts[id].map { (action, $0) }
@@ -71,32 +78,33 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         }
 
         /// Forgets the start unless its work runs or will run.
-        mutating func forget(_ id: Int) {
+        @inlinable mutating func forget(_ id: Int) {
             if !machine.running.contains(id) { starts[id] = nil }
         }
     }
 
-    private let policy: StartPolicy
-    private let queue: CallbackQueue
-    private let work: Work
-    private let state: Guarded<State>
+    @usableFromInline let policy: StartPolicy
+    @usableFromInline let queue: CallbackQueue
+    @usableFromInline let work: Work
+    @usableFromInline let state: Guarded<State>
 
+    @inlinable
     public init(_ policy: StartPolicy, on queue: CallbackQueue, work: @escaping Work) {
         self.policy = policy
         self.queue = queue
         self.work = work
-        state = Guarded(State(machine: StartMachine(policy)))
+        state = Guarded(State(policy))
     }
 
     /// One start, of which the caller hears by its completion.
     public final class Start: Cancelling {
-        fileprivate let id: Int
-        fileprivate let input: Input
-        fileprivate let token = CancellationToken()
-        fileprivate let gate: Gate<Never, StartOutcome<Output>>
-        private let starter: Starter
+        @usableFromInline let id: Int
+        @usableFromInline let input: Input
+        @usableFromInline let token = CancellationToken()
+        @usableFromInline let gate: Gate<Never, StartOutcome<Output>>
+        @usableFromInline let starter: Starter
 
-        fileprivate init(id: Int, input: Input, starter: Starter, completion: @escaping Completion) {
+        @inlinable init(id: Int, input: Input, starter: Starter, completion: @escaping Completion) {
             self.id = id
             self.input = input
             self.starter = starter
@@ -105,16 +113,19 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         }
 
         /// Not wanted any more: its completion is silent, and its work stops, or never begins. Idempotent; any thread.
+        @inlinable
         public func cancel() {
             gate.cancel()
             starter.cancel(self)
         }
 
+        @inlinable
         public var isCancelled: Bool { gate.isCancelled }
     }
 
     /// Starts, waits, or is refused, as the policy says. Never calls `completion` inside this call.
     @discardableResult
+    @inlinable
     public func start(_ input: Input, completion: @escaping Completion) -> Start {
         let (start, steps) = state.withLock { state -> (Start, [Step]) in
             state.lastID += 1
@@ -134,6 +145,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     }
 
     /// Cancels everything that runs or waits.
+    @inlinable
     public func cancel() {
         let (starts, steps) = state.withLock { state -> ([Start], [Step]) in
             let starts = state.starts.values.sorted { $0.id < $1.id }
@@ -145,7 +157,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         perform(steps)
     }
 
-    private func cancel(_ start: Start) {
+    @inlinable func cancel(_ start: Start) {
         perform(
             state.withLock { state in
                 let steps = state.steps { $0.cancelled(start.id) }
@@ -154,7 +166,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             })
     }
 
-    private func workEnded(_ start: Start, _ output: Output?) {
+    @inlinable func workEnded(_ start: Start, _ output: Output?) {
         start.gate.end(with: output.map { .finished($0) } ?? .abandoned)
         perform(
             state.withLock { state in
@@ -165,7 +177,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     }
 
     /// What was decided under the lock, carried out after it.
-    private func perform(_ steps: [Step]) {
+    @inlinable func perform(_ steps: [Step]) {
         for (action, start) in steps {
             switch action {
             case .begin: begin(start)
@@ -176,7 +188,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         }
     }
 
-    private func begin(_ start: Start) {
+    @inlinable func begin(_ start: Start) {
         if policy == .both { return call(start) }
         let isOurs = state.withLock { state in
             state.next.append(start)
@@ -187,14 +199,14 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         while let next = takeNext() { call(next) }
     }
 
-    private func takeNext() -> Start? {
+    @inlinable func takeNext() -> Start? {
         state.withLock { state in
             state.isBeginning = !state.next.isEmpty
             return state.next.isEmpty ? nil : state.next.removeFirst()
         }
     }
 
-    private func call(_ start: Start) {
+    @inlinable func call(_ start: Start) {
         let end = End { self.workEnded(start, $0) }
         // It may have been cancelled while it was handed over.
         if !start.token.isCancelled { work(start.input, start.token, end) }

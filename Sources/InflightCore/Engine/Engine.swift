@@ -9,7 +9,7 @@ final class Engine: @unchecked Sendable {
     let clock: any EngineClock
     let codecs: CodecRegistry
     let workers: any WorkExecutor
-    let cache: MemoryCache<JobKey, LoadedImage>
+    let cache: any ImageCaching
     let harmlessFields: Set<String>
     let codings: AcceptedCodings
     /// What is sent with most requests for pictures.
@@ -33,6 +33,8 @@ final class Engine: @unchecked Sendable {
     /// Tasks between a load that has failed and their next fallback: not in the machine, and not ended.
     private var falling = 0
     private var counters = ImagePipeline.Statistics()
+    /// How many pictures were handed to the cache.
+    private var storedImages = 0
 
     private enum Phase {
         case running
@@ -51,7 +53,9 @@ final class Engine: @unchecked Sendable {
         if let accepted = codings.accepted { usualFields.append("Accept-Encoding", accepted) }
         self.usualFields = usualFields
         harmlessFields = Set(configuration.harmlessFields.map { $0.lowercased() })
-        cache = MemoryCache(configuration: configuration.memoryCache)
+        cache =
+            configuration.imageCache
+            ?? MemoryCache<ImageCacheKey, LoadedImage>(configuration: configuration.memoryCache)
         multiplexedLimit = configuration.maximumStreamsPerOrigin
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
@@ -152,18 +156,22 @@ final class Engine: @unchecked Sendable {
         // Cancelled before it came here: nothing is started for it.
         if task.isCancelled { return }
         let memoryKey = memoryKey(plan)
+        // How many pictures had been stored before the look-up: it is done without the lock, for a cache may be anybody's.
+        var known = memoryKey == nil ? 0 : lock.withLock { storedImages }
         if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
+        // A job that ended since then stored its picture before it left the table.
+        while storedImages != known, memoryKey != nil, !machine.hasJob(plan.finalKey) {
+            known = storedImages
+            lock.unlock()
+            if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
+            lock.lock()
+        }
         guard phase == .running || (phase == .finishing && wasTaken) else {
             lock.unlock()
             return task.didEnd(JobResult(.failure(shutDown(plan.url))))
-        }
-        // A job that ended since the look-up above left its picture in the cache before it left the table.
-        if !machine.hasJob(plan.finalKey), let hit = cached(memoryKey) {
-            lock.unlock()
-            return task.didEnd(JobResult(.image(hit)))
         }
         let priority = task.priority
         let (id, joined) = machine.taskAdded(
@@ -211,7 +219,7 @@ final class Engine: @unchecked Sendable {
 
     /// The picture from memory, without waiting for anything.
     func cached(_ key: JobKey?) -> LoadedImage? {
-        guard let key, var image = cache.value(for: key) else { return nil }
+        guard let key, var image = cache.image(for: ImageCacheKey(key)) else { return nil }
         image.source = .memory
         return image
     }
@@ -251,7 +259,8 @@ final class Engine: @unchecked Sendable {
         if let key, case .image(let image) = result.value, !image.isStale, !image.head.varies(byAnyOf: harmlessFields),
             lock.withLock({ machine.hasTasks(job.id) })
         {
-            cache.insert(image, for: key, cost: image.pixels.byteCount)
+            cache.store(image, for: ImageCacheKey(key))
+            lock.withLock { storedImages += 1 }
         }
         jobsCameOn(CollectionOfOne(JobStep(ended: job)))
     }

@@ -4,7 +4,7 @@ public import InflightConcurrency
 /// conformers keep no state between calls.
 ///
 /// Bytes are untrusted: limits are checked on the header, before memory is taken. Errors are thrown without a URL, which
-/// the engine adds.
+/// the engine adds. `CodecConformance` in the test kit checks any codec.
 public protocol ImageCodec: Sendable {
     /// The formats whose pictures this codec reads.
     var decodableFormats: Set<ImageFormat> { get }
@@ -27,7 +27,8 @@ public protocol ImageCodec: Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer
 
-    /// Writes pixels as a picture file without metadata. The same pixels and options give the same bytes.
+    /// Writes pixels as a picture file without metadata. The same pixels and options give the same bytes. A format that
+    /// is not among ``encodableFormats`` is refused with ``LoadError/Code/unsupportedFormat``.
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
 }
 

@@ -28,6 +28,8 @@ extension ImagePipeline {
         public var clock: any EngineClock = SystemClock()
         /// Decoded pictures; their cost is the bytes of their pixels.
         public var memoryCache = MemoryCacheConfiguration()
+        /// What keeps decoded pictures in place of the cache that ``memoryCache`` describes.
+        public var imageCache: (any ImageCaching)?
         /// Fetches under way at once, over all origins.
         public var maximumConcurrentFetches = 64
         /// Fetches under way at once from one origin, as long as it speaks HTTP/1.1: that many connections.

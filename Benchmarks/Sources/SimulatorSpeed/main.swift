@@ -1,0 +1,25 @@
+// Schedules and steps of the simulator on one core: CPU time of the whole process.
+//
+//     SimulatorSpeed [SCHEDULES]
+
+import BenchmarkSupport
+import InflightTestSupport
+
+let count = CommandLine.arguments.dropFirst().first.flatMap(UInt64.init) ?? 500
+// The first ones make what is made once.
+for seed in 1...20 as ClosedRange<UInt64> { _ = Simulator.run(seed: seed) }
+let start = Usage.now()
+var steps = 0
+var isBroken = false
+for seed in 1...count {
+    let report = Simulator.run(seed: seed)
+    steps += report.steps
+    isBroken = isBroken || report.violation != nil
+}
+let used = Usage.now() - start
+var sample = Sample()
+sample.add("schedules", Int(count))
+sample.add("steps", steps)
+sample.add("cpu", used.cpu)
+sample.add("seconds", used.wall)
+sample.printAndExit(failed: isBroken)

@@ -1,0 +1,84 @@
+internal import InflightConcurrency
+public import InflightCore
+
+/// Checks that any codec keeps the promises of ``ImageCodec``, with pictures that its author gives.
+///
+/// ```swift
+/// let conformance = CodecConformance(MyCodec(), samples: [.init("a photograph", bytes, format: .avif)])
+/// for check in CodecConformance.checks {
+///     let failures = await conformance.run(check)
+///     #expect(failures.isEmpty, "\(check): \(failures)")
+/// }
+/// ```
+///
+/// It needs no test framework: what is wrong comes back as values.
+public struct CodecConformance: Sendable {
+    /// A whole picture of one of the codec's formats. Small ones do: it is cut at many places.
+    public struct Sample: Sendable {
+        public var name: String
+        public var bytes: Bytes
+        public var format: ImageFormat
+        /// Whether its first frame can be decoded before all of it is there, as that of an animation can.
+        public var decodesEarly: Bool
+
+        public init(_ name: String, _ bytes: Bytes, format: ImageFormat, decodesEarly: Bool = false) {
+            self.name = name
+            self.bytes = bytes
+            self.format = format
+            self.decodesEarly = decodesEarly
+        }
+    }
+
+    struct Subject: Sendable {
+        let codec: any ImageCodec
+        let samples: [Sample]
+    }
+
+    private let subject: Subject
+
+    /// - Parameter samples: at least one of each format that the codec reads.
+    public init(_ codec: any ImageCodec, samples: [Sample]) {
+        subject = Subject(codec: codec, samples: samples)
+    }
+
+    /// All checks, in a fixed order.
+    public static var checks: [ConformanceCheck] { list.checks }
+
+    /// Runs one check.
+    public func run(_ check: ConformanceCheck) async -> [ConformanceFailure] {
+        await ValueBench(subject).run(check, Self.list.body(of: check))
+    }
+
+    /// Runs all checks, one after the other.
+    public func run() async -> [ConformanceFailure] {
+        var failures: [ConformanceFailure] = []
+        for check in Self.checks { failures += await run(check) }
+        return failures
+    }
+
+    typealias CodecBench = ValueBench<Subject>
+
+    private static let list = CheckList<CodecBench>(reading + refusing + writing)
+}
+
+extension CodecConformance.Sample {
+    func probe(_ codec: any ImageCodec) throws(LoadError) -> ImageInfo {
+        guard case .info(let info) = try codec.probe(bytes, format: format, isComplete: true) else {
+            throw LoadError(.damaged, stage: .decode, message: "\(name): more bytes are wanted than there are.")
+        }
+        return info
+    }
+
+    func decode(
+        _ codec: any ImageCodec, _ options: DecodeOptions = DecodeOptions(),
+        cancellation: CancellationFlag = CancellationFlag()
+    ) throws(LoadError) -> PixelBuffer {
+        try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
+    }
+
+    /// The first `count` bytes of it.
+    func prefix(_ count: Int) -> Bytes { Bytes(Array(bytes.array.prefix(count))) }
+
+    /// Lengths that are shorter than all of it: every one of a short picture, and some of a long one.
+    var shorterLengths: StrideTo<Int> { stride(from: 0, to: bytes.count, by: max(1, bytes.count / 400)) }
+}

@@ -1,0 +1,160 @@
+internal import Dispatch
+internal import InflightConcurrency
+public import InflightCore
+
+/// Checks that any cache of pictures keeps the promises of ``ImageCaching``.
+///
+/// ```swift
+/// let failures = await ImageCacheConformance { MyCache(limit: $0) }.run()
+/// ```
+///
+/// It needs no test framework: what is wrong comes back as values.
+public struct ImageCacheConformance: Sendable {
+    typealias Maker = @Sendable (Int) -> any ImageCaching
+
+    private let makeCache: Maker
+
+    /// - Parameter makeCache: makes an empty cache for pictures of so many bytes in all.
+    public init(_ makeCache: @escaping @Sendable (Int) -> any ImageCaching) {
+        self.makeCache = makeCache
+    }
+
+    /// All checks, in a fixed order.
+    public static var checks: [ConformanceCheck] { list.checks }
+
+    /// Runs one check.
+    public func run(_ check: ConformanceCheck) async -> [ConformanceFailure] {
+        await ValueBench(makeCache).run(check, Self.list.body(of: check))
+    }
+
+    /// Runs all checks, one after the other.
+    public func run() async -> [ConformanceFailure] {
+        var failures: [ConformanceFailure] = []
+        for check in Self.checks { failures += await run(check) }
+        return failures
+    }
+
+    private static let room = 1 << 20
+    /// What one of the pictures costs.
+    private static let cost = 32 * 32 * 4
+
+    private static func picture(_ mark: Int, released: (@Sendable () -> Void)? = nil) -> LoadedImage {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: cost, alignment: 16)
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: mark))
+        let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
+            unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
+            released?()
+        }
+        return LoadedImage(
+            pixels: PixelBuffer(width: 32, height: 32, bytesPerRow: 128, format: .rgba, bytes: bytes),
+            info: ImageInfo(format: .png, storedWidth: 32, storedHeight: 32), head: ResponseHead(status: 200),
+            url: "\(mark)", bodyBytes: 0, wireBytes: 0, source: .network)
+    }
+
+    private static func key(_ number: Int) -> ImageCacheKey { ImageCacheKey(named: "picture \(number)") }
+
+    private static let list = CheckList<ValueBench<Maker>>([
+        (
+            "What was stored is found by its key, until another takes its place or it is removed",
+            { bench in
+                let cache = bench.subject(room)
+                bench.expect(cache.image(for: key(1)) == nil, "something was there from the beginning")
+                cache.store(picture(1), for: key(1))
+                cache.store(picture(2), for: key(2))
+                bench.expect(cache.image(for: key(1))?.url == "1", "the first is not found")
+                bench.expect(cache.image(for: key(2))?.url == "2", "the second is not found")
+                cache.store(picture(3), for: key(1))
+                bench.expect(cache.image(for: key(1))?.url == "3", "the one before it was not replaced")
+                cache.remove(key(1))
+                cache.remove(key(7))
+                bench.expect(cache.image(for: key(1)) == nil, "what was removed is there")
+                bench.expect(cache.image(for: key(2)) != nil, "another was removed")
+                cache.removeAll()
+                bench.expect(cache.image(for: key(2)) == nil, "something is left of all")
+                cache.store(picture(4), for: key(2))
+                bench.expect(cache.image(for: key(2))?.url == "4", "nothing is kept after all were removed")
+            }
+        ),
+        (
+            "It never keeps more than its room, and lets go of more when it is told to",
+            { bench in
+                let cache = bench.subject(20 * cost)
+                for number in 0..<100 {
+                    cache.store(picture(number), for: key(number))
+                    bench.expect(cache.statistics.cost <= 20 * cost, "it keeps \(cache.statistics.cost) bytes")
+                }
+                let kept = (0..<100).count { cache.image(for: key($0)) != nil }
+                bench.expect(kept <= 20, "\(kept) pictures are found")
+                cache.trim(to: 3 * cost)
+                bench.expect(cache.statistics.cost <= 3 * cost, "\(cache.statistics.cost) bytes are left")
+                cache.trim(to: 0)
+                bench.expect((0..<100).allSatisfy { cache.image(for: key($0)) == nil }, "something is left")
+            }
+        ),
+        (
+            "Its statistics count what is there, hits and misses",
+            { bench in
+                let cache = bench.subject(room)
+                for number in 0..<3 { cache.store(picture(number), for: key(number)) }
+                _ = cache.image(for: key(0))
+                _ = cache.image(for: key(9))
+                let told = cache.statistics
+                bench.expect(told.count == 3 && told.cost == 3 * cost, "\(told)")
+                bench.expect(told.hits == 1 && told.misses == 1 && told.insertions == 3, "\(told)")
+                cache.removeAll()
+                bench.expect(cache.statistics.count == 0 && cache.statistics.cost == 0, "\(cache.statistics)")
+            }
+        ),
+        (
+            "Pictures that go are released, with no lock held: the cache can be called meanwhile",
+            { bench in
+                let cache = bench.subject(10 * cost)
+                let (released, stuck) = (Guarded(0), Guarded(0))
+                for number in 0..<50 {
+                    cache.store(
+                        picture(number) {
+                            released.withLock { $0 += 1 }
+                            guard stuck.withLock({ $0 }) == 0 else { return }
+                            // By another thread, which a lock that is held keeps out, and does not stop for ever.
+                            let answered = DispatchSemaphore(value: 0)
+                            let thread = JoinableThread(name: "conformance") {
+                                _ = cache.statistics
+                                answered.signal()
+                            }
+                            if answered.wait(timeout: .now() + .seconds(2)) == .timedOut {
+                                stuck.withLock { $0 += 1 }
+                            } else {
+                                thread.join()
+                            }
+                        }, for: key(number % 30))
+                }
+                cache.trim(to: cost)
+                cache.remove(key(1))
+                cache.removeAll()
+                bench.expect(stuck.withLock { $0 } == 0, "a picture was released with a lock held")
+                bench.expect(released.withLock { $0 } == 50, "\(released.withLock { $0 }) of 50 were released")
+            }
+        ),
+        (
+            "Many threads at once find what was stored for their key, or nothing",
+            { bench in
+                let cache = bench.subject(40 * cost)
+                bench.atOnce(8) { thread in
+                    var generator = SeededGenerator(seed: UInt64(thread))
+                    for _ in 0..<2000 {
+                        let number = Int.random(in: 0..<60, using: &generator)
+                        switch Int.random(in: 0..<10, using: &generator) {
+                        case 0..<5:
+                            guard let found = cache.image(for: key(number)) else { continue }
+                            bench.expect(found.url == "\(number)", "\(found.url) was found for \(number)")
+                        case 5..<8: cache.store(picture(number), for: key(number))
+                        case 8: cache.remove(key(number))
+                        default: cache.trim(to: 20 * cost)
+                        }
+                    }
+                }
+                bench.expect(cache.statistics.cost <= 40 * cost, "it keeps \(cache.statistics.cost) bytes")
+            }
+        ),
+    ])
+}

@@ -1,0 +1,106 @@
+internal import InflightConcurrency
+public import InflightCore
+
+/// Checks that any processor keeps the promises of ``ImageProcessing``.
+///
+/// ```swift
+/// let failures = await ProcessorConformance { Blur(radius: 4) }.run()
+/// ```
+///
+/// It needs no test framework: what is wrong comes back as values.
+public struct ProcessorConformance: Sendable {
+    private let makeProcessor: @Sendable () -> any ImageProcessing
+
+    /// - Parameter makeProcessor: makes the processor with the same parameters each time.
+    public init(_ makeProcessor: @escaping @Sendable () -> any ImageProcessing) {
+        self.makeProcessor = makeProcessor
+    }
+
+    /// All checks, in a fixed order.
+    public static var checks: [ConformanceCheck] { list.checks }
+
+    /// Runs one check.
+    public func run(_ check: ConformanceCheck) async -> [ConformanceFailure] {
+        await ValueBench(makeProcessor).run(check, Self.list.body(of: check))
+    }
+
+    /// Runs all checks, one after the other.
+    public func run() async -> [ConformanceFailure] {
+        var failures: [ConformanceFailure] = []
+        for check in Self.checks { failures += await run(check) }
+        return failures
+    }
+
+    private static let formats = [
+        PixelBuffer.Format.rgbx, .rgba, .premultipliedBGRA, PixelBuffer.Format(order: .bgra, alpha: .opaque),
+    ]
+
+    private static let list = CheckList<ValueBench<@Sendable () -> any ImageProcessing>>([
+        (
+            "Its identity is a text that stays the same, and says kind and parameters",
+            { bench in
+                let first = bench.subject()
+                let second = bench.subject()
+                bench.expect(!first.identity.isEmpty, "the identity is empty")
+                bench.expect(
+                    first.identity == first.identity && first.identity == second.identity,
+                    "the identity changes: \(first.identity), \(second.identity)")
+            }
+        ),
+        (
+            "Pictures of every size and format go through, one pixel and rows with gaps too",
+            { bench in
+                for format in formats {
+                    for (width, height) in [(1, 1), (1, 17), (23, 1), (40, 30)] {
+                        let picture = PixelBuffer.pattern(width: width, height: height, format: format)
+                        let code = bench.code { () throws(LoadError) in
+                            _ = try bench.subject().process(picture, cancellation: CancellationFlag())
+                        }
+                        bench.expect(code == nil, "\(width) × \(height), \(format): \(code.map(\.rawValue) ?? "")")
+                    }
+                }
+            }
+        ),
+        (
+            "The same picture gives the same pixels, whatever lies between its rows, and stays as it was",
+            { bench in
+                for format in formats {
+                    let picture = PixelBuffer.pattern(width: 40, height: 30, format: format)
+                    let before = picture.bytes.array
+                    let packed = PixelBuffer(
+                        width: 40, height: 30, bytesPerRow: 160, format: format, bytes: Bytes(picture.packed))
+                    let one = try bench.subject().process(picture, cancellation: CancellationFlag())
+                    let two = try bench.subject().process(packed, cancellation: CancellationFlag())
+                    bench.expect(one.hasSamePixels(as: two), "\(format): the pixels differ")
+                    bench.expect(picture.bytes.array == before, "\(format): the picture was changed")
+                }
+            }
+        ),
+        (
+            "Several at once give what one alone gives",
+            { bench in
+                let picture = PixelBuffer.pattern(width: 64, height: 64, format: .rgba)
+                let processor = bench.subject()
+                let alone = try processor.process(picture, cancellation: CancellationFlag())
+                bench.atOnce(4) { _ in
+                    for _ in 0..<8 {
+                        let pixels = try? processor.process(picture, cancellation: CancellationFlag())
+                        bench.expect(pixels?.hasSamePixels(as: alone) == true, "the pixels differ")
+                    }
+                }
+            }
+        ),
+        (
+            "What is cancelled before it begins ends as cancelled",
+            { bench in
+                let flag = CancellationFlag()
+                flag.cancel()
+                let picture = PixelBuffer.pattern(width: 200, height: 200, format: .rgba)
+                let code = bench.code { () throws(LoadError) in
+                    _ = try bench.subject().process(picture, cancellation: flag)
+                }
+                bench.expect(code == .cancelled, "it ended with \(code.map(\.rawValue) ?? "success")")
+            }
+        ),
+    ])
+}
