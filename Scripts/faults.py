@@ -66,7 +66,7 @@ def apply(copy, patch):
 def find(program, schedules=SCHEDULES):
     """The schedule and the rule, or None."""
     done = subprocess.run(
-        [str(program), "--count", str(schedules), "--threads", "1", "--standstill", "4"],
+        [str(program), "--count", str(schedules), "--threads", "1", "--standstill", "10"],
         capture_output=True, text=True,
     )
     found = re.search(r"^seed (\d+) (?:breaks a rule|stands still): contract (\d+): (.*)$", done.stdout, re.MULTILINE)

@@ -24,6 +24,9 @@ TOOLS = pathlib.Path(os.path.realpath(shutil.which(SWIFT) or SWIFT)).parent
 FILES = [
     "Engine/EngineMachine.swift", "Engine/EngineMachine+Transitions.swift", "Engine/EngineMachine+Slots.swift",
     "Tasks/ImageTask.swift", "Engine/Engine.swift", "Engine/PixelJobs.swift", "Fetch/FetchJob.swift",
+    "Fetch/FetchJob+Sending.swift", "Fetch/FetchJob+Hooks.swift", "Fetch/SourceJob.swift", "Hooks/ExtensionCall.swift",
+    "Loader/LoaderMachine.swift", "Loader/ImageLoader.swift", "Prefetch/PrefetchMachine.swift",
+    "Prefetch/PrefetchCore.swift",
 ]
 
 

@@ -34,9 +34,12 @@ extension ContractModel {
     /// - Parameters:
     ///   - isCancelled: whether the task that it runs in is cancelled.
     ///   - askedAt: when it was asked for.
+    ///   - jobsThen: ``jobCount`` then: it was not for one that came later.
     ///   - isOutermost: nothing else is on its way.
     /// - Returns: the number of the call.
-    public func asksBefore(_ question: Question, isCancelled: Bool, askedAt: Int64, isOutermost: Bool) -> Int {
+    public func asksBefore(
+        _ question: Question, isCancelled: Bool, askedAt: Int64, jobsThen: Int = .max, isOutermost: Bool
+    ) -> Int {
         lastCall += 1
         if question.isAgain { return asksAgain(question, isCancelled: isCancelled) }
         startedExchanges += 1
@@ -47,7 +50,7 @@ extension ContractModel {
         if isCancelled, let found = job {
             let began = jobs[found].startedAt < 0 ? askedAt : jobs[found].startedAt
             let total = jobs[found].wish.totalTime
-            if total == 0 || now - began < total || jobs[found].madeAt > askedAt { job = nil }
+            if total == 0 || now - began < total || found >= jobsThen { job = nil }
         } else if job == nil, !isCancelled, isOutermost {
             broken(7, "willSend was asked about resource \(question.resource), but nobody waits for it")
         }

@@ -134,6 +134,9 @@ extension ContractModel {
     /// Nobody holds the pipeline, and everything has ended; but its parts are still there.
     public func leaks() { broken(10, "the pipeline is never released") }
 
+    /// How many jobs there were so far.
+    public var jobCount: Int { jobs.count }
+
     public var taskCount: Int { tasks.count }
 
     /// How many different things were asked for, as their first stage is known by.
@@ -150,6 +153,7 @@ extension ContractModel {
             }
             if tasks[task].hasClosures { broken(10, "the closures of task \(task) were never released") }
         }
+        checkLoadersAtEnd()
         if !live.isEmpty { broken(7, "\(live.count) jobs never ended") }
         if handed != 0 { broken(11, "work on pixels never returned") }
     }

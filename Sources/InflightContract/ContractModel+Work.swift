@@ -34,7 +34,7 @@ extension ContractModel {
                 JobRecord(
                     key: wish.key(stage: next, varied: varied), stage: next, wish: wish, origin: wish.origin,
                     isVaried: varied, hasCredentials: wish.hasCredentials, upstream: found,
-                    state: found < 0 ? .wanting : .blocked, madeAt: now))
+                    state: found < 0 ? .wanting : .blocked))
             found = jobs.count - 1
             live.append(found)
         }
@@ -78,6 +78,7 @@ extension ContractModel {
         tasks[task].job = -1
         tasks[task].phase = .told
         tasks[task].outcome = outcome
+        if tasks[task].queue == prefetchQueue { deliveries.append(task) }
     }
 
     /// A task does not wait any more; what nobody else waits for is over.

@@ -33,6 +33,8 @@ public final class ContractModel {
         var fallbacks = 0
         /// The thread on which it fails.
         var fallsOn = 0
+        /// What leaves when this has joined.
+        var replaces: Int?
         /// Work was under way for it.
         var wasTaken = false
         var priority: LoadPriority
@@ -82,7 +84,6 @@ public final class ContractModel {
         var sequence = 0
         var redirects = 0
         var startedAt: Int64 = -1
-        var madeAt: Int64 = 0
     }
 
     /// A place that a fetch takes: with an exchange, or while the caller's code is asked for it.
@@ -131,6 +132,11 @@ public final class ContractModel {
     /// After a 401 of what nobody waits for the hook may still be asked.
     var lateQuestions = 0
     var tokens = Tokens()
+    var loaders: [LoaderRecord] = []
+    var prefetcher: PrefetchRecord?
+    /// The queue on which the prefetcher hears of endings, and those that wait there.
+    var prefetchQueue = -1
+    var deliveries: [Int] = []
     /// Those in phase `falling`, in their order.
     var falling: [Int] = []
     var joinedTasks = 0
@@ -179,6 +185,7 @@ public final class ContractModel {
         tasks[task].phase = .waiting
         waiting.append(task)
         join(task, varied: false)
+        if tasks[task].phase != .falling, let old = tasks[task].replaces { cancels(old) }
     }
 
     /// To be told before each `cancel()`, and before the caller's own task is cancelled.
@@ -191,6 +198,7 @@ public final class ContractModel {
         case .falling:
             falling.removeAll { $0 == task }
             tasks[task].phase = .cancelled
+            if let old = tasks[task].replaces { cancels(old) }
         case .lost: tasks[task].phase = .silent
         case .ended, .cancelled, .silent, .gone: break
         }
@@ -233,6 +241,7 @@ public final class ContractModel {
             tasks[task].job = -1
             tasks[task].phase = .told
             tasks[task].outcome = .failure(.shutDown)
+            if tasks[task].queue == prefetchQueue { deliveries.append(task) }
         }
         waiting.removeAll(keepingCapacity: true)
         for job in live { abandon(job) }

@@ -139,6 +139,12 @@ public struct Place: Sendable {
     public var dropping = -1
     /// The call of `willSend` that has just returned, or -1.
     public var returning = -1
+    /// The loader that its owner uses further up this thread, or -1.
+    public var using = -1
+    /// Calls of a prefetcher's that belong to a turn are further up this thread.
+    public var isInTurn = false
+    /// No other thread comes between.
+    public var isAtomic = false
 
     public init() {}
 }

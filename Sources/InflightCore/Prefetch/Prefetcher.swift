@@ -1,5 +1,5 @@
 internal import Dispatch
-import InflightConcurrency
+package import InflightConcurrency
 
 /// Loads ahead what may be wanted soon, at the lowest priority.
 ///
@@ -42,7 +42,8 @@ public final class Prefetcher: Sendable {
             endings: .queue(Self.endings))
     }
 
-    init(
+    /// - Parameter endings: where endings come to, and turns that time ends.
+    package init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn, limit: Int,
         endings: CallbackQueue
     ) {

@@ -17,6 +17,19 @@ struct Setup {
     var hasDidReceive = false
     var hasLog = false
     var hasFallbacks = false
+    /// By loader, the queue that it lives on.
+    var loaderQueues: [Int] = []
+    var prefetch: Prefetch?
+
+    struct Prefetch {
+        var isIntoMemory: Bool
+        /// The queue whose turns count, or -1 where time does.
+        var turnQueue: Int
+        var limit: Int
+        /// How many bodies may be kept.
+        var room: Int
+    }
+
     /// What may be asked for.
     var resources: [UInt8] = [0, 1, 2, 3, 4, 5, 6]
     let tasks = 24
@@ -50,6 +63,13 @@ struct Setup {
         hasWillSend = !hasHarmless && draws.once(in: 3)
         let hasSources = !hasHarmless && draws.once(in: 3)
         choose(hasSources: hasSources, &draws)
+        for queue in [0, 2, 3] where draws.once(in: 3) { loaderQueues.append(queue) }
+        // In which order endings are told is foretold only where nothing is nested.
+        if !nests, draws.once(in: 2) {
+            prefetch = Prefetch(
+                isIntoMemory: draws.once(in: 2), turnQueue: [-1, 0, 2, 3][draws.below(4)], limit: 1 + draws.below(3),
+                room: draws.below(3))
+        }
         bounds.isFlat = !nests
         // Those who leave a varying answer join the next one after the other.
         bounds.isPriorityKnown = !nests && !hasHarmless
@@ -57,6 +77,8 @@ struct Setup {
         bounds.startsAreHidden = hasWillSend || hasSources
         bounds.isLogged = hasLog
         bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed && !bounds.startsAreHidden
+        // What is sent at the end of a turn is told at once.
+        if prefetch != nil, bounds.isLastInFirstOut { bounds.isOrderKnown = false }
     }
 
     /// As many things in every world, so that much is shared.

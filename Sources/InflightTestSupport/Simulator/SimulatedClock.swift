@@ -7,14 +7,18 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
     private unowned let world: World
     private(set) var time: Int64 = 0
     private var timers: [Timer] = []
+    private(set) var hasDue = false
 
     // Unchecked: as above.
     private final class Timer: ScheduledWork, @unchecked Sendable {
         let deadline: Int64
+        /// It ends a turn of the prefetcher.
+        let endsTurn: Bool
         var body: (@Sendable () -> Void)?
 
-        init(_ deadline: Int64, _ body: @escaping @Sendable () -> Void) {
+        init(_ deadline: Int64, endsTurn: Bool, _ body: @escaping @Sendable () -> Void) {
             self.deadline = deadline
+            self.endsTurn = endsTurn
             self.body = body
         }
 
@@ -34,8 +38,9 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
 
     func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
         world.poke()
-        let timer = Timer(deadline.nanoseconds, body)
+        let timer = Timer(deadline.nanoseconds, endsTurn: world.place.isInTurn, body)
         timers.append(timer)
+        if timer.deadline <= time { hasDue = true }
         return timer
     }
 
@@ -50,12 +55,21 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
         time = max(time, target)
         world.note(1, UInt64(time), "clock: \(Double(time) / 1e6) ms")
         world.model.timeComes(time)
+        fireDue()
+    }
+
+    /// What was scheduled for a time that had come before is due at once: other threads had made time pass meanwhile.
+    func fireDue() {
+        hasDue = false
         if timers.isEmpty { return }
         let due = timers.filter { $0.deadline <= time }
         timers.removeAll { $0.deadline <= time || $0.body == nil }
         for timer in due {
             let body = timer.body.take()
+            let before = world.place.isInTurn
+            world.place.isInTurn = timer.endsTurn
             body?()
+            world.place.isInTurn = before
         }
     }
 

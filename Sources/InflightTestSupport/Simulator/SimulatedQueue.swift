@@ -14,9 +14,15 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
     let index: Int
     let kind: Kind
     private unowned let world: World
-    private var work: [@Sendable () -> Void] = []
+    private var work: [Work] = []
     private var running = 0
     var isSuspended = false
+
+    private struct Work {
+        var body: @Sendable () -> Void
+        /// It ends a turn of the prefetcher.
+        var endsTurn: Bool
+    }
 
     init(_ world: World, index: Int, kind: Kind) {
         self.world = world
@@ -27,7 +33,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
 
     func submit(_ work: @escaping @Sendable () -> Void) {
         world.poke()
-        self.work.append(work)
+        self.work.append(Work(body: work, endsTurn: world.place.isInTurn))
         world.interleave(in: 8)
     }
 
@@ -38,12 +44,14 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
     func runOne() {
         // Whoever runs first on a concurrent queue is anybody's guess.
         let next = kind == .concurrent ? world.draws.below(work.count) : 0
-        var body: (@Sendable () -> Void)? = work.remove(at: next)
+        let endsTurn = work[next].endsTurn
+        var body: (@Sendable () -> Void)? = work.remove(at: next).body
         world.note(2, UInt64(index), "queue \(index) (\(kind)) runs")
         let before = world.place
         world.place = .init()
         world.place.queue = index
         running += 1
+        announce(endsTurn)
         body?()
         body = nil
         running -= 1
@@ -58,7 +66,22 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
         world.place.dropping = index
         var dropped = work
         work.removeAll(keepingCapacity: true)
-        while !dropped.isEmpty { dropped.removeFirst() }
+        while !dropped.isEmpty {
+            // Where a queue drops the end of a turn, the turn ends as well.
+            announce(dropped[0].endsTurn)
+            dropped.removeFirst()
+            world.place.isAtomic = false
+        }
         world.place = before
+    }
+
+    private func announce(_ endsTurn: Bool) {
+        if endsTurn {
+            world.place.isAtomic = true
+            world.model.turnEnds()
+        } else if index == World.prefetchQueue {
+            world.place.isAtomic = true
+            world.model.endingIsDelivered()
+        }
     }
 }

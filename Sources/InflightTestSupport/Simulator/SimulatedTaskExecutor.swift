@@ -4,9 +4,10 @@ internal import InflightContract
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     private unowned let world: World
-    private var jobs: [(job: UnownedJob, time: Int64)] = []
-    /// When what runs now was handed over.
+    private var jobs: [(job: UnownedJob, time: Int64, count: Int)] = []
+    /// When what runs now was handed over, and how many jobs the model knew then.
     private(set) var handedAt: Int64 = 0
+    private(set) var jobsThen = 0
 
     init(_ world: World) {
         self.world = world
@@ -15,15 +16,16 @@ final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     var isReady: Bool { !jobs.isEmpty }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        jobs.append((UnownedJob(job), world.clock.time))
+        jobs.append((UnownedJob(job), world.clock.time, world.model.jobCount))
     }
 
     func runOne() {
-        let (job, time) = jobs.remove(at: world.draws.below(jobs.count))
+        let (job, time, count) = jobs.remove(at: world.draws.below(jobs.count))
         world.note(4, 0, "an asynchronous caller goes on")
         let before = world.place
         world.place = .init()
         handedAt = time
+        jobsThen = count
         unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         world.place = before
     }

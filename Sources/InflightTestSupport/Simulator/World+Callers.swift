@@ -34,18 +34,19 @@ private final class Captured: @unchecked Sendable {
 // What callers do: each at a moment, and from a place, that the seed decides.
 
 extension World {
-    private static let priorities: [LoadPriority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
+    static let priorities: [LoadPriority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
 
     func act() {
         switch draws.below(40) {
-        case 0..<4: ask()
+        case 0..<3: ask()
+        case 3..<6: useViews()
         case 6..<18: cancel()
         case 18..<25: prioritize()
         case 25, 26:
             // Taken out first: what is released looks at everything.
             if let caller = caller() { _ = caller.task.take() }
         case 27..<30:
-            let queue = queues[draws.below(queues.count)]
+            let queue = queues[draws.below(Self.callerQueues)]
             queue.isSuspended.toggle()
             fault(\.queues)
             note(12, UInt64(queue.index), "queue \(queue.index) is \(queue.isSuspended ? "suspended" : "resumed")")
@@ -76,7 +77,7 @@ extension World {
 
     // MARK: Asking
 
-    private func wish() -> Wish {
+    func wish() -> Wish {
         if draws.once(in: 24) { return Resources.wish(Resources.refused, kind: .refused, setup: setup) }
         let resource = setup.resources[draws.below(setup.resources.count)]
         if resource == Resources.header { return Resources.wish(resource, kind: .header, setup: setup) }
@@ -96,7 +97,7 @@ extension World {
         return wish
     }
 
-    private func request(_ wish: Wish, _ priority: LoadPriority) -> ImageRequest {
+    func request(_ wish: Wish, _ priority: LoadPriority) -> ImageRequest {
         var request: ImageRequest
         if let made = requests[wish] {
             request = made
@@ -132,7 +133,7 @@ extension World {
 
     private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
         // Each kind has its turn.
-        let queue = usedQueues & 7 == 7 ? draws.below(queues.count) : (~usedQueues).trailingZeroBitCount
+        let queue = usedQueues & 7 == 7 ? draws.below(Self.callerQueues) : (~usedQueues).trailingZeroBitCount
         usedQueues |= 1 << queue
         let id = model.asked(wish, priority: request.priority, queue: queue)
         caller.id = id

@@ -78,7 +78,8 @@ extension World {
             ContractModel.Question(
                 kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
                 isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, isAgain: isAgain),
-            isCancelled: Task.isCancelled, askedAt: executor.handedAt, isOutermost: depth == 0)
+            isCancelled: Task.isCancelled, askedAt: executor.handedAt, jobsThen: executor.jobsThen,
+            isOutermost: depth == 0)
         note(33, UInt64(call), "willSend is asked about \(request.url)\(isAgain ? " again" : ""), call \(call)")
         do {
             let token = try await withTaskCancellationHandler {
@@ -123,7 +124,7 @@ extension World {
     /// Code of the caller does as it likes.
     private func callBack() {
         poke()
-        if draws.once(in: 8) { act() }
+        if !place.isAtomic, draws.once(in: 8) { act() }
         interleave(in: 4)
     }
 

@@ -24,6 +24,13 @@ final class World: @unchecked Sendable {
     private(set) var executor: SimulatedTaskExecutor! = nil
     private(set) var queues: [SimulatedQueue] = []
     private(set) var callbackQueues: [CallbackQueue] = []
+    /// How many of the queues callers name; behind them stands the prefetcher's own.
+    static let callerQueues = 4
+    static let prefetchQueue = 4
+    var loaders: [ImageLoader?] = []
+    var prefetcher: Prefetcher?
+    /// Loaders whose handlers are at work: they are gone only when those have returned.
+    var handling: UInt8 = 0
     var pipeline: ImagePipeline?
     private weak var codec: SimulatedCodec?
 
@@ -58,7 +65,7 @@ final class World: @unchecked Sendable {
         token = SharedValue(on: executor) { [unowned self] in try await makeToken() }
         transport = SimulatedTransport(self)
         threads = SimulatedThreads(self)
-        queues = [SimulatedQueue.Kind.serial, .concurrent, .emptied, .serial].enumerated()
+        queues = [SimulatedQueue.Kind.serial, .concurrent, .emptied, .serial, .serial].enumerated()
             .map { SimulatedQueue(self, index: $0, kind: $1) }
         callbackQueues = queues.map { .executor($0) }
         let codec = SimulatedCodec(self)
@@ -68,6 +75,7 @@ final class World: @unchecked Sendable {
         } catch {
             preconditionFailure("a pipeline cannot be made: \(error)")
         }
+        if let pipeline { makeViews(pipeline) }
     }
 
     func note(_ kind: UInt64, _ number: UInt64, _ text: @autoclosure () -> String) {
@@ -106,12 +114,13 @@ final class World: @unchecked Sendable {
 
     /// Nothing is on its way.
     private func rest() {
+        if clock.hasDue { clock.fireDue() }
         if let pipeline { model.rests(pipeline.statistics) }
     }
 
     /// Other threads run, while this one stands in code of the caller: once in `count` times.
     func interleave(in count: Int) {
-        guard setup.nests, depth < 3, draws.once(in: count) else { return }
+        guard setup.nests, !place.isAtomic, depth < 3, draws.once(in: count) else { return }
         let before = (place, model.thread)
         place = Place()
         threadCount += 1
@@ -195,7 +204,11 @@ final class World: @unchecked Sendable {
             } else {
                 idle += 1
                 draws = Draws(words.next())
-                if clock.hasTimers { clock.advance(to: clock.nextDeadline) }
+                if idle == 1, hasViews {
+                    closeViews()
+                } else if clock.hasTimers {
+                    clock.advance(to: clock.nextDeadline)
+                }
                 rest()
                 continue
             }

@@ -52,6 +52,7 @@ struct SimulatorTests {
         "shrinks a schedule to a short script of the same kind, which replays, whatever part it is about",
         arguments: [
             "of willSend throws", "again, call", "didReceive throws", "source 10 throws", "task 3 asks elsewhere",
+            "loader 1 shows", "loader 0 failed", "not wanted soon",
         ])
     func shrinks(what: String) throws {
         let rule: Simulator.Rule = { $0.contains(what) ? Violation(rule: 99, message: $0) : nil }

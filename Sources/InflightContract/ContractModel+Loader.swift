@@ -1,0 +1,199 @@
+public import InflightCore
+
+// What a loader shows: one request at a time, the latest. Its loads are tasks like all others, asked for on its queue.
+
+/// One `ImageLoader`, as its documentation has it.
+struct LoaderRecord {
+    enum State: Equatable {
+        case idle
+        /// By this task.
+        case loading(Int)
+        /// What this exchange gave.
+        case loaded(Int)
+        case failed(LoadError.Code)
+    }
+
+    let queue: Int
+    /// As it was set, and as it is loaded: with the loader's own processor.
+    var wanted: Wish?
+    var wish: Wish?
+    var priority = LoadPriority.normal
+    var processor: UInt8 = 0
+    var state = State.idle
+    var handlers = 0
+}
+
+extension Wish {
+    /// The same, whose picture goes through one processor more.
+    fileprivate func processed(by number: UInt8) -> Wish {
+        var wish = self
+        if number == 0 { return wish }
+        if wish.first == 0 { wish.first = number } else { wish.second = number }
+        return wish
+    }
+
+    /// Whether both ask for the same: where it is looked for does not count, for a picture is known by its identity.
+    fileprivate func asksForTheSame(as other: Wish) -> Bool {
+        var other = other
+        other.origin = origin
+        return self == other
+    }
+}
+
+extension ContractModel {
+    // MARK: What its owner does
+
+    /// A loader is made: its number.
+    public func loaderIsMade(queue: Int) -> Int {
+        loaders.append(LoaderRecord(queue: queue))
+        return loaders.count - 1
+    }
+
+    /// Its request is about to be set.
+    public func loader(_ number: Int, sets wish: Wish?, priority: LoadPriority) {
+        loaders[number].wanted = wish
+        guard let wish else { return loaderResets(number) }
+        let altered = wish.processed(by: loaders[number].processor)
+        let isSame = loaders[number].wish?.asksForTheSame(as: altered) ?? false
+        loaders[number].wish = altered
+        loaders[number].priority = priority
+        guard isSame else { return begin(number) }
+        switch loaders[number].state {
+        case .idle: begin(number)
+        case .loading(let task): prioritizes(task, to: priority)
+        case .loaded, .failed: break
+        }
+    }
+
+    /// Its own processor is about to be set; 0 for none.
+    public func loader(_ number: Int, setsProcessor processor: UInt8) {
+        loaders[number].processor = processor
+        guard let wish = loaders[number].wanted?.processed(by: processor) else { return }
+        let isSame = loaders[number].wish?.asksForTheSame(as: wish) ?? false
+        loaders[number].wish = wish
+        if loaders[number].state != .idle, !isSame { begin(number) }
+    }
+
+    public func loaderStarts(_ number: Int) {
+        switch loaders[number].state {
+        case .idle, .failed: if loaders[number].wish != nil { begin(number) }
+        case .loading, .loaded: break
+        }
+    }
+
+    public func loaderCancels(_ number: Int) {
+        guard case .loading(let task) = loaders[number].state else { return }
+        loaders[number].state = .idle
+        cancels(task)
+    }
+
+    public func loaderResets(_ number: Int) {
+        loaderCancels(number)
+        loaders[number].wanted = nil
+        loaders[number].wish = nil
+        loaders[number].state = .idle
+    }
+
+    /// It is about to be let go of.
+    public func loaderIsReleased(_ number: Int) { loaderCancels(number) }
+
+    /// Whether its answer may have been dropped with its queue's work: then its state is to be looked at first.
+    public func mayHaveLostAnswer(_ number: Int) -> Bool {
+        guard case .loading(let task) = loaders[number].state else { return false }
+        return tasks[task].phase == .lost || tasks[task].phase == .silent
+    }
+
+    /// The new load joins before the old one leaves.
+    private func begin(_ number: Int) {
+        guard let wish = loaders[number].wish else { return }
+        let before = loaders[number].state
+        if wish.kind == .picture, let exchange = kept[wish.key(stage: wish.stages - 1, varied: false)] {
+            loaders[number].state = .loaded(exchange)
+        } else {
+            let task = asked(wish, priority: loaders[number].priority, queue: loaders[number].queue)
+            tasks[task].hasClosures = false
+            loaders[number].state = .loading(task)
+            if case .loading(let old) = before { tasks[task].replaces = old }
+            return joins(task)
+        }
+        if case .loading(let old) = before { cancels(old) }
+    }
+
+    // MARK: What is seen of it
+
+    /// Its state was looked at.
+    public func loader(_ number: Int, shows state: ImageLoader.State, content: (PixelBuffer) -> Content) {
+        switch (loaders[number].state, state) {
+        case (.idle, .idle): break
+        case (.loading, .idle) where mayHaveLostAnswer(number): loaders[number].state = .idle
+        case (.loading(let task), .loading(let progress)):
+            let received = progress?.receivedBytes ?? -1
+            if received != tasks[task].heard {
+                broken(5, "loader \(number) shows \(received) bytes, and has heard of \(tasks[task].heard)")
+            }
+        case (.loaded(let exchange), .loaded(let image)):
+            if content(image.pixels).exchange != exchange {
+                broken(7, "loader \(number) shows what another exchange than \(exchange) gave")
+            }
+        case (.failed(let code), .failed(let error)) where error.code == code: break
+        default: broken(3, "loader \(number) shows \(state.name), and should show \(loaders[number].state)")
+        }
+    }
+
+    /// What it has to show was looked at: the picture, what stands in for it, or for one that failed.
+    public func loader(_ number: Int, hasRightPicture: Bool) {
+        if !hasRightPicture { broken(8, "loader \(number) has another picture than its state says") }
+    }
+
+    /// Its handler is called: something has come.
+    ///
+    /// - Returns: the task that it is about.
+    public func handlerBegins(_ number: Int, at place: Place) -> Int? {
+        if place.queue != loaders[number].queue {
+            broken(1, "loader \(number) calls on queue \(place.queue), not on queue \(loaders[number].queue)")
+        }
+        if place.using == number { broken(2, "loader \(number) calls inside a call of its owner") }
+        guard case .loading(let task) = loaders[number].state else {
+            broken(4, "loader \(number) calls, though nothing is under way")
+            return nil
+        }
+        return task
+    }
+
+    /// What was under way for it has ended so, as its handler sees.
+    public func loader(_ number: Int, endsWith ending: Ending, of task: Int, at place: Place) {
+        endingBegins(task, ending, at: place)
+        switch ending {
+        case .content(let content, _): loaders[number].state = .loaded(content.exchange)
+        case .failure(let code): loaders[number].state = .failed(code)
+        }
+    }
+
+    /// It has another handler.
+    public func handlerIsSet(_ number: Int) { loaders[number].handlers += 1 }
+
+    /// What a handler captured is released.
+    public func handlerIsReleased(_ number: Int, at place: Place) {
+        loaders[number].handlers -= 1
+        let queue = loaders[number].queue
+        if place.queue == queue || place.dropping == queue || place.using == number { return }
+        broken(10, "what the handler of loader \(number) captured was released on queue \(place.queue)")
+    }
+
+    func checkLoadersAtEnd() {
+        for (number, loader) in loaders.enumerated() where loader.handlers != 0 {
+            broken(10, "\(loader.handlers) handlers of loader \(number) were never released")
+        }
+    }
+}
+
+extension ImageLoader.State {
+    fileprivate var name: String {
+        switch self {
+        case .idle: "nothing"
+        case .loading: "progress"
+        case .loaded: "a picture"
+        case .failed(let error): "\(error.code)"
+        }
+    }
+}

@@ -1,0 +1,215 @@
+public import InflightCore
+
+// What a prefetcher wants and has under way. Its loads are tasks like all others, of the lowest priority.
+
+/// One `Prefetcher`, as its documentation has it.
+struct PrefetchRecord {
+    enum Phase: Equatable {
+        /// Nothing is known of it but that it was asked for in the turn under way.
+        case new
+        case waiting
+        case running(Int)
+        /// The bytes of this exchange.
+        case kept(Int)
+    }
+
+    struct Entry {
+        var key: Int
+        var wish: Wish
+        var isWanted = true
+        var phase = Phase.new
+    }
+
+    /// The queue on which it hears of endings.
+    let queue: Int
+    var limit: Int
+    /// How many bodies may be kept; `nil` where the pictures go into memory.
+    let room: Int?
+    var isPaused = false
+    var entries: [Entry] = []
+    /// Keys in the order in which they were touched in this turn, in which they came to wait, and to be kept.
+    var touched: [Int] = []
+    var line: [Int] = []
+    var kept: [Int] = []
+    var counters = Prefetcher.Statistics()
+
+    subscript(key: Int) -> Entry? { entries.first { $0.key == key } }
+
+    mutating func change(_ key: Int, _ body: (inout Entry) -> Void) {
+        guard let index = entries.firstIndex(where: { $0.key == key }) else { return }
+        body(&entries[index])
+    }
+
+    mutating func touch(_ key: Int, isWanted: Bool) {
+        change(key) { $0.isWanted = isWanted }
+        if !touched.contains(key) { touched.append(key) }
+    }
+
+    mutating func remove(_ key: Int) {
+        entries.removeAll { $0.key == key }
+        line.removeAll { $0 == key }
+        kept.removeAll { $0 == key }
+        touched.removeAll { $0 == key }
+    }
+
+    var running: Int {
+        var count = 0
+        for entry in entries { if case .running = entry.phase { count += 1 } }
+        return count
+    }
+}
+
+extension ContractModel {
+    /// A prefetcher is made.
+    ///
+    /// - Parameter room: how many bodies may be kept; `nil` where pictures go into memory.
+    public func prefetcherIsMade(queue: Int, limit: Int, room: Int?) {
+        prefetchQueue = queue
+        prefetcher = PrefetchRecord(queue: queue, limit: limit, room: room)
+    }
+
+    private func key(_ wish: Wish) -> Int { wish.key(stage: wish.stages - 1, varied: false) }
+
+    // MARK: What its owner does
+
+    public func prefetcherStarts(_ wishes: [Wish]) {
+        for wish in wishes {
+            let key = key(wish)
+            if prefetcher?[key] == nil {
+                prefetcher?.counters.asked += 1
+                prefetcher?.entries.append(PrefetchRecord.Entry(key: key, wish: wish))
+            }
+            prefetcher?.touch(key, isWanted: true)
+        }
+    }
+
+    public func prefetcherStops(_ wishes: [Wish]) {
+        for wish in wishes where prefetcher?[key(wish)] != nil { prefetcher?.touch(key(wish), isWanted: false) }
+    }
+
+    public func prefetcherStopsAll() {
+        for entry in prefetcher?.entries ?? [] { prefetcher?.touch(entry.key, isWanted: false) }
+    }
+
+    public func prefetcherPauses() { prefetcher?.isPaused = true }
+
+    public func prefetcherGoesOn() {
+        prefetcher?.isPaused = false
+        sendNext()
+    }
+
+    public func prefetcherMaySend(_ limit: Int) {
+        prefetcher?.limit = limit
+        sendNext()
+    }
+
+    /// What is kept was asked for: the exchange it came from. An answer that varies is for those who send the same.
+    public func prefetcherGave(_ exchange: Int?, for wish: Wish, varies: (Int) -> Bool = { _ in false }) {
+        var expected: Int?
+        if let entry = prefetcher?[key(wish)], case .kept(let kept) = entry.phase,
+            entry.wish.language == wish.language || !varies(kept)
+        {
+            expected = kept
+            prefetcher?.remove(key(wish))
+        }
+        if exchange != expected {
+            broken(
+                7,
+                "a prefetcher gave the bytes of \(exchange ?? -1) for resource \(wish.resource), not of \(expected ?? -1)"
+            )
+        }
+    }
+
+    /// It is about to be let go of: whoever else waits goes on waiting.
+    public func prefetcherIsReleased() {
+        for entry in prefetcher?.entries ?? [] {
+            if case .running(let task) = entry.phase { cancels(task) }
+        }
+        prefetcher = nil
+    }
+
+    // MARK: What happens
+
+    /// The turn of its calls ends: what is wanted is compared with what there is.
+    public func turnEnds() {
+        guard let touched = prefetcher?.touched else { return }
+        prefetcher?.touched = []
+        for key in touched {
+            guard let entry = prefetcher?[key] else { continue }
+            if entry.isWanted {
+                guard entry.phase == .new else { continue }
+                prefetcher?.change(key) { $0.phase = .waiting }
+                prefetcher?.line.append(key)
+                continue
+            }
+            if case .running(let task) = entry.phase { cancels(task) }
+            if case .kept = entry.phase {} else { prefetcher?.counters.stopped += 1 }
+            prefetcher?.remove(key)
+        }
+        sendNext()
+    }
+
+    /// What stands next on the queue of its endings is about to run.
+    public func endingIsDelivered() {
+        guard !deliveries.isEmpty else { return broken(3, "a prefetcher hears of an ending that was not") }
+        let task = deliveries.removeFirst()
+        guard tasks[task].phase == .told else { return }
+        tasks[task].phase = .ended
+        guard let entry = prefetcher?.entries.first(where: { $0.phase == .running(task) }) else { return }
+        switch tasks[task].outcome {
+        case .none, .failure: prefetcher?.counters.failed += 1
+        case .content(let exchange):
+            if tasks[task].isFromMemory {
+                prefetcher?.counters.found += 1
+            } else {
+                prefetcher?.counters.loaded += 1
+            }
+            if keep(exchange, entry.key) { return sendNext() }
+        }
+        prefetcher?.remove(entry.key)
+        sendNext()
+    }
+
+    private func keep(_ exchange: Int, _ key: Int) -> Bool {
+        guard let room = prefetcher?.room else { return false }
+        while let oldest = prefetcher?.kept.first, prefetcher?.kept.count ?? 0 >= max(1, room) {
+            prefetcher?.counters.evicted += 1
+            prefetcher?.remove(oldest)
+        }
+        if room == 0 {
+            prefetcher?.counters.evicted += 1
+            return false
+        }
+        prefetcher?.change(key) { $0.phase = .kept(exchange) }
+        prefetcher?.kept.append(key)
+        return true
+    }
+
+    /// First asked, first sent, so many at once.
+    private func sendNext() {
+        while let record = prefetcher, !record.isPaused, record.running < record.limit, let key = record.line.first {
+            prefetcher?.line.removeFirst()
+            guard let entry = record[key] else { continue }
+            guard entry.isWanted else {
+                // Stopped in the turn under way: whether it stays so is known at its end.
+                prefetcher?.change(key) { $0.phase = .new }
+                continue
+            }
+            let task = asked(entry.wish, priority: .veryLow, queue: record.queue)
+            tasks[task].hasClosures = false
+            prefetcher?.counters.sent += 1
+            prefetcher?.change(key) { $0.phase = .running(task) }
+            joins(task)
+        }
+    }
+
+    /// What it says of itself was looked at.
+    public func prefetcherSays(_ statistics: Prefetcher.Statistics, bodySize: Int64) {
+        guard let record = prefetcher else { return }
+        var expected = record.counters
+        expected.underWay = record.running
+        expected.waiting = record.line.count
+        expected.keptBytes = Int64(record.kept.count) * bodySize
+        if statistics != expected { broken(7, "a prefetcher counts \(statistics), not \(expected)") }
+    }
+}

@@ -1,0 +1,263 @@
+internal import InflightConcurrency
+internal import InflightContract
+internal import InflightCore
+
+// Loaders, each used on its own queue as a view is, and a prefetcher, used from anywhere.
+
+/// What a loader's handler captures: it tells where it is released.
+// Unchecked: everything in a simulation happens on one thread.
+private final class CapturedByHandler: @unchecked Sendable {
+    private unowned let world: World
+    private let loader: Int
+
+    init(_ world: World, _ loader: Int) {
+        self.world = world
+        self.loader = loader
+        world.model.handlerIsSet(loader)
+    }
+
+    func touch() {}
+
+    deinit {
+        world.model.handlerIsReleased(loader, at: world.place)
+        world.poke()
+    }
+}
+
+extension World {
+    private static let placeholder = Content(resource: 200, language: 0, exchange: 0).pixels
+    private static let failurePicture = Content(resource: 201, language: 0, exchange: 0).pixels
+
+    func makeViews(_ pipeline: ImagePipeline) {
+        for queue in setup.loaderQueues {
+            let loader = ImageLoader(pipeline: pipeline, callbackQueue: callbackQueues[queue])
+            let number = model.loaderIsMade(queue: queue)
+            let before = place.queue
+            place.queue = queue
+            loader.placeholder = Self.placeholder
+            if number == 0 { loader.failurePicture = Self.failurePicture }
+            setHandler(of: loader, number)
+            place.queue = before
+            loaders.append(loader)
+        }
+        guard let prefetch = setup.prefetch else { return }
+        let turn: Prefetcher.Turn =
+            prefetch.turnQueue < 0 ? .time(.milliseconds(2)) : .queue(callbackQueues[prefetch.turnQueue])
+        prefetcher = Prefetcher(
+            pipeline: pipeline,
+            destination: prefetch.isIntoMemory
+                ? .memory : .bytes(limit: Int64(prefetch.room * SimulatedBody.count + SimulatedBody.count / 2)),
+            turn: turn, limit: prefetch.limit, endings: callbackQueues[Self.prefetchQueue])
+        model.prefetcherIsMade(
+            queue: Self.prefetchQueue, limit: prefetch.limit, room: prefetch.isIntoMemory ? nil : prefetch.room)
+    }
+
+    var hasViews: Bool { prefetcher != nil || loaders.contains { $0 != nil } }
+
+    /// At the end all are let go of.
+    func closeViews() {
+        for number in loaders.indices { release(loader: number) }
+        releasePrefetcher()
+    }
+
+    func useViews() {
+        if prefetcher != nil, loaders.isEmpty || draws.once(in: 2) { return usePrefetcher() }
+        guard !loaders.isEmpty else { return ask() }
+        let number = draws.below(loaders.count)
+        if loaders[number] == nil { return ask() }
+        // Released anywhere, used on its queue alone.
+        let queue = setup.loaderQueues[number]
+        if draws.once(in: 24), handling & (1 << number) == 0 { return release(loader: number) }
+        if place.queue == queue, !place.isAtomic, depth == 0 { return use(loader: number) }
+        queues[queue].submit { [unowned self] in
+            use(loader: number)
+            poke()
+        }
+    }
+
+    // MARK: Loaders
+
+    private func use(loader number: Int) {
+        guard let loader = loaders[number] else { return }
+        if model.mayHaveLostAnswer(number) { look(at: loader, number) }
+        let before = (using: place.using, isAtomic: place.isAtomic)
+        place.using = number
+        place.isAtomic = true
+        change(loader, number)
+        (place.using, place.isAtomic) = before
+        look(at: loader, number)
+    }
+
+    private func change(_ loader: ImageLoader, _ number: Int) {
+        switch draws.below(16) {
+        case 0..<8:
+            var wish = wish()
+            while wish.kind != .picture && wish.kind != .refused { wish = self.wish() }
+            wish.second = 0
+            let priority = Self.priorities[draws.below(Self.priorities.count)]
+            note(50, UInt64(number), "loader \(number) is to show \(wish.text), \(priority)")
+            let request = request(wish, priority)
+            model.loader(number, sets: wish, priority: priority)
+            loader.request = request
+        case 8:
+            note(51, UInt64(number), "loader \(number) is to show nothing")
+            model.loader(number, sets: nil, priority: .normal)
+            loader.request = nil
+        case 9, 10:
+            note(52, UInt64(number), "loader \(number) starts")
+            model.loaderStarts(number)
+            loader.start()
+        case 11:
+            note(53, UInt64(number), "loader \(number) is cancelled")
+            model.loaderCancels(number)
+            loader.cancel()
+        case 12:
+            note(54, UInt64(number), "loader \(number) is reset")
+            model.loaderResets(number)
+            loader.reset()
+        case 13:
+            let processor = UInt8(draws.below(3))
+            note(55, UInt64(number), "loader \(number) has processor \(processor)")
+            model.loader(number, setsProcessor: processor)
+            loader.processors = processor == 0 ? [] : [SimulatedProcessor(world: self, number: processor)]
+        case 14: setHandler(of: loader, number)
+        default: break
+        }
+    }
+
+    private func look(at loader: ImageLoader, _ number: Int) {
+        let state = loader.state
+        model.loader(number, shows: state) { Content($0) }
+        let expected: PixelBuffer? =
+            switch state {
+            case .loaded(let image): image.pixels
+            case .failed: number == 0 ? Self.failurePicture : Self.placeholder
+            case .idle, .loading: Self.placeholder
+            }
+        model.loader(number, hasRightPicture: loader.picture.map { Content($0) } == expected.map { Content($0) })
+    }
+
+    private func setHandler(of loader: ImageLoader, _ number: Int) {
+        note(56, UInt64(number), "loader \(number) has a new handler")
+        let before = place.using
+        place.using = number
+        let captured = CapturedByHandler(self, number)
+        loader.onChange = { [unowned self] loader in
+            captured.touch()
+            heard(by: loader, number)
+        }
+        place.using = before
+    }
+
+    private func heard(by loader: ImageLoader, _ number: Int) {
+        guard let task = model.handlerBegins(number, at: place) else { return }
+        switch loader.state {
+        case .idle: model.loader(number, shows: .idle) { Content($0) }
+        case .loading(let progress):
+            note(57, UInt64(number), "loader \(number) hears of \(progress?.receivedBytes ?? -1) bytes")
+            model.progressBegins(task, received: progress?.receivedBytes ?? -1, at: place)
+        case .loaded(let image):
+            note(58, UInt64(number), "loader \(number) shows the picture of task \(task)")
+            model.loader(number, endsWith: .content(Content(image.pixels), image.source), of: task, at: place)
+        case .failed(let error):
+            note(59, UInt64(number), "loader \(number) failed with \(error.code), task \(task)")
+            model.loader(number, endsWith: .failure(error.code), of: task, at: place)
+        }
+        handling |= 1 << number
+        poke()
+        if draws.once(in: 4) { use(loader: number) }
+        if draws.once(in: 8) { act() }
+        interleave(in: 4)
+        handling &= ~(1 << number)
+        model.callbackReturned(task)
+        // The last thing: it is gone when this returns.
+        if draws.once(in: 16) { release(loader: number) }
+    }
+
+    private func release(loader number: Int) {
+        guard loaders[number] != nil else { return }
+        note(60, UInt64(number), "loader \(number) is let go of")
+        model.loaderIsReleased(number)
+        let before = place.isAtomic
+        place.isAtomic = true
+        // Taken out first: what is released looks at everything.
+        _ = loaders[number].take()
+        place.isAtomic = before
+    }
+
+    // MARK: Prefetcher
+
+    private func prefetchWishes() -> [Wish] {
+        (0...draws.below(3)).map { _ in
+            var wish = wish()
+            // Whoever falls at once is told before those that were asked for with it.
+            while wish.kind == .answer || wish.kind == .header || wish.resource == Resources.refusedAtFirst {
+                wish = self.wish()
+            }
+            guard wish.kind != .refused else { return wish }
+            wish.kind = setup.prefetch?.isIntoMemory == true ? .picture : .bytes
+            if wish.kind == .bytes { (wish.size, wish.first, wish.second) = (0, 0, 0) }
+            return wish
+        }
+    }
+
+    private func usePrefetcher() {
+        guard let prefetcher else { return }
+        let before = (isAtomic: place.isAtomic, isInTurn: place.isInTurn)
+        place.isAtomic = true
+        change(prefetcher)
+        (place.isAtomic, place.isInTurn) = before
+    }
+
+    private func change(_ prefetcher: Prefetcher) {
+        switch draws.below(20) {
+        case 0..<8:
+            let wishes = prefetchWishes()
+            note(61, UInt64(wishes.count), "wanted soon: \(wishes.map(\.text).joined(separator: "; "))")
+            model.prefetcherStarts(wishes)
+            place.isInTurn = true
+            prefetcher.start(wishes.map { request($0, .high) })
+        case 8..<12:
+            let wishes = prefetchWishes()
+            note(62, UInt64(wishes.count), "not wanted soon: \(wishes.map(\.text).joined(separator: "; "))")
+            model.prefetcherStops(wishes)
+            place.isInTurn = true
+            prefetcher.stop(wishes.map { request($0, .high) })
+        case 12:
+            note(63, 0, "nothing is wanted soon")
+            model.prefetcherStopsAll()
+            place.isInTurn = true
+            prefetcher.stopAll()
+        case 13:
+            note(64, 0, "the prefetcher pauses")
+            model.prefetcherPauses()
+            prefetcher.pause()
+        case 14, 15:
+            note(65, 0, "the prefetcher goes on")
+            model.prefetcherGoesOn()
+            prefetcher.resume()
+        case 16:
+            let limit = 1 + draws.below(3)
+            note(66, UInt64(limit), "the prefetcher may send \(limit)")
+            model.prefetcherMaySend(limit)
+            prefetcher.limit = limit
+        case 17:
+            guard let wish = prefetchWishes().first else { return }
+            let taken = prefetcher.takeResponse(for: request(wish, .normal))
+            note(67, UInt64(wish.resource), "the bytes of \(wish.text) are \(taken == nil ? "not there" : "taken")")
+            model.prefetcherGave(taken.map { SimulatedBody($0.body).content.exchange }, for: wish) { answersVary[$0] }
+        case 18 where draws.once(in: 3): releasePrefetcher()
+        default: model.prefetcherSays(prefetcher.statistics, bodySize: Int64(SimulatedBody.count))
+        }
+    }
+
+    private func releasePrefetcher() {
+        guard prefetcher != nil else { return }
+        note(68, 0, "the prefetcher is let go of")
+        model.prefetcherIsReleased()
+        let before = place.isAtomic
+        place.isAtomic = true
+        _ = prefetcher.take()
+        place.isAtomic = before
+    }
+}

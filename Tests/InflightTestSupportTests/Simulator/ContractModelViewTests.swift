@@ -1,0 +1,143 @@
+import InflightContract
+import InflightCore
+import Testing
+
+/// The model is told what a broken loader or prefetcher would do, and has to name the rule.
+@Suite("The model of loaders and prefetchers", .timeLimit(.minutes(1)))
+struct ContractModelViewTests {
+    private let model = ContractModel(bounds: Bounds())
+    private let wish = Wish(kind: .picture, resource: 1, origin: 0)
+    private let other = Wish(kind: .picture, resource: 2, origin: 0)
+
+    private func onQueue(_ queue: Int) -> Place {
+        var place = Place()
+        place.queue = queue
+        return place
+    }
+
+    private func start(_ serial: Int, resource: UInt8, priority: LoadPriority = .normal) {
+        model.exchangeStarts(
+            serial, kind: .picture, resource: resource, language: 1, origin: 0, priority: priority)
+    }
+
+    private func show(_ loader: Int, _ state: ImageLoader.State) {
+        model.loader(loader, shows: state) { _ in Content(resource: 0, language: 0, exchange: 0) }
+    }
+
+    private var failure: LoadError { LoadError(.badStatus, stage: .fetch, message: "") }
+
+    @Test("find nothing in a loader whose load fails, and that shows that")
+    func allWell() {
+        let loader = model.loaderIsMade(queue: 0)
+        show(loader, .idle)
+        model.loader(loader, sets: wish, priority: .normal)
+        show(loader, .loading(nil))
+        start(0, resource: 1)
+        model.exchangeEnds(0, .failure(.badStatus))
+        let task = model.handlerBegins(loader, at: onQueue(0))
+        model.loader(loader, endsWith: .failure(.badStatus), of: task ?? -1, at: onQueue(0))
+        model.callbackReturned(task ?? -1)
+        show(loader, .failed(failure))
+        model.finishes()
+        #expect(model.violation == nil)
+    }
+
+    @Test("contract 4: a loader that hears of what it does not want any more")
+    func lateAnswer() {
+        let loader = model.loaderIsMade(queue: 0)
+        model.loader(loader, sets: wish, priority: .normal)
+        start(0, resource: 1)
+        model.loaderCancels(loader)
+        #expect(model.handlerBegins(loader, at: onQueue(0)) == nil)
+        #expect(model.violation?.rule == 4)
+    }
+
+    @Test("contract 1, 2 and 10: a handler on another queue, inside its owner's call, and one released elsewhere")
+    func places() {
+        for (rule, place) in [
+            (1, onQueue(1)),
+            (
+                2,
+                {
+                    var place = onQueue(0); place.using = 0; return place
+                }()
+            ),
+        ] {
+            let model = ContractModel(bounds: Bounds())
+            model.loader(model.loaderIsMade(queue: 0), sets: wish, priority: .normal)
+            _ = model.handlerBegins(0, at: place)
+            #expect(model.violation?.rule == rule)
+        }
+        let loader = model.loaderIsMade(queue: 0)
+        model.handlerIsSet(loader)
+        model.handlerIsReleased(loader, at: onQueue(1))
+        #expect(model.violation?.rule == 10)
+    }
+
+    @Test("contract 7: a loader that leaves shared work before it joins the same, and one that goes on when released")
+    func sharing() {
+        let loader = model.loaderIsMade(queue: 0)
+        model.loader(loader, sets: wish, priority: .normal)
+        start(0, resource: 1)
+        var larger = wish
+        larger.size = 1
+        model.loader(loader, sets: larger, priority: .normal)
+        #expect(model.violation == nil)
+        model.exchangeIsCancelled(0)
+        #expect(model.violation?.rule == 7)
+
+        let released = ContractModel(bounds: Bounds())
+        released.loader(released.loaderIsMade(queue: 0), sets: wish, priority: .normal)
+        released.exchangeStarts(0, kind: .picture, resource: 1, language: 1, origin: 0, priority: .normal)
+        released.loaderIsReleased(0)
+        released.rests(ImagePipeline.Statistics())
+        #expect(released.violation?.rule == 7)
+    }
+
+    @Test("contract 3: a loader that shows what has not come")
+    func wrongState() {
+        let loader = model.loaderIsMade(queue: 0)
+        model.loader(loader, sets: wish, priority: .normal)
+        show(loader, .failed(failure))
+        #expect(model.violation?.rule == 3)
+    }
+
+    @Test("contract 7: a prefetcher that sends before its turn has ended, what was taken back, or too much at once")
+    func prefetching() {
+        for sends in [[UInt8](), [1]] {
+            let model = ContractModel(bounds: Bounds())
+            model.prefetcherIsMade(queue: 4, limit: 1, room: nil)
+            model.prefetcherStarts([other, wish])
+            if !sends.isEmpty {
+                model.prefetcherStops([wish])
+                model.turnEnds()
+            }
+            model.exchangeStarts(0, kind: .picture, resource: 1, language: 1, origin: 0, priority: .veryLow)
+            #expect(model.violation?.rule == 7)
+        }
+        model.prefetcherIsMade(queue: 4, limit: 1, room: nil)
+        model.prefetcherStarts([other, wish])
+        model.turnEnds()
+        start(0, resource: 2, priority: .veryLow)
+        #expect(model.violation == nil)
+        start(1, resource: 1, priority: .veryLow)
+        #expect(model.violation?.rule == 7)
+    }
+
+    @Test("contract 7: a prefetcher that gives bytes that it does not keep, or counts wrongly")
+    func kept() {
+        model.prefetcherIsMade(queue: 4, limit: 1, room: 1)
+        model.prefetcherStarts([wish])
+        var statistics = Prefetcher.Statistics()
+        statistics.asked = 1
+        model.prefetcherSays(statistics, bodySize: 16)
+        #expect(model.violation == nil)
+        model.prefetcherGave(0, for: wish)
+        #expect(model.violation?.rule == 7)
+
+        let other = ContractModel(bounds: Bounds())
+        other.prefetcherIsMade(queue: 4, limit: 1, room: 1)
+        other.prefetcherSays(statistics, bodySize: 16)
+        #expect(other.violation?.rule == 7)
+    }
+}
