@@ -168,7 +168,7 @@ extension ContractModel {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
             return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
         }
-        if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
+        checkOrigin(origin, of: job, serial)
         checkProof(hasCredentials, of: job)
         if bounds.isOrderKnown { checkTurn(of: job) }
         if bounds.isPriorityKnown { check(priority, of: job) }
@@ -195,10 +195,18 @@ extension ContractModel {
             exchanges[index].isCancelled = false
             return
         }
-        if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
+        checkOrigin(origin, of: job, serial)
         checkProof(hasCredentials, of: job)
         if bounds.isPriorityKnown { check(priority, of: job) }
         jobs[job].exchange = serial
+    }
+
+    private func checkOrigin(_ origin: UInt8, of job: Int, _ serial: Int) {
+        if jobs[job].hasAnyOrigin {
+            jobs[job].origin = origin
+            jobs[job].hasAnyOrigin = false
+        }
+        if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
     }
 
     private func check(_ priority: LoadPriority, of job: Int) {
@@ -217,12 +225,17 @@ extension ContractModel {
     /// Whether there is a place for a job that waits for one.
     func hasPlace(_ job: Int) -> Bool {
         let free = bounds.fetches - exchanges.count
-        if free <= 0 || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin { return false }
+        if free <= 0 || jobs[job].hasAnyOrigin || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin {
+            return false
+        }
         return jobs[job].level >= Int(LoadPriority.normal.rawValue) || free > bounds.reserved
     }
 
     private func checkTurn(of job: Int) {
         let level = level(of: job)
+        if level < Int(LoadPriority.normal.rawValue), bounds.fetches - exchanges.count <= bounds.reserved {
+            broken(11, "a fetch of level \(level) took one of the last \(bounds.reserved) places")
+        }
         for other in live
         where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other) {
             if jobs[other].level > level {
@@ -268,6 +281,10 @@ extension ContractModel {
         }
         movedTasks += leaving.count
         for task in leaving { join(task, varied: true) }
+        // A hook's verdict may take until the first of them has gone, whose URL would have been asked.
+        for job in live where jobs[job].isVaried && jobs[job].stage == 0 {
+            jobs[job].hasAnyOrigin = leaving.contains { waits($0, for: job) && tasks[$0].wish.origin != jobs[job].origin }
+        }
     }
 
     private func isAtOrAfter(_ later: Int, _ job: Int) -> Bool {

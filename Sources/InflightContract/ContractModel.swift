@@ -73,6 +73,8 @@ public final class ContractModel {
         var stage: Int
         var wish: Wish
         var origin: UInt8
+        /// Several who are known by one identity have other URLs, and who of them came first cannot be seen.
+        var hasAnyOrigin = false
         var isVaried: Bool
         var hasCredentials: Bool
         var upstream: Int
