@@ -283,7 +283,9 @@ extension ContractModel {
         for task in leaving { join(task, varied: true) }
         // A hook's verdict may take until the first of them has gone, whose URL would have been asked.
         for job in live where jobs[job].isVaried && jobs[job].stage == 0 {
-            jobs[job].hasAnyOrigin = leaving.contains { waits($0, for: job) && tasks[$0].wish.origin != jobs[job].origin }
+            jobs[job].hasAnyOrigin = leaving.contains {
+                waits($0, for: job) && tasks[$0].wish.origin != jobs[job].origin
+            }
         }
     }
 
