@@ -106,7 +106,8 @@ let package = Package(
         .testTarget(
             name: "InflightCLITests",
             dependencies: [
-                "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport",
+                "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightDisk",
+                "InflightTestSupport",
             ]),
         .testTarget(name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency"]),
         .testTarget(

@@ -31,6 +31,13 @@ class Readme(unittest.TestCase):
         rows = "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `-"))
         self.assertEqual(set(re.findall(r"`(--?[a-z-]+)", rows)), offered)
 
+    def test_it_lists_every_option_of_cache_and_no_other(self):
+        text = source("InflightCLI", "Arguments", "HelpText.swift")
+        help_of_cache = text[text.index("static let cache") : text.index("static let lab")]
+        offered = set(re.findall(r"^ +(--[a-z-]+)", help_of_cache, re.MULTILINE)) - {"--help", "--version"}
+        paragraph = next(part for part in README.split("\n\n") if part.startswith("`inflight cache "))
+        self.assertEqual(set(re.findall(r"`(--[a-z-]+)", paragraph)), offered)
+
     def test_it_lists_every_option_of_lab_and_no_other(self):
         text = source("InflightCLI", "Arguments", "HelpText.swift")
         help_of_lab = text[text.index("static let lab") :]

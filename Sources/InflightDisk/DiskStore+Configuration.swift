@@ -7,6 +7,10 @@ extension DiskStore {
         /// The folder, made where it is not there, with mode 0700. It must be empty, or a cache of this program's.
         public var folder: String
 
+        /// Whether a cache is made where there is none. Without it a folder that is empty or not there stays so: nothing is
+        /// kept, and what looks after a cache throws ``LoadError/Code/notStored``.
+        public var makesFolder = true
+
         /// The most bytes that all of the folder takes, at every commit: index, bodies, and files that are being written
         /// or are to be removed. At least 1 MiB. SQLite's write-ahead log comes on top, with ``logReserve`` at most.
         public var limit: Int64

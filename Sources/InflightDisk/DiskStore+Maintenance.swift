@@ -1,7 +1,8 @@
 internal import InflightConcurrency
 public import InflightCore
 
-/// What the owner of a folder may want to know, and to do. Each call opens the folder, and throws where that cannot be.
+/// What the owner of a folder may want to know, and to do. Each call opens the folder, and throws where that cannot be:
+/// with ``Configuration/makesFolder`` switched off, ``LoadError/Code/notStored`` where there is no cache.
 extension DiskStore {
     /// What a cache takes, in bytes where nothing else is said.
     public struct Statistics: Sendable, Hashable {
@@ -82,18 +83,24 @@ extension DiskStore {
         case storedBefore(WallTime)
     }
 
-    /// Removes entries; those that come meanwhile may stay.
+    /// Removes entries; those that come meanwhile may stay. Of damaged ones nobody knows what they were: they go with all.
     ///
     /// - Returns: how many were removed.
     @discardableResult
     public func clear(_ which: Clearing) async throws(LoadError) -> Int {
         var removed = 0
-        var last: StoredEntry.ID?
+        var last = Int64.min
         while true {
-            let page = try await list(after: last, count: 256)
-            guard let end = page.last else { break }
-            last = end.id
-            let ids = page.filter { which.includes($0) }.map(\.id)
+            let start = last
+            let page = try await reading { (connection) throws(DatabaseError) in
+                let rows = try EntryRow.page(after: start, count: 256, in: connection.database)
+                let identity = connection.index.identity
+                let ids = rows.filter { which.includes($0, identity: identity) }.map { StoredEntry.ID(rawValue: $0.id) }
+                return (end: rows.last?.id, ids: ids)
+            }
+            guard let end = page.end else { break }
+            last = end
+            let ids = page.ids
             if ids.isEmpty { continue }
             if case .failed = await writing(.remove(ids)) { throw notWritten() }
             removed += ids.count
@@ -157,12 +164,14 @@ extension DiskStore.ListedEntry {
 }
 
 extension DiskStore.Clearing {
-    func includes(_ entry: DiskStore.ListedEntry) -> Bool {
-        switch self {
+    func includes(_ row: EntryRow, identity: UInt64) -> Bool {
+        if self == .all { return true }
+        guard let record = row.checked(identity: identity) else { return false }
+        return switch self {
         case .all: true
-        case .url(let url): entry.response.url == url || entry.key.text == url
-        case .host(let host): (try? ResourceURL(entry.response.url))?.origin?.host == host.lowercased()
-        case .storedBefore(let date): entry.stored < date
+        case .url(let url): record.response.url == url || record.key.text == url
+        case .host(let host): (try? ResourceURL(record.response.url))?.origin?.host == host.lowercased()
+        case .storedBefore(let date): record.stored < date
         }
     }
 }

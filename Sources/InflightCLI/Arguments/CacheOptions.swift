@@ -21,9 +21,7 @@ struct CacheOptions: Equatable, Sendable {
     ) throws(UsageError) -> Bool {
         switch name {
         case "--cache":
-            let text = try reader.value(of: name, attached: attached, "the directory of a cache")
-            if text == "" { throw UsageError("--cache needs the name of a directory, not \"\".") }
-            folder = text
+            folder = try Self.folder(attached: attached, from: &reader)
         case "--no-cache":
             try reader.expectNoValue(of: name, attached: attached)
             isOff = true
@@ -39,6 +37,13 @@ struct CacheOptions: Equatable, Sendable {
             return false
         }
         return true
+    }
+
+    /// The value of `--cache`.
+    static func folder(attached: String?, from reader: inout ArgumentReader) throws(UsageError) -> String {
+        let text = try reader.value(of: "--cache", attached: attached, "the directory of a cache")
+        if text == "" { throw UsageError("--cache needs the name of a directory, not \"\".") }
+        return text
     }
 
     func check() throws(UsageError) {

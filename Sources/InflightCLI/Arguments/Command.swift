@@ -2,6 +2,7 @@
 enum Command: Equatable {
     case get(GetOptions)
     case info(InfoOptions)
+    case cache(CacheCommandOptions)
     case lab(LabOptions)
     /// A part of an experiment that needs a process of its own.
     case labChild(String, [String])
@@ -11,7 +12,7 @@ enum Command: Equatable {
     /// - Parameter arguments: without the name of the program.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
         guard let first = arguments.first else {
-            throw UsageError("Say what to do: inflight get URL…, inflight info URL-or-FILE… or inflight lab.")
+            throw UsageError("Say what to do: inflight get URL…, info URL-or-FILE…, cache stat or lab.")
         }
         var reader = ArgumentReader(arguments.dropFirst())
         switch first {
@@ -27,6 +28,12 @@ enum Command: Equatable {
             } catch {
                 throw error.of(command: "info")
             }
+        case "cache":
+            do throws(UsageError) {
+                return try CacheCommandOptions.parse(&reader)
+            } catch {
+                throw error.of(command: "cache")
+            }
         case "lab":
             do throws(UsageError) {
                 return try LabOptions.parse(&reader)
@@ -37,6 +44,7 @@ enum Command: Equatable {
             switch reader.next() {
             case .positional("get"): return .help(.get)
             case .positional("info"): return .help(.info)
+            case .positional("cache"): return .help(.cache)
             case .positional("lab"): return .help(.lab)
             default: return .help(.all)
             }
@@ -47,7 +55,7 @@ enum Command: Equatable {
             if first.contains("://") {
                 throw UsageError("A URL needs a command in front of it: inflight get \(first.quoted).")
             }
-            throw UsageError("There is no command \(first.quoted); there are get, info and lab.")
+            throw UsageError("There is no command \(first.quoted); there are get, info, cache and lab.")
         }
     }
 }

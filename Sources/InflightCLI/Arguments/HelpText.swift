@@ -9,6 +9,7 @@ struct HelpText: Equatable {
             Usage:
               inflight get URL… -o DIR     fetch, check, resize and store pictures
               inflight info URL-or-FILE…   say what a picture is, without decoding it
+              inflight cache ACTION        look at what is stored, check it, or remove it
               inflight lab [NAME…]         experiments with queues, drawn as timelines
               inflight --version
 
@@ -16,10 +17,11 @@ struct HelpText: Equatable {
               inflight get https://example.org/cat.jpg -o pictures
               inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
               inflight info cat.jpg
+              inflight cache verify
               inflight lab deadlock
 
             More about a command: inflight get --help, inflight info --help,
-            inflight lab --help
+            inflight cache --help, inflight lab --help
 
             """)
 
@@ -128,6 +130,40 @@ struct HelpText: Equatable {
             Examples:
               inflight info cat.jpg
               inflight info --json https://example.org/cat.jpg
+
+            """)
+
+    static let cache = HelpText(
+        text: """
+            Looks after what inflight get has stored. Where there is no cache none is made.
+
+            Usage: inflight cache stat|list|verify|clear [options]
+
+            Actions:
+              stat                  how many entries there are, and what they take
+              list                  each entry: age, bytes (+ where some are missing), URL
+              verify                read everything, and name what is damaged
+              clear                 remove all entries, or those that an option names
+
+            Options:
+              --cache DIR           of that directory (inflight in the user's cache folder)
+              --json                JSON on standard output: a line, or one for each entry
+              --url URL             clear: what that URL answered
+              --host HOST           clear: what that host answered, on whatever port
+              --older-than AGE      clear: what was stored longer ago: 90s, 5m, 12h, 7d, 2w
+              --help, --version
+
+            Damaged entries are never used; files that a killed run has left are no damage.
+
+            Exit status: 0 all well, 1 verify found damage, or something could not be read
+            or removed, 64 wrong use, 66 the cache cannot be opened: it is a newer
+            program's, no cache, or may not be written. 130 after Ctrl-C, 143 after SIGTERM.
+
+            Examples:
+              inflight cache stat
+              inflight cache verify --cache thumbnails.cache
+              inflight cache clear --host example.org
+              inflight cache clear --older-than 7d --json
 
             """)
 

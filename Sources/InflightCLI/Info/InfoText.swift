@@ -54,11 +54,7 @@ enum InfoText {
         case .failure(let error):
             writer.add("outcome", Report.Outcome.failed.rawValue)
             if let status { writer.add("status", status) }
-            writer.add("error") { inner in
-                inner.add("code", error.code.rawValue)
-                inner.add("stage", error.stage.rawValue)
-                inner.add("message", error.message)
-            }
+            writer.add(error)
         }
         writer.add("ms", milliseconds)
         return writer.line

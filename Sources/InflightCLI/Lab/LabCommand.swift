@@ -1,4 +1,3 @@
-import Glibc
 import InflightLab
 
 /// One `inflight lab`: carries out experiments one after the other, and shows what was recorded.
@@ -70,10 +69,7 @@ struct LabCommand: Sendable {
         ExperimentText(columns: columns, style: Style.of(.output))
     }
 
-    private static var columns: Int {
-        let told = unsafe getenv("COLUMNS").flatMap { unsafe Int(String(cString: $0)) }
-        return min(400, max(32, StandardStream.output.columns ?? told ?? 80))
-    }
+    private static var columns: Int { StandardStream.output.toldColumns ?? 80 }
 
     static func list(_ options: LabOptions) -> [UInt8] {
         if options.json { return Experiment.all.flatMap { ExperimentJSON.line($0) } }

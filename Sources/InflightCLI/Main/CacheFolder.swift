@@ -18,6 +18,25 @@ enum CacheFolder {
         return unsafe String(validatingCString: value)
     }
 
+    /// More than any cache takes: what looks after a cache never evicts.
+    private static let noLimit: Int64 = 1 << 42
+
+    /// A cache that is looked after. Where there is none, none is made.
+    ///
+    /// - Parameter warn: hears what had to be mended.
+    static func existing(_ folder: String, warn: @escaping @Sendable (String) -> Void) -> DiskStore {
+        var configuration = DiskStore.Configuration(folder: folder, limit: noLimit) { event in
+            switch event {
+            case .repaired(let kept):
+                let entries = Quantity.count(kept, "entry", "entries")
+                warn("The index of the cache was damaged. It was made anew, with \(entries) that were whole.")
+            case .unavailable, .entryQuarantined, .recovered: break
+            }
+        }
+        configuration.makesFolder = false
+        return DiskStore(configuration)
+    }
+
     /// The cache that the options ask for; `nil` for none.
     ///
     /// - Parameter warn: hears once why there is none, where one was wanted.

@@ -45,6 +45,7 @@ enum CommandLineTool {
             case .help(let help): return print(help.text)
             case .get(let options): return get(options)
             case .info(let options): return info(options)
+            case .cache(let options): return try cache(options)
             case .lab(let options): return lab(options)
             case .labChild(let name, let arguments): return LabChild.run(name, arguments)
             }
@@ -104,6 +105,23 @@ enum CommandLineTool {
         Task.detached {
             main.end(await InfoCommand(options: options, pipeline: pipeline).run())
         }
+        return main.wait {
+            main.end($0.status)
+        } abandon: {
+        }
+    }
+
+    private static func cache(_ options: CacheCommandOptions) throws(UsageError) -> Int32 {
+        guard let folder = options.folder ?? CacheFolder.ofUser() else {
+            throw UsageError(
+                "There is no cache folder, as neither XDG_CACHE_HOME nor HOME is set; name one with --cache DIR.",
+                command: "cache")
+        }
+        let main = MainWait()
+        Task.detached {
+            main.end(await CacheCommand(options: options, folder: folder).run())
+        }
+        // What was removed by then stays removed; the store outlives its end at any instruction.
         return main.wait {
             main.end($0.status)
         } abandon: {

@@ -53,11 +53,7 @@ struct Report: Sendable {
         }
         if let finalURL { members.add("finalURL", finalURL) }
         if let error {
-            members.add("error") { inner in
-                inner.add("code", error.code.rawValue)
-                inner.add("stage", error.stage.rawValue)
-                inner.add("message", error.message)
-            }
+            members.add(error)
         }
         return Digest(
             outcome: outcome, hasSource: from != nil,
@@ -119,5 +115,16 @@ extension Report.Digest {
         let status = Int(bytes[2]) << 8 | Int(bytes[3])
         failure = code.isEmpty ? nil : Failure(code: code, status: status == 0 ? nil : status)
         members = Array(bytes[(5 + Int(bytes[4]))...])
+    }
+}
+
+extension JSONWriter {
+    /// Adds the member `error`.
+    mutating func add(_ error: LoadError) {
+        add("error") { inner in
+            inner.add("code", error.code.rawValue)
+            inner.add("stage", error.stage.rawValue)
+            inner.add("message", error.message)
+        }
     }
 }

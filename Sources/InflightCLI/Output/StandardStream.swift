@@ -22,6 +22,12 @@ struct StandardStream: Sendable {
         return Int(size.ws_col)
     }
 
+    /// How wide lines may be: the terminal's width, or where it is none, what `COLUMNS` says; from 32 to 400.
+    var toldColumns: Int? {
+        let told = unsafe getenv("COLUMNS").flatMap { unsafe Int(String(cString: $0)) }
+        return (columns ?? told).map { min(400, max(32, $0)) }
+    }
+
     /// Blocks until all is written.
     func write(_ bytes: [UInt8]) throws(WriteError) {
         try unsafe bytes.withUnsafeBytes { buffer in

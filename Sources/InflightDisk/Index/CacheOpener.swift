@@ -5,6 +5,8 @@ struct CacheOpener {
     let fileSystem: any FileSystem
     let layout: Layout
     let durability: DiskStore.Durability
+    /// Whether a cache is made where there is none.
+    let makesFolder: Bool
 
     struct Opened {
         var cache: OpenCache
@@ -50,9 +52,11 @@ struct CacheOpener {
 
     private func tagOrNew() throws(StoreFailure) -> FolderTag {
         if let tag = try tag() { return tag }
-        try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
-        let names = try inFiles("the folder") { () throws(FileError) in try fileSystem.names(in: paths.folder) }
-        if !CachePaths.namesWithoutTag.isSuperset(of: names) { return try tagFromIndex() }
+        if makesFolder {
+            try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
+        }
+        if !CachePaths.namesWithoutTag.isSuperset(of: try names()) { return try tagFromIndex() }
+        guard makesFolder else { throw .absent(paths.folder) }
         let lock = try lockFile()
         return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
             if let tag = try tag() { return tag }
@@ -63,6 +67,16 @@ struct CacheOpener {
             // A name that got lost would make what is written from here on nobody's.
             guard try self.tag() == tag else { throw StoreFailure.file(.inputOutput, "CACHEDIR.TAG") }
             return tag
+        }
+    }
+
+    /// What lies in the folder.
+    private func names() throws(StoreFailure) -> [String] {
+        do {
+            return try fileSystem.names(in: paths.folder)
+        } catch {
+            if error == .isMissing, !makesFolder { throw .absent(paths.folder) }
+            throw .file(error, "the folder")
         }
     }
 

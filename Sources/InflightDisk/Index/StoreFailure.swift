@@ -32,12 +32,12 @@ enum StoreFailure: Error {
             LoadError(
                 .cannotWrite, stage: .store,
                 message: "The cache \(folder) cannot be used: \(name): \(error.text). Check that the folder can be "
-                    + "written and that the disk has room; loads go on without it.", underlying: error)
+                    + "written and that the disk has room.", underlying: error)
         case .database(let error):
             LoadError(
                 .cannotWrite, stage: .store,
                 message: "The index of the cache \(folder) cannot be used: \(error.text). Check that the folder can be "
-                    + "written and that the disk has room; loads go on without it.", underlying: error)
+                    + "written and that the disk has room.", underlying: error)
         }
     }
 
@@ -48,6 +48,11 @@ enum StoreFailure: Error {
                 message:
                     "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty "
                     + "folder or one that is not there."))
+    }
+
+    /// Where none is to be made.
+    static func absent(_ folder: String) -> StoreFailure {
+        .refused(LoadError(.notStored, stage: .store, message: "There is no cache in \(folder)."))
     }
 
     static func newer(_ folder: String, layout: Int64, known: Int64) -> StoreFailure {

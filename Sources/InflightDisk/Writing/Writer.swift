@@ -39,7 +39,7 @@ final class Writer: @unchecked Sendable {
     private var opener: CacheOpener {
         CacheOpener(
             paths: paths, fileSystem: configuration.fileSystem, layout: configuration.layout,
-            durability: configuration.durability)
+            durability: configuration.durability, makesFolder: configuration.makesFolder)
     }
 
     private func openIfNeeded() {

@@ -115,6 +115,8 @@ struct CommandTests {
         arguments: [
             ("--help", "all"), ("-h", "all"), ("help get", "get"), ("get --help", "get"), ("get http://a -h", "get"),
             ("info --help", "info"), ("--version", "version"), ("get --version", "version"),
+            ("help cache", "cache"), ("cache --help", "cache"), ("cache clear -h", "cache"),
+            ("cache --version", "version"),
         ])
     func help(_ line: String, _ expected: String) throws {
         let command = try parse(line)
@@ -122,11 +124,12 @@ struct CommandTests {
         case "all": #expect(command == .help(.all))
         case "get": #expect(command == .help(.get))
         case "info": #expect(command == .help(.info))
+        case "cache": #expect(command == .help(.cache))
         default: #expect(command == .version)
         }
     }
 
-    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info, .lab])
+    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info, .cache, .lab])
     func helpWidth(_ help: HelpText) {
         for line in help.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     }
@@ -134,6 +137,20 @@ struct CommandTests {
     @Test("Every option is in the help of its command")
     func helpIsComplete() {
         for name in GetOptions.names { #expect(HelpText.get.text.contains(name), "\(name)") }
+        for name in CacheCommandOptions.names { #expect(HelpText.cache.text.contains(name), "\(name)") }
+    }
+
+    @Test(
+        "What is to be cleared is a URL, a host, an age, or everything",
+        arguments: [
+            ("", .all), ("--url HTTP://A/b#c", .url("http://a/b")), ("--host Example.ORG", .host("example.org")),
+            ("--older-than 90s", .olderThan(seconds: 90)), ("--older-than 5m", .olderThan(seconds: 300)),
+            ("--older-than=12h", .olderThan(seconds: 43_200)), ("--older-than 7d", .olderThan(seconds: 604_800)),
+            ("--older-than 999999999w", .olderThan(seconds: 604_799_999_395_200)),
+        ] as [(String, CacheCommandOptions.Target)])
+    func clearing(_ options: String, _ target: CacheCommandOptions.Target) throws {
+        let expected = CacheCommandOptions(action: .clear(target), folder: "dir", json: true)
+        #expect(try parse("cache --json clear --cache dir \(options)") == .cache(expected))
     }
 
     @Test(
@@ -167,6 +184,16 @@ struct CommandTests {
             ("get http://a -o out --header-for a", "behind the host"),
             ("get -i a -i b -o out", "twice"), ("get - -o out", "-i -"),
             ("get http://a -o out --size 60000x60000 --enlarge", "--max-pixels"),
+            ("cache", "stat, list, verify or clear"), ("cache --json", "stat, list, verify or clear"),
+            ("cache verfy", "did you mean verify"), ("cache bogus", "\"bogus\""), ("cache stat dir", "--cache"),
+            ("cache clear http://a/b", "--url"), ("cache clear --url cat.jpg", "\"cat.jpg\""),
+            ("cache clear --host a.org:80", "without a port"), ("cache clear --host a/b", "--host"),
+            ("cache clear --older-than 7", "\"7\""), ("cache clear --older-than d", "\"d\""),
+            ("cache clear --older-than -7d", "\"-7d\""), ("cache clear --older-than 7y", "\"7y\""),
+            ("cache clear --older-than 9999999999d", "--older-than"),
+            ("cache clear --host a --url http://a/", "one of --host and --url"),
+            ("cache clear --host a --host b", "once"), ("cache list --host a", "clear alone"),
+            ("cache stat --cache=", "--cache"), ("cache stat --jsn", "did you mean --json"),
             ("info", "at least one"), ("info a --size 3x3", "--size"), ("info a --max-pixels 5", "no option"),
         ])
     func wrongUse(_ line: String, _ part: String) throws {

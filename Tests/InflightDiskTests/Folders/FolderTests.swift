@@ -89,6 +89,29 @@ struct FolderTests {
         await store.shutdown()
     }
 
+    @Test func `Where none is to be made, none is, and one that is there is used`() async throws {
+        let folder = Folder()
+        let clock = VirtualClock()
+        let store = folder.store(clock: clock) { $0.makesFolder = false }
+        for isThere in [false, true] {
+            if isThere { unsafe mkdir(folder.path, 0o700) }
+            await #expect { try await store.statistics() } throws: { ($0 as? LoadError)?.code == .notStored }
+            await #expect { try await store.clear(.all) } throws: { ($0 as? LoadError)?.code == .notStored }
+            #expect(await store.keep("a", Bytes("x")) == nil)
+            #expect(folder.files.isEmpty)
+            #expect(unsafe (access(folder.path, F_OK) == 0) == isThere)
+            clock.advance(by: .seconds(2))
+        }
+        await store.shutdown()
+        let first = folder.store()
+        await first.keep("a", Bytes("x"))
+        await first.shutdown()
+        let second = folder.store { $0.makesFolder = false }
+        #expect(try await second.statistics().entries == 1)
+        #expect(await second.body("a") == Bytes("x"))
+        await second.shutdown()
+    }
+
     @Test func `A newer layout is refused and left alone`() async throws {
         let folder = Folder()
         let newer = Layout(version: 2, migrations: [1: Self.migration], tables: Layout.tables + Self.addition)

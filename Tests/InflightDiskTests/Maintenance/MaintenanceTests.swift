@@ -1,7 +1,8 @@
 import InflightCore
-import InflightDisk
 import InflightTestSupport
 import Testing
+
+@testable import InflightDisk
 
 @Suite("Looking after a cache", .timeLimit(.minutes(1)))
 struct MaintenanceTests {
@@ -59,6 +60,23 @@ struct MaintenanceTests {
         #expect(try await store.statistics().entries == Int64(12 - count))
         await store.shutdown()
         if count == 12 { #expect(folder.bytes < 100_000, "\(folder.bytes) bytes stay") }
+    }
+
+    @Test func `Entries whose rows are damaged go with all, and with nothing less`() async throws {
+        let folder = Folder()
+        let first = folder.store()
+        await Self.filled(first)
+        await first.shutdown()
+        do {
+            let index = try Database(path: folder.appending("index.sqlite"), mode: .writing, waitingAtMost: 1000)
+            try index.run("UPDATE entry SET seal = seal + 1 WHERE length = 100000")
+        }
+        let store = folder.store()
+        #expect(try await store.clear(.host("host1.org")) == 5)
+        #expect(try await store.clear(.all) == 7)
+        #expect(try await store.statistics().entries == 0)
+        #expect(folder.bodies.isEmpty)
+        await store.shutdown()
     }
 
     @Test func `Verifying a cache that is whole finds nothing`() async throws {

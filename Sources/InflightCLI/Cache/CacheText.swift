@@ -1,0 +1,202 @@
+import Glibc
+import InflightCore
+import InflightDisk
+
+/// What is said of a cache, in words or as lines of JSON.
+struct CacheText {
+    let folder: String
+    let json: Bool
+    let style: Style
+
+    /// Of a folder that is no cache yet.
+    func absent(_ action: CacheCommandOptions.Action) -> [UInt8] {
+        guard json else { return Self.words(["There is no cache yet in \(shownFolder)."]) }
+        // A line for each entry: none.
+        if action == .list { return [] }
+        return line { writer in
+            writer.add("exists", false)
+            switch action {
+            case .stat: Self.add(nil as DiskStore.Statistics?, to: &writer)
+            case .list: break
+            case .verify: Self.add(nil as DiskStore.Verification?, to: &writer)
+            case .clear: Self.add(removed: 0, before: nil, after: nil, to: &writer)
+            }
+        }
+    }
+
+    func failure(_ error: LoadError) -> [UInt8] {
+        line { $0.add(error) }
+    }
+
+    // MARK: stat
+
+    func statistics(_ found: DiskStore.Statistics) -> [UInt8] {
+        if json {
+            return line { writer in
+                writer.add("exists", true)
+                Self.add(found, to: &writer)
+            }
+        }
+        let rows: [(String, Int64)] = [
+            ("entries", found.entries), ("  of them not whole yet", found.partialEntries),
+            ("  of them in files", found.entriesInFiles), ("bytes of bodies", found.bodyBytes),
+            ("bytes on the disk", found.bytes + found.logBytes), ("  index", found.indexBytes),
+            ("  files", found.fileBytes), ("  log", found.logBytes),
+        ]
+        let numbers = rows.map { Quantity.grouped($0.1) }
+        let (left, right) = (rows.map(\.0.count).max() ?? 0, numbers.map(\.count).max() ?? 0)
+        return Self.words(
+            [style.bold(shownFolder)]
+                + zip(rows, numbers).map { row, number in
+                    "  " + row.0 + String(repeating: " ", count: left - row.0.count + 2 + right - number.count) + number
+                })
+    }
+
+    /// Without the limit, which belongs to each run.
+    ///
+    /// - Parameter found: `nil`: there is no cache, and all of it is 0.
+    private static func add(_ found: DiskStore.Statistics?, to writer: inout JSONWriter) {
+        writer.add("entries", found?.entries ?? 0)
+        writer.add("partialEntries", found?.partialEntries ?? 0)
+        writer.add("entriesInFiles", found?.entriesInFiles ?? 0)
+        writer.add("bodyBytes", found?.bodyBytes ?? 0)
+        writer.add("bytes", found?.bytes ?? 0)
+        writer.add("indexBytes", found?.indexBytes ?? 0)
+        writer.add("fileBytes", found?.fileBytes ?? 0)
+        writer.add("logBytes", found?.logBytes ?? 0)
+        writer.add("pendingFiles", found?.pendingFiles ?? 0)
+    }
+
+    // MARK: list
+
+    /// - Parameter columns: how wide a line may be; `nil`: the URL is told whole.
+    func entry(_ entry: DiskStore.ListedEntry, now: WallTime, columns: Int?) -> [UInt8] {
+        let response = entry.response
+        if json {
+            var writer = JSONWriter()
+            writer.add("url", response.url)
+            writer.add("method", response.method)
+            writer.add("status", response.head.status)
+            writer.add("bytes", entry.bodyBytes)
+            if let total = response.totalLength { writer.add("totalBytes", total) }
+            writer.add("whole", response.isComplete)
+            writer.add("inFile", entry.isInFile)
+            writer.add("stored", Self.date(entry.stored))
+            return writer.line
+        }
+        let (age, bytes) = (Self.age(entry.stored, now: now), Quantity.grouped(entry.bodyBytes))
+        let front = Self.padded(age, 9) + Self.padded(bytes, 13) + (response.isComplete ? "  " : "+ ")
+        let url = TerminalText.safe(response.url)
+        let room = columns.map { max(8, $0 - front.count) }
+        return Self.words([front + (room.map { TerminalText.shortened(url, to: $0) } ?? url)])
+    }
+
+    /// In one unit, so that a column of them is narrow; what comes from the future is 0 s old.
+    private static func age(_ stored: WallTime, now: WallTime) -> String {
+        let seconds = max(0, now.milliseconds(since: stored) / 1000)
+        switch seconds {
+        case ..<120: return "\(seconds) s"
+        case ..<7200: return "\(seconds / 60) min"
+        case ..<172_800: return "\(seconds / 3600) h"
+        default: return "\(seconds / 86_400) days"
+        }
+    }
+
+    /// As RFC 3339 has it, in UTC.
+    private static func date(_ time: WallTime) -> String {
+        // The years 0 to 9999.
+        var seconds = time_t(min(max(time.milliseconds / 1000, -62_167_219_200), 253_402_300_799))
+        var parts = unsafe tm()
+        // Both are this function's own. What makes `tm` unsafe, its pointer to the name of a zone, is not looked at.
+        _ = unsafe gmtime_r(&seconds, &parts)
+        func two(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
+        let year = unsafe String(parts.tm_year + 1900)
+        let day = unsafe [
+            String(repeating: "0", count: 4 - year.count) + year, two(parts.tm_mon + 1), two(parts.tm_mday),
+        ]
+        let clock = unsafe [parts.tm_hour, parts.tm_min, parts.tm_sec].map(two)
+        return day.joined(separator: "-") + "T" + clock.joined(separator: ":") + "Z"
+    }
+
+    // MARK: verify
+
+    func verification(_ found: DiskStore.Verification) -> [UInt8] {
+        if json {
+            return line { writer in
+                writer.add("exists", true)
+                Self.add(found, to: &writer)
+            }
+        }
+        var lines = found.damage.map { damage in
+            let reason = TerminalText.safe(damage.reason)
+            return style.red("damaged") + " " + (damage.url.map { "\(Narrator.shown($0)): " } ?? "") + reason
+        }
+        lines.append(
+            "\(Quantity.count(found.entries, "entry", "entries")) read, \(Quantity.grouped(found.bodyBytes)) bytes: "
+                + (found.damage.isEmpty ? "all whole." : "\(Quantity.grouped(found.damage.count)) damaged."))
+        if !found.damage.isEmpty {
+            lines += ["What is damaged is used by nobody;", "the next load fetches it again."]
+        }
+        if found.leftovers > 0 {
+            lines += [
+                "\(Quantity.count(found.leftovers, "file")) of no entry, left by a run that was killed:",
+                "no damage, and removed in time.",
+            ]
+        }
+        return Self.words(lines)
+    }
+
+    private static func add(_ found: DiskStore.Verification?, to writer: inout JSONWriter) {
+        writer.add("entries", found?.entries ?? 0)
+        writer.add("bodyBytes", found?.bodyBytes ?? 0)
+        writer.add("damage", found?.damage ?? []) { inner, damage in
+            if let url = damage.url { inner.add("url", url) }
+            inner.add("reason", damage.reason)
+        }
+        writer.add("leftovers", found?.leftovers ?? 0)
+    }
+
+    // MARK: clear
+
+    func cleared(_ removed: Int, before: DiskStore.Statistics, after: DiskStore.Statistics) -> [UInt8] {
+        if json {
+            return line { writer in
+                writer.add("exists", true)
+                Self.add(removed: removed, before: before, after: after, to: &writer)
+            }
+        }
+        let left = "\(Quantity.count(Int(after.entries), "entry", "entries")) left"
+        return Self.words([
+            style.bold(shownFolder), "  \(Quantity.count(removed, "entry", "entries")) removed, \(left)",
+            "  \(Quantity.grouped(after.bytes)) bytes in index and files; before, \(Quantity.grouped(before.bytes))",
+        ])
+    }
+
+    private static func add(
+        removed: Int, before: DiskStore.Statistics?, after: DiskStore.Statistics?, to writer: inout JSONWriter
+    ) {
+        writer.add("removed", removed)
+        writer.add("entries", after?.entries ?? 0)
+        writer.add("bytesBefore", before?.bytes ?? 0)
+        writer.add("bytes", after?.bytes ?? 0)
+    }
+
+    // MARK: Lines
+
+    private var shownFolder: String { Narrator.shown(name: folder) }
+
+    private func line(_ build: (inout JSONWriter) -> Void) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.add("cache", folder)
+        build(&writer)
+        return writer.line
+    }
+
+    private static func words(_ lines: [String]) -> [UInt8] {
+        Array((lines.joined(separator: "\n") + "\n").utf8)
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(1, width - text.count)) + text
+    }
+}

@@ -1,0 +1,249 @@
+import FoundationEssentials
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+@testable import InflightDisk
+
+/// `inflight cache`, on caches that `inflight get` has made, or that hold what no server would let it fetch.
+@Suite(.timeLimit(.minutes(2)))
+struct CacheCommandTests {
+    private struct Line: Decodable {
+        struct Damage: Decodable {
+            var url: String?
+            var reason: String
+        }
+        struct Failure: Decodable {
+            var code: String
+        }
+
+        var exists: Bool?
+        var entries, bodyBytes, bytes, entriesInFiles, leftovers, removed, bytesBefore: Int?
+        var damage: [Damage]?
+        var error: Failure?
+        // Of an entry.
+        var url, stored: String?
+        var status: Int?
+        var whole, inFile: Bool?
+    }
+
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+    private static let large = Bytes.random(100_000, seed: 7)
+
+    init() throws {
+        server = try LoopbackServer()
+        let fields = [("/small", Bytes("small")), ("/large", Self.large)]
+        for (path, body) in fields { server.serve(path, .ok(body).field("Cache-Control", "max-age=600")) }
+    }
+
+    /// A cache in which a large and a small body are.
+    private func fetch() {
+        let result = place.run(
+            "get", server.url("/small"), server.url("/large"), "-o", "out", "--any", "--cache", "cache")
+        #expect(result.status == 0, "\(result.errors)")
+    }
+
+    /// Entries with these URLs, stored long ago, or by the clock that is given.
+    private func keep(_ urls: [String], clock: any EngineClock = VirtualClock()) async {
+        let store = DiskStore(.init(folder: place.appending("cache"), clock: clock))
+        for url in urls {
+            let id = await store.keep(.example(url, body: Bytes("x")), body: Bytes("x"), under: StoreKey(url))
+            #expect(id != nil)
+        }
+        await store.shutdown()
+    }
+
+    private func cache(_ arguments: String..., environment: [String: String] = [:]) -> CommandResult {
+        place.run(["cache"] + arguments + ["--cache", "cache"], environment: environment)
+    }
+
+    private func lines(_ result: CommandResult) throws -> [Line] {
+        try result.output.split(separator: UInt8(ascii: "\n")).map {
+            try JSONDecoder().decode(Line.self, from: Data($0))
+        }
+    }
+
+    /// The file of the large body.
+    private var bodyFile: String {
+        get throws {
+            let folder = try #require(TemporaryDirectory.names(place.appending("cache/bodies")).first)
+            let name = try #require(TemporaryDirectory.names(place.appending("cache/bodies/\(folder)")).first)
+            return "cache/bodies/\(folder)/\(name)"
+        }
+    }
+
+    @Test("stat says what there is, in aligned lines and in JSON")
+    func statistics() throws {
+        fetch()
+        let line = try #require(try lines(cache("stat", "--json")).first)
+        #expect(line.exists == true && line.entries == 2 && line.entriesInFiles == 1 && line.bodyBytes == 100_005)
+        let result = cache("stat")
+        #expect(result.status == 0 && result.errors.isEmpty)
+        #expect(result.text.contains("100,005\n"))
+        let rows = result.text.split(separator: "\n").dropFirst()
+        #expect(rows.count == 8 && Set(rows.map(\.count)).count == 1 && rows.allSatisfy { $0.count <= 60 })
+    }
+
+    @Test("list names each entry, whole into a pipe and within the width that it is told")
+    func list() throws {
+        fetch()
+        let found = try lines(cache("list", "--json"))
+        #expect(Set(found.map(\.url)) == [server.url("/small"), server.url("/large")])
+        #expect(found.allSatisfy { $0.status == 200 && $0.whole == true && $0.inFile == ($0.bytes == 100_000) })
+        #expect(found.allSatisfy { $0.stored?.count == 20 && $0.stored?.hasSuffix("Z") == true })
+        #expect(cache("list").text.contains("  " + server.url("/large") + "\n"))
+        let narrow = cache("list", environment: ["COLUMNS": "40"]).text.split(separator: "\n")
+        #expect(narrow.count == 2 && narrow.allSatisfy { TerminalText.width($0) <= 40 })
+    }
+
+    @Test("Dates are those of the calendar, and entries of more than one page are all listed")
+    func dates() async throws {
+        // The second before a leap day begins.
+        await keep((0..<1001).map { "http://a/\($0)" }, clock: VirtualClock(date: 1_709_164_799))
+        let found = try lines(cache("list", "--json"))
+        #expect(found.count == 1001)
+        #expect(found.first?.stored == "2024-02-28T23:59:59Z")
+    }
+
+    @Test("verify reads everything: a bit that is flipped in a body's file is found and named, each time")
+    func verify() throws {
+        fetch()
+        let whole = cache("verify")
+        #expect(whole.status == 0 && whole.text == "2 entries read, 100,005 bytes: all whole.\n")
+        var bytes = try #require(place.read(try bodyFile))
+        bytes[77] ^= 1
+        place.write(try bodyFile, bytes)
+        for _ in 0..<2 {
+            let words = cache("verify")
+            #expect(words.status == 1)
+            #expect(words.text.contains("damaged \(server.url("/large")): Its file"))
+            #expect(words.text.contains("2 entries read, 5 bytes: 1 damaged."))
+            let json = cache("verify", "--json")
+            let line = try #require(try lines(json).first)
+            #expect(json.status == 1 && line.entries == 2 && line.bodyBytes == 5)
+            #expect(line.damage?.map(\.url) == [server.url("/large")])
+        }
+    }
+
+    @Test("What a killed run has left is told, and is no damage")
+    func leftovers() throws {
+        fetch()
+        let file = try bodyFile
+        place.write(String(file.dropLast()) + (file.hasSuffix("0") ? "1" : "0"), "half a bod")
+        let result = cache("verify")
+        #expect(result.status == 0)
+        #expect(result.text.contains("1 file of no entry"))
+        #expect(try lines(cache("verify", "--json")).first?.leftovers == 1)
+    }
+
+    @Test("An index that was damaged is mended and told of: by verify as damage, by the others as a warning")
+    func damagedIndex() throws {
+        for action in ["verify", "stat"] {
+            fetch()
+            place.write("cache/index.sqlite", Bytes.random(20_000, seed: 5).array)
+            for log in ["-wal", "-shm"] { _ = unsafe unlink(place.appending("cache/index.sqlite\(log)")) }
+            let result = cache(action)
+            #expect(result.status == (action == "verify" ? 1 : 0), "\(result.text)")
+            #expect(result.errors.contains("made anew"))
+            #expect(cache("verify").status == 0)
+        }
+    }
+
+    @Test("clear removes what is named and nothing else, and says how much that was")
+    func clear() async throws {
+        await keep(["http://a.org/1", "http://a.org/2", "https://a.org:8443/3", "http://b.org/4"])
+        await keep(["http://b.org/new"], clock: SystemClock())
+        let steps: [([String], removed: Int, left: Int)] = [
+            (["--url", "http://a.org/"], 0, 5), (["--url", "HTTP://user:pass@A.org/1#top"], 1, 4),
+            (["--host", "c.org"], 0, 4), (["--host=A.org"], 2, 2), (["--older-than", "7d"], 1, 1),
+            (["--older-than", "1d"], 0, 1), ([], 1, 0), ([], 0, 0),
+        ]
+        for (options, removed, left) in steps {
+            let result = place.run(["cache", "clear", "--json", "--cache", "cache"] + options)
+            let line = try #require(try lines(result).first)
+            #expect(result.status == 0 && line.removed == removed && line.entries == left, "\(options)")
+        }
+        await keep(["http://a.org/1"])
+        #expect(cache("clear").text.contains("1 entry removed, 0 entries left"))
+    }
+
+    @Test("clear in a cache that is larger than get's own limit evicts nothing beside what is named")
+    func clearsLargeCaches() async throws {
+        await keep((0..<6).map { "http://a/\($0)" })
+        do {
+            // As if a TiB of files were there.
+            let index = try Database(
+                path: place.appending("cache/index.sqlite"), mode: .writing, waitingAtMost: 1000)
+            try index.run("UPDATE cache SET fileBytes = 1 << 40")
+        }
+        let line = try #require(try lines(cache("clear", "--url", "http://a/0", "--json")).first)
+        #expect(line.removed == 1 && line.entries == 5)
+    }
+
+    @Test("Where there is no cache, none is made, and all is well", arguments: ["stat", "list", "verify", "clear"])
+    func absent(_ action: String) throws {
+        let words = cache(action)
+        #expect(words.status == 0 && words.text == "There is no cache yet in cache.\n" && words.errors.isEmpty)
+        let json = cache(action, "--json")
+        #expect(json.status == 0)
+        if action == "list" {
+            #expect(json.output.isEmpty)
+        } else {
+            let line = try #require(try lines(json).first)
+            #expect(line.exists == false && line.entries == 0)
+        }
+        #expect(!place.names.contains("cache"))
+        // Nor of an empty folder.
+        _ = unsafe mkdir(place.appending("cache"), 0o755)
+        #expect(cache(action).status == 0)
+        #expect(TemporaryDirectory.names(place.appending("cache")).isEmpty)
+    }
+
+    @Test("A folder that is no cache is refused and left alone", arguments: ["stat", "list", "verify", "clear"])
+    func foreign(_ action: String) throws {
+        _ = unsafe mkdir(place.appending("cache"), 0o755)
+        place.write("cache/letter.txt", "Dear Sir")
+        let words = cache(action)
+        #expect(words.status == 66 && words.output.isEmpty)
+        #expect(words.errors.contains("holds files that are not a cache's"))
+        #expect(try lines(cache(action, "--json")).first?.error?.code == "cannotWrite")
+        #expect(TemporaryDirectory.names(place.appending("cache")) == ["letter.txt"])
+    }
+
+    @Test("A newer program's cache, and a file in the place of a folder, are refused")
+    func newerOrFile() throws {
+        fetch()
+        var tag = try #require(FolderTag(place.read("cache/CACHEDIR.TAG") ?? []))
+        tag.layout = 99
+        place.write("cache/CACHEDIR.TAG", tag.text)
+        let newer = cache("stat")
+        #expect(newer.status == 66 && newer.errors.contains("layout 99"))
+        place.write("file", "x")
+        let file = place.run("cache", "verify", "--cache", "file")
+        #expect(file.status == 66 && file.errors.contains("Not a directory"))
+    }
+
+    @Test("Control characters in what is stored never reach the terminal")
+    func controlCharacters() async throws {
+        await keep(["http://a/\u{1B}[2Jx\u{202E}\n"])
+        for arguments in [["list"], ["list", "--json"], ["verify"]] {
+            let text = place.run(["cache"] + arguments + ["--cache", "cache"]).text
+            #expect(text.split(separator: "\n").count == 1)
+            #expect(!text.unicodeScalars.contains { $0 != "\n" && TerminalText.isUnsafe($0) })
+        }
+        let words = place.run("cache", "stat", "--cache", "no\u{1B}[2J")
+        #expect(words.text == "There is no cache yet in no\\u{1b}[2J.\n")
+    }
+
+    @Test("Without --cache it is the user's own folder")
+    func ofUser() throws {
+        let result = place.run("cache", "stat", environment: ["HOME": place.path])
+        #expect(result.text.contains("\(place.path)/.cache/inflight"))
+        let homeless = place.run("cache", "stat")
+        #expect(homeless.status == 64 && homeless.errors.contains("--cache DIR"))
+    }
+}
