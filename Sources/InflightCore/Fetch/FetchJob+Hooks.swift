@@ -85,9 +85,12 @@ extension FetchJob {
         case .byStatus: work.verdict = failure(on: head)
         case .accept: break
         case .rewrite(let other):
+            // What a later load finds stored is not asked about again.
+            work.use?.changes.keeping = .nothing
             head = other
             work.verdict = failure(on: head)
         case .refuse(let why):
+            work.use?.changes.keeping = .nothing
             work.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
         guard work.verdict == nil else { return }

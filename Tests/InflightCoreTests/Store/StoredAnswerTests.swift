@@ -260,6 +260,24 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
+    @Test("what a hook rewrites or refuses is not kept, what it accepts is", arguments: [0, 1, 2])
+    func hook(verdict: Int) async throws {
+        let stage = try StoreStage { configuration in
+            configuration.didReceive = { received in
+                switch verdict {
+                case 0: .accept
+                case 1: .rewrite(received.head)
+                default: .refuse("it is not wanted")
+                }
+            }
+        }
+        stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
+        _ = try? await stage.get()
+        await stage.settled()
+        #expect(stage.store.entries.count == (verdict == 0 ? 1 : 0))
+        await stage.end()
+    }
+
     @Test("a head is looked for in what is stored too, and no more is read than it takes")
     func info() async throws {
         let stage = try StoreStage()
