@@ -29,6 +29,17 @@ extension Engine {
         begin(ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: false))
     }
 
+    /// A load asks a URL for the first time.
+    ///
+    /// - Returns: why it is not asked, where its server wanted to be left alone for longer.
+    func beginsToAsk(_ url: ResourceURL, policy: CachePolicy) -> LoadError? {
+        guard retry != nil else { return nil }
+        retryBudgets.noteFirstTry(of: url.originKey)
+        // Whoever says that he wants it anew has his reasons.
+        if policy == .refresh || policy == .noStore { return nil }
+        return retryBudgets.remembered(url.string, now: clock.now())
+    }
+
     func decideRetry(
         after failure: RetryPolicy.Failure, method: String, failedTries: Int, origin: OriginKey
     ) -> RetryPolicy.Decision {

@@ -51,3 +51,36 @@ final class StoreWork: @unchecked Sendable {
         if !isIdle { await bridge.wait() }
     }
 }
+
+/// What a store has to do because of one answer, and what is to happen when all of that is done.
+// Unchecked: the count is touched only while the object's stripe of locks is held.
+final class StoreGroup: @unchecked Sendable {
+    private let work: StoreWork
+    private let completion: (@Sendable () -> Void)?
+    /// One more than there are things to do, until ``leave()`` says that there are no more.
+    private var count = 1
+
+    init(_ work: StoreWork, _ completion: (@Sendable () -> Void)?) {
+        self.work = work
+        self.completion = completion
+    }
+
+    func callAsFunction(bytes: Int = 0, _ body: (@escaping @Sendable () -> Void) -> Void) {
+        LockStripes.stripe(for: self).lock.withLock { count += 1 }
+        let isTaken = work(bytes: bytes) { done in
+            body {
+                done()
+                self.leave()
+            }
+        }
+        if !isTaken { leave() }
+    }
+
+    func leave() {
+        let isLast = LockStripes.stripe(for: self).lock.withLock {
+            count -= 1
+            return count == 0
+        }
+        if isLast { completion?() }
+    }
+}

@@ -85,10 +85,14 @@ extension FetchJob {
     // MARK: The end
 
     /// Has the store do what the answer means for it, where the body is of no use to anybody else.
-    func settle(_ work: Work, isWhole: Bool) {
-        guard let use = work.use else { return }
+    func settle(_ work: Work, isWhole: Bool, completion: (@Sendable () -> Void)? = nil) {
+        guard let use = work.use else {
+            completion?()
+            return
+        }
         let hasOwnBody = work.coded != nil || work.verdict != nil
-        settle(work, use, hasOwnBody ? use.raw.take() : work.body.take(), isWhole: isWhole)
+        settle(
+            work, use, hasOwnBody ? use.raw.take() : work.body.take(), isWhole: isWhole, completion: completion)
     }
 
     /// Has the store do what the answer means for it.
@@ -96,14 +100,19 @@ extension FetchJob {
     /// - Parameters:
     ///   - body: all that there is of the body, content coding not undone.
     ///   - isWhole: whether the exchange ended as it should.
-    func settle(_ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool) {
+    ///   - completion: called when all of that is done, at once where there is nothing to do.
+    func settle(
+        _ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
+    ) {
+        let group = StoreGroup(engine.storing, completion)
+        defer { group.leave() }
         guard let store = engine.store else { return }
         let changes = use.changes
         use.changes = StoreChanges()
         for update in changes.updates {
-            engine.storing { done in store.update(update.id, to: update.response) { _ in done() } }
+            group { done in store.update(update.id, to: update.response) { _ in done() } }
         }
-        for url in changes.invalidated { engine.storing { store.removeAll(under: StoreKey(url), completion: $0) } }
+        for url in changes.invalidated { group { store.removeAll(under: StoreKey(url), completion: $0) } }
         var removed = changes.removed
         switch changes.keeping {
         case .nothing: break
@@ -116,7 +125,7 @@ extension FetchJob {
                 if isWhole, let part { removed.append(part) }
                 break
             }
-            engine.storing(bytes: body.count) { done in
+            group(bytes: body.count) { done in
                 store.keep(ended, body: body, under: use.key, replacing: replaced + [part].compactMap(\.self)) { _ in
                     done()
                 }
@@ -126,14 +135,14 @@ extension FetchJob {
                 let ended = incoming.ended(after: work.receivedBytes - leftOut, isWhole: isWhole)
             else { break }
             let rest = body.part(Int(leftOut)..<body.count)
-            engine.storing(bytes: rest.count) { done in
+            group(bytes: rest.count) { done in
                 store.extend(id, by: rest, at: incoming.response.bodyRange.upperBound) { isKept in
                     guard isKept else { return done() }
                     store.update(id, to: ended) { _ in done() }
                 }
             }
         }
-        if !removed.isEmpty { engine.storing { store.remove(removed, completion: $0) } }
+        if !removed.isEmpty { group { store.remove(removed, completion: $0) } }
     }
 
     /// A page that a hotel's network puts in front of everything has status 200 too: where a picture was asked for, only

@@ -24,7 +24,13 @@ extension FetchJob {
         switch decision {
         case .fail: return .none(error)
         case .comeBack(let after):
-            return .none(error.appending("It asks to be left alone for \(after.roundedSeconds) s: come back then."))
+            let told = error.appending("It asks to be left alone for \(after.roundedSeconds) s: come back then.")
+            let now = engine.clock.now()
+            if let memory = engine.retry?.memory(of: decision), memory > .zero {
+                let url = currentURL(work).string
+                engine.retryBudgets.remember(told, of: url, until: now + memory, now: now)
+            }
+            return .none(told)
         case .retry(let after):
             engine.log(.notice, "tries again later") {
                 [

@@ -21,6 +21,11 @@ extension FetchJob {
         _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority, reason: OutgoingRequest.Reason
     ) {
         let request = request(work, limits: limits, priority: priority)
+        if work.failedTries == 0, work.exchange == 0, request.url.origin != nil,
+            let error = engine.beginsToAsk(request.url, policy: plan.request.cachePolicy)
+        {
+            return finish(.failure(error))
+        }
         if let willSend = engine.hooks.willSend, request.url.origin != nil {
             askBefore(request, work, reason, willSend)
         } else {

@@ -262,61 +262,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if let last = steps.last { last.job.engine.jobsCameOn(steps) }
     }
 
-    /// What the end of an exchange means for the job.
-    func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
-        guard let work else { return nil }
-        // Where a hook is being asked about the answer, its return goes on with the end.
-        if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
-        switch (work.verdict, result) {
-        case (.again(let head), _):
-            sendAgain(work, after: head)
-            return nil
-        case (.redirect(let next), _):
-            settle(work, isWhole: result.isSuccess)
-            return redirect(work, to: next)
-        case (.failure(let error), _):
-            settle(work, isWhole: result.isSuccess)
-            return failed(error, work, error.code == .badStatus ? work.latestHead : nil)
-        case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
-        case (.stored(let answer, let source), _):
-            settle(work, isWhole: false)
-            readAndServe(answer, work, from: source)
-            return nil
-        case (.complete(let stored), _):
-            work.head = stored.head
-            return succeed(work, wireBytes: 0)
-        case (.anotherWay(let exchange), _):
-            settle(work, isWhole: false)
-            sendAnotherWay(work, exchange)
-            return nil
-        case (nil, .failure(let error)): return broke(error, work)
-        case (nil, .success(let summary)): return succeed(work, wireBytes: summary.wireBytes)
-        }
-    }
-
-    /// The exchange broke.
-    private func broke(_ error: LoadError, _ work: Work) -> JobStep? {
-        if let use = work.use, error.code != .cancelled,
-            let stale = CacheOutcome.answer(
-                after: error.code, found: use.found, request: use.request, now: engine.wallTime)
-        {
-            settle(work, isWhole: false)
-            readAndServe(stale, work, from: .disk)
-            return nil
-        }
-        return failed(error, work, nil)
-    }
-
-    /// It failed: it is tried again, if that may help, or has ended.
-    private func failed(_ error: LoadError, _ work: Work, _ head: ResponseHead?) -> JobStep {
-        switch remedy(for: error, head, work) {
-        case .again(let step): return step
-        case .none(let error):
-            settle(work, isWhole: false)
-            return ending(.failure(error))
-        }
-    }
-
     // MARK: Deciding
 
     /// What an answer means that says to ask again with better proof.
@@ -354,7 +299,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// Looks whether enough has come to tell what picture it is.
-    private func probe(_ work: Work, isComplete: Bool) -> Bool {
+    func probe(_ work: Work, isComplete: Bool) -> Bool {
         guard isComplete || work.body.count >= work.neededBytes else { return false }
         do throws(LoadError) {
             switch try engine.codecs.probe(work.body.copy(), isComplete: isComplete) {
@@ -407,59 +352,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return JobStep(job: self, event: .moved(lane, group, ahead: ahead))
     }
 
-    private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
-        guard let head = work.head else {
-            let message = "The server ended the exchange without an answer. Try again."
-            return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
-        }
-        if let goingOn = work.goingOn, goingOn.ended(after: work.receivedBytes, isWhole: true)?.isComplete != true {
-            let message = "The server ended the rest of the body before its length. Try again."
-            return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
-        }
-        if let failure = finishCoding(work) {
-            work.use?.changes.keeping = .nothing
-            return failed(failure, work, nil)
-        }
-        if plan.goal == .info {
-            if !probe(work, isComplete: true) {
-                let message = "The picture ends within its header."
-                work.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
-            }
-            return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
-        }
-        let body = work.body.take()
-        guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
-        // Adding up a long body takes longer than the transport's thread has.
-        engine.workers.run { [self] in
-            if let failure = Self.failure(of: body, checksum) {
-                work.use?.changes.keeping = .nothing
-                settle(work, isWhole: false)
-                return finish(.failure(failure))
-            }
-            engine.jobsCameOn(CollectionOfOne(succeeded(work, head, body, wireBytes: wireBytes)))
-        }
-        return nil
-    }
-
-    /// Why a body is not what its checksum says.
-    static func failure(of body: Bytes, _ checksum: Checksum) -> LoadError? {
-        let sum = Checksum(of: body)
-        if sum == checksum { return nil }
-        return LoadError(
-            .damaged, stage: .fetch,
-            message: "The body's checksum is \(sum), and \(checksum) was expected. Check both, or load it elsewhere.")
-    }
-
-    private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep {
-        let url = currentURL(work)
-        if let use = work.use { settle(work, use, work.coded == nil ? body : use.raw.take(), isWhole: true) }
-        var response = LoadedResponse(
-            head: head, body: body, url: url.string, wireBytes: wireBytes, source: source(url),
-            redirectCount: work.redirected?.redirectCount ?? 0)
-        response.interimHeads = work.interimHeads
-        return ending(.response(response))
-    }
-
     /// The job is over before any exchange was.
     ///
     /// - Parameter ofStored: whether what is stored turned out to be of no use.
@@ -467,7 +359,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         engine.jobsCameOn(CollectionOfOne(ending(value, ofStored: ofStored)))
     }
 
-    private func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
+    func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
         letGo()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)), isOfStored: ofStored)
@@ -477,14 +369,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return JobStep(ended: self)
     }
 
-    private func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
+    func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
         RemoteImageInfo(
             info: info, url: currentURL(work).string,
             contentLength: work.head?.fields["content-encoding"] == nil ? work.expectedBytes : nil,
             readBytes: Int64(work.body.count), source: source(plan.url))
     }
 
-    private func source(_ url: ResourceURL) -> LoadSource {
+    func source(_ url: ResourceURL) -> LoadSource {
         switch url.scheme {
         case "file": .file
         case "data": .data
@@ -496,11 +388,5 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
             message: "The load took longer than it may in all. Allow more time, or try again later.")
-    }
-}
-
-extension Result {
-    fileprivate var isSuccess: Bool {
-        if case .success = self { true } else { false }
     }
 }

@@ -142,6 +142,19 @@ struct ResumeTests {
         await stage.end()
     }
 
+    @Test(
+        "an origin that fails is not sent three times as much: its budget runs out, and fills with what is asked first")
+    func budget() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        for number in 0..<40 { stage.serve("http://a.example/\(number)", .failure(.cannotConnect)) }
+        for number in 0..<40 {
+            _ = try? await waited(stage) { try await stage.data("http://a.example/\(number)") }
+        }
+        // Ten retries at the beginning, and a tenth of one for each first try after the first failure.
+        #expect(stage.sent.count == 40 + 10 + 3)
+        await stage.end()
+    }
+
     @Test("what will not get better is not tried again", arguments: [404, 501])
     func hopeless(status: Int) async throws {
         let stage = try StoreStage(retry: Self.twoMore)
@@ -166,6 +179,16 @@ struct ResumeTests {
         } catch let error as LoadError {
             #expect(error.message.contains("3600 s"))
         }
+        // It is not asked again for as long as a failure is remembered, unless somebody insists.
+        await #expect(throws: LoadError.self) { try await stage.data("http://a.example/2") }
+        #expect(stage.sent.count == 3)
+        await #expect(throws: LoadError.self) {
+            try await stage.data("http://a.example/2") { $0.cachePolicy = .refresh }
+        }
+        #expect(stage.sent.count == 4)
+        stage.clock.advance(by: .seconds(61))
+        await #expect(throws: LoadError.self) { try await stage.data("http://a.example/2") }
+        #expect(stage.sent.count == 5)
         await stage.end()
     }
 

@@ -1,0 +1,137 @@
+import InflightConcurrency
+
+// What the end of an exchange means for a fetch.
+
+extension FetchJob {
+    /// What the end of an exchange means for the job.
+    func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+        guard let work else { return nil }
+        // Where a hook is being asked about the answer, its return goes on with the end.
+        if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
+        switch (work.verdict, result) {
+        case (.again(let head), _):
+            sendAgain(work, after: head)
+            return nil
+        case (.redirect(let next), _):
+            settle(work, isWhole: result.isSuccess)
+            return redirect(work, to: next)
+        case (.failure(let error), _):
+            settle(work, isWhole: result.isSuccess)
+            return failed(error, work, error.code == .badStatus ? work.latestHead : nil)
+        case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
+        case (.stored(let answer, let source), _):
+            guard case .revalidation = plan.purpose else {
+                settle(work, isWhole: false)
+                readAndServe(answer, work, from: source)
+                return nil
+            }
+            settle(work, isWhole: false) { [self] in readAndServe(answer, work, from: source) }
+            return nil
+        case (.complete(let stored), _):
+            work.head = stored.head
+            return succeed(work, wireBytes: 0)
+        case (.anotherWay(let exchange), _):
+            settle(work, isWhole: false)
+            sendAnotherWay(work, exchange)
+            return nil
+        case (nil, .failure(let error)): return broke(error, work)
+        case (nil, .success(let summary)): return succeed(work, wireBytes: summary.wireBytes)
+        }
+    }
+
+    /// The exchange broke.
+    private func broke(_ error: LoadError, _ work: Work) -> JobStep? {
+        if let use = work.use, error.code != .cancelled,
+            let stale = CacheOutcome.answer(
+                after: error.code, found: use.found, request: use.request, now: engine.wallTime)
+        {
+            settle(work, isWhole: false)
+            readAndServe(stale, work, from: .disk)
+            return nil
+        }
+        return failed(error, work, nil)
+    }
+
+    /// It failed: it is tried again, if that may help, or has ended.
+    private func failed(_ error: LoadError, _ work: Work, _ head: ResponseHead?) -> JobStep {
+        switch remedy(for: error, head, work) {
+        case .again(let step): return step
+        case .none(let error):
+            settle(work, isWhole: false)
+            return ending(.failure(error))
+        }
+    }
+
+    private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
+        guard let head = work.head else {
+            let message = "The server ended the exchange without an answer. Try again."
+            return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
+        }
+        if let goingOn = work.goingOn, goingOn.ended(after: work.receivedBytes, isWhole: true)?.isComplete != true {
+            let message = "The server ended the rest of the body before its length. Try again."
+            return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
+        }
+        if let failure = finishCoding(work) {
+            work.use?.changes.keeping = .nothing
+            return failed(failure, work, nil)
+        }
+        if plan.goal == .info {
+            if !probe(work, isComplete: true) {
+                let message = "The picture ends within its header."
+                work.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
+            }
+            return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
+        }
+        let body = work.body.take()
+        guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
+        // Adding up a long body takes longer than the transport's thread has.
+        engine.workers.run { [self] in
+            if let failure = Self.failure(of: body, checksum) {
+                work.use?.changes.keeping = .nothing
+                settle(work, isWhole: false)
+                return finish(.failure(failure))
+            }
+            if let step = succeeded(work, head, body, wireBytes: wireBytes) { engine.jobsCameOn(CollectionOfOne(step)) }
+        }
+        return nil
+    }
+
+    /// Why a body is not what its checksum says.
+    static func failure(of body: Bytes, _ checksum: Checksum) -> LoadError? {
+        let sum = Checksum(of: body)
+        if sum == checksum { return nil }
+        return LoadError(
+            .damaged, stage: .fetch,
+            message: "The body's checksum is \(sum), and \(checksum) was expected. Check both, or load it elsewhere.")
+    }
+
+    private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {
+        let response = response(work, head, body, wireBytes: wireBytes)
+        guard let use = work.use else { return ending(.response(response)) }
+        let raw = work.coded == nil ? body : use.raw.take()
+        guard case .revalidation = plan.purpose else {
+            settle(work, use, raw, isWhole: true)
+            return ending(.response(response))
+        }
+        // Whoever looks afterwards finds what this one has brought, and does not ask again.
+        settle(work, use, raw, isWhole: true) { [self] in finish(.response(response)) }
+        return nil
+    }
+
+    private func response(
+        _ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64
+    ) -> LoadedResponse {
+        let url = currentURL(work)
+        var response = LoadedResponse(
+            head: head, body: body, url: url.string, wireBytes: wireBytes, source: source(url),
+            redirectCount: work.redirected?.redirectCount ?? 0)
+        response.interimHeads = work.interimHeads
+        return response
+    }
+}
+
+extension Result {
+    fileprivate var isSuccess: Bool {
+        if case .success = self { true } else { false }
+    }
+}
