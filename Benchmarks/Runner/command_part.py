@@ -47,7 +47,7 @@ def run_get(bench, table):
     config.write_text("".join(f'url = "{bench.plain}/{path}"\noutput = "{target}/{path}"\n' for path in paths))
     curl = shutil.which("curl")
     for at_once in (16, 64):
-        command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet"]
+        command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet", "--no-cache"]
         command += ["--concurrency", at_once, "--per-host", at_once]
         sides = {"ours": lambda command=command: watched(command, target)}
         if curl:
