@@ -12,6 +12,8 @@ extension GetRun {
         let digest = report.digest
         memory["u" + ask.key] = digest.encoded
         reporter.totals.receivedBytes += report.wireBytes ?? 0
+        let isStored = report.from == LoadSource.disk.rawValue || report.from == LoadSource.revalidated.rawValue
+        if isStored { reporter.totals.fromCache += 1 }
         tell(ask, report)
         if let error = report.error { note(error, text: ask.text) }
         for (index, waiter) in ask.waiters.enumerated() {

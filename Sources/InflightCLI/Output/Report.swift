@@ -23,7 +23,7 @@ struct Report: Sendable {
     /// Of the body, before content decoding.
     var wireBytes: Int64?
     var status: Int?
-    /// Where the bytes came from: `network`, `memory`, `shared`, `file`, `data`.
+    /// Where the bytes came from: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
     var from: String?
     /// Where redirects led to, if they led anywhere.
     var finalURL: String?

@@ -18,6 +18,8 @@ struct RunTotals {
     var skipped = 0
     /// Of those asked for, how many took the answer that another one had, or waited for.
     var shared = 0
+    /// How many were answered by what was stored of earlier runs.
+    var fromCache = 0
     var requests = 0
     var receivedBytes: Int64 = 0
     var storedFiles = 0

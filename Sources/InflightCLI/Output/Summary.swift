@@ -55,6 +55,9 @@ struct Summary {
         if totals.shared > 0 {
             rows.append(("shared", Quantity.grouped(totals.shared), "took the answer of an earlier one"))
         }
+        if totals.fromCache > 0 {
+            rows.append(("from the cache", Quantity.grouped(totals.fromCache), "stored by an earlier run"))
+        }
         if totals.skipped > 0 { rows.append(("skipped", Quantity.grouped(totals.skipped), "lay there already")) }
         let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
         let rate =

@@ -40,6 +40,8 @@ struct CacheTests {
             #expect(try source(path, "--no-cache") == "network")
         }
         #expect(server.requests(of: "/fresh.jpg").count == 3)
+        let told = place.run("get", server.url("/fresh.jpg"), "-o", "out", "--cache", "cache").errors
+        #expect(told.contains("from the cache"))
     }
 
     @Test("The cache lies in the user's cache folder unless told otherwise, and is the user's alone")
