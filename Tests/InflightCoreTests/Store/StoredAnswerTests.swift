@@ -209,7 +209,8 @@ struct StoredAnswerTests {
         let control = ("Cache-Control", "max-age=1, stale-while-revalidate=60")
         stage.serve(
             StoreStage.url, .ok(FakeCodec.picture(width: 4), fields: StoreStage.fields([control])),
-            .ok(FakeCodec.picture(width: 5), fields: StoreStage.fields([control])))
+            // Fresh, whoever looks first: its date is older than the clock's.
+            .ok(FakeCodec.picture(width: 5), fields: StoreStage.fields([("Cache-Control", "max-age=600")])))
         _ = try await stage.image()
         stage.pipeline.removeAllFromMemoryCache()
         stage.clock.advance(by: .seconds(10))
