@@ -77,7 +77,7 @@ extension FetchJob {
         let isCoded = work.coded != nil
         let count = isCoded ? use.raw.count : work.body.count
         guard count >= PartKeeper.step else { return }
-        let keeper = use.keeper ?? PartKeeper(store, key: use.key, incoming: incoming)
+        let keeper = use.keeper ?? PartKeeper(store, engine.storing, key: use.key, incoming: incoming)
         use.keeper = keeper
         keeper.noticed(count) { start in isCoded ? use.raw.copy(from: start) : work.body.copy(from: start) }
     }

@@ -10,6 +10,8 @@ final class PartKeeper: @unchecked Sendable {
     static let step = 512 * 1024
 
     private let store: any ResponseStore
+    /// Whoever waits for the store waits for this too.
+    private let storing: StoreWork
     private let key: StoreKey
     private let incoming: IncomingResponse
     private var id: StoredEntry.ID?
@@ -18,8 +20,9 @@ final class PartKeeper: @unchecked Sendable {
     private var isOver = false
 
     /// - Parameter incoming: what is kept, as it is before its first byte.
-    init(_ store: any ResponseStore, key: StoreKey, incoming: IncomingResponse) {
+    init(_ store: any ResponseStore, _ storing: StoreWork, key: StoreKey, incoming: IncomingResponse) {
         self.store = store
+        self.storing = storing
         self.key = key
         self.incoming = incoming
     }
@@ -39,15 +42,24 @@ final class PartKeeper: @unchecked Sendable {
         }
         guard let start else { return }
         let bytes = copy(start)
-        let id = locked { self.id }
-        if let id {
-            store.extend(id, by: bytes, at: Int64(start)) { [self] isKept in
-                wrote(isKept ? id : nil, upTo: start + bytes.count)
+        let isTaken = storing(bytes: bytes.count) { done in
+            write(bytes, at: start) { [self] id in
+                // What follows from it is begun before this is done: nobody who waits finds a gap.
+                wrote(id, upTo: start + bytes.count)
+                done()
             }
+        }
+        // Too much waits for the store already: later perhaps.
+        if !isTaken { locked { isWriting = false } }
+    }
+
+    private func write(_ bytes: Bytes, at start: Int, completion: @escaping @Sendable (StoredEntry.ID?) -> Void) {
+        if let id = locked({ self.id }) {
+            store.extend(id, by: bytes, at: Int64(start)) { isKept in completion(isKept ? id : nil) }
         } else if let part = incoming.ended(after: Int64(bytes.count), isWhole: false) {
-            store.keep(part, body: bytes, under: key, replacing: []) { [self] id in wrote(id, upTo: bytes.count) }
+            store.keep(part, body: bytes, under: key, replacing: [], completion: completion)
         } else {
-            wrote(nil, upTo: 0)
+            completion(nil)
         }
     }
 
@@ -60,7 +72,7 @@ final class PartKeeper: @unchecked Sendable {
             if id == nil { isOver = true }
             return isOver
         }
-        if isLate, let id { store.remove([id]) {} }
+        if isLate, let id { storing { store.remove([id], completion: $0) } }
     }
 
     /// Nothing more is written. Gives the entry that holds the part, if there is one already; one that is still being
