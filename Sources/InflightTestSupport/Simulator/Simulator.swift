@@ -96,17 +96,19 @@ public enum Simulator {
         _ setup: Setup, seed: UInt64, steps: [Int], records: Bool = false, rule: Rule? = nil
     ) -> Report {
         let world = World(setup: setup, records: records, rule: rule)
-        for step in steps where world.model.violation == nil {
+        for step in steps where !world.isOver {
             var draws = Draws(seed &* 0xD134_2543_DE82_EF95 &+ UInt64(step))
             world.step(draws.next(), asks: step % setup.asksEvery == 0)
         }
-        if world.model.violation == nil { world.drain(seed: ~seed) }
+        if !world.isOver { world.drain(seed: ~seed) }
         let report = Report(
-            seed: seed, violation: world.model.violation, steps: world.steps, tasks: world.model.taskCount,
+            seed: seed, violation: world.model.violation ?? world.found, steps: world.steps,
+            tasks: world.model.taskCount,
             keys: world.model.keyCount, queueKinds: world.usedQueueKinds, faults: world.faults, hash: world.hash,
             lines: world.lines, kept: steps)
         // What a broken engine never lets go of must find its world as long as there is a process.
-        if report.violation != nil { World.keepForEver(world) }
+        if world.model.violation == nil, world.found != nil { world.goOnToTheEnd(seed: ~seed) }
+        if world.model.violation != nil { World.keepForEver(world) }
         return report
     }
 }

@@ -16,6 +16,13 @@ final class World: @unchecked Sendable {
     private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private let records: Bool
     private let rule: Simulator.Rule?
+    /// What the rule besides the contract's has found.
+    private(set) var found: Violation?
+    /// What was found has been told: the world goes on to its end, and is let go of.
+    private var goesOn = false
+
+    /// Whether nothing more is to happen before it is told.
+    var isOver: Bool { model.violation != nil || (found != nil && !goesOn) }
     private(set) var lines: [String] = []
 
     private(set) var clock: SimulatedClock! = nil
@@ -83,7 +90,7 @@ final class World: @unchecked Sendable {
         guard records || rule != nil else { return }
         let text = text()
         if records { lines.append(String(repeating: "    ", count: depth) + text) }
-        if let violation = rule?(text) { model.breaks(violation) }
+        if !goesOn, found == nil { found = rule?(text) }
     }
 
     /// Code of the caller calls back: into anything, from everywhere.
@@ -196,7 +203,7 @@ final class World: @unchecked Sendable {
         isEnding = true
         var words = Draws(seed)
         var idle = 0
-        while idle < 3, model.violation == nil {
+        while idle < 3, !isOver {
             for queue in queues { queue.isSuspended = false }
             transport.endHanging()
             if isAnythingReady {
@@ -215,7 +222,13 @@ final class World: @unchecked Sendable {
             step(words.next())
             if steps > 20_000 { return model.neverEnds() }
         }
-        if model.violation == nil { finish() }
+        if !isOver { finish() }
+    }
+
+    /// Ends a world in which nothing but the caller's own rule was broken, so that nothing of it is left.
+    func goOnToTheEnd(seed: UInt64) {
+        goesOn = true
+        drain(seed: seed)
     }
 
     private func finish() {
