@@ -140,12 +140,13 @@ extension Caller {
         let reference = WeakReference(operation)
         record.asked(
             nil,
-            cancelOther: {
+            // The record holds this: held by it in turn, both would stay, and the caller and all that it knows with them.
+            cancelOther: { [weak record] in
                 reference { operation in
                     let wasExecuting = operation.isExecuting
                     operation.cancel()
                     if wasExecuting, !operation.isFinished {
-                        record.violation(3, "an operation that executed goes on after its cancel")
+                        record?.violation(3, "an operation that executed goes on after its cancel")
                     }
                 }
             })
