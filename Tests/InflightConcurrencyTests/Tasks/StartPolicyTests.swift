@@ -207,35 +207,55 @@ struct StartPolicyTests {
 
     @Test("is cancelled at the hand-over: never begins, or begins with a token that is cancelled")
     func handOver() async {
-        for _ in 0..<150 {
-            let wrong = Guarded(0)
-            let ends = Guarded([Search.End]())
+        /// The end of the second, which comes after it was cancelled.
+        struct Second {
+            var end: Search.End?
+            var isCancelled = false
+        }
+        let rounds = 150
+        let wrong = Guarded(0)
+        let left = Guarded(rounds)
+        let (ended, allEnded) = AsyncStream.makeStream(of: Void.self)
+        var searches: [Search] = []
+        for _ in 0..<rounds {
+            let first = Guarded<Search.End?>(nil)
+            let second = Guarded(Second())
             let search = Search(.queued, on: .queue(queue)) { input, token, end in
-                if input == "b" { token.onCancel {} }
-                ends.withLock { $0.append(end) }
-            }
-            search.start("a") { _ in }
-            let second = search.start("b") { _ in wrong.withLock { $0 += 1 } }
-            let (last, end) = AsyncStream.makeStream(of: Void.self)
-            search.start("c") { _ in end.finish() }
-            DispatchQueue.concurrentPerform(iterations: 2) { index in
-                if index == 0 { ends.withLock { $0.removeFirst() }(1) } else { second.cancel() }
-            }
-            // Whatever runs now ends, and the last has its turn.
-            let ender = Task {
-                while !Task.isCancelled {
-                    for end in ends.withLock({ ends in
-                        defer { ends = [] }
-                        return ends
-                    }) { end(2) }
-                    await Task.yield()
+                switch input {
+                case "a": first.withLock { $0 = end }
+                case "b":
+                    token.onCancel {}
+                    let endsNow = second.withLock {
+                        if !$0.isCancelled { $0.end = end }
+                        return $0.isCancelled
+                    }
+                    if endsNow { end(2) }
+                default: end(3)
                 }
             }
-            for await _ in last {}
-            ender.cancel()
-            await ender.value
-            #expect(wrong.withLock { $0 } == 0)
+            searches.append(search)
+            search.start("a") { _ in }
+            let run = search.start("b") { _ in wrong.withLock { $0 += 1 } }
+            search.start("c") { _ in
+                let isLast = left.withLock {
+                    $0 -= 1
+                    return $0 == 0
+                }
+                if isLast { allEnded.finish() }
+            }
+            DispatchQueue.concurrentPerform(iterations: 2) { index in
+                if index == 0 { first.withLock { $0.take() }?(1) } else { run.cancel() }
+            }
+            let end = second.withLock {
+                $0.isCancelled = true
+                return $0.end.take()
+            }
+            end?(2)
         }
+        // The last of each row has its turn.
+        for await _ in ended {}
+        #expect(wrong.withLock { $0 } == 0)
+        withExtendedLifetime(searches) {}
     }
 
     @Test("all are cancelled at once")
