@@ -12,10 +12,9 @@ RELEASE = $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRAT
 STRICT_FLAGS = --scratch-path $(SCRATCH)/strict -Xswiftc -warnings-as-errors -Xcc -Werror
 TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),--scratch-path $(SCRATCH))
 
-# All tests are Swift Testing's; XCTest's empty run would only add its own leaks to the address sanitizer's list.
 # Not all at once: a test over sockets must not wait behind hundreds of others for a thread until its timeouts pass.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
-RUN_TESTS = $(SWIFT) test --disable-xctest
+RUN_TESTS = Scripts/run-tests.sh
 
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
 

@@ -1,0 +1,17 @@
+#!/bin/bash
+# Runs all tests, and repeats at the end what failed, which is hard to find in so long a log:
+# Scripts/run-tests.sh FLAGS-OF-SWIFT-TEST…
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# All tests are Swift Testing's; XCTest's empty run would only add its own leaks to the address sanitizer's list.
+"${SWIFT:-swift}" test --disable-xctest "$@" 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+if [ "$status" != 0 ]; then
+    printf '==> what failed (status %s)\n' "$status"
+    grep -aE '✘|↳|error: |Fatal error|^SUMMARY: |ERROR: |WARNING: Thread' "$log" | head -n 60
+fi
+exit "$status"
