@@ -1,4 +1,5 @@
 import InflightConcurrency
+internal import Synchronization
 
 /// The thin shell around the machine: it holds it in a lock, tells it what happened, and does what it says once the lock
 /// is released. No code of a caller runs while the lock is held.
@@ -20,6 +21,8 @@ final class Engine: @unchecked Sendable {
     let storing: StoreWork
     let retryBudgets = RetryBudgets()
     let revalidations = Guarded(0)
+    /// How many pictures were handed to the cache.
+    let storedImages = Atomic(0)
     private let ownsStore: Bool
     private let transports: [String: any Transport]
     /// Those that end with this engine.
@@ -30,11 +33,10 @@ final class Engine: @unchecked Sendable {
     private var machine: Machine
     private var phase = Phase.running
     private var idleWaiters: [Bridge] = []
-    /// Tasks between a load that has failed and their next fallback: not in the machine, and not ended.
+    /// Tasks that are not in the machine and have not ended: between a load that has failed and their next fallback, or
+    /// with their ending on its way.
     private var falling = 0
     private var counters = ImagePipeline.Statistics()
-    /// How many pictures were handed to the cache.
-    private var storedImages = 0
 
     private enum Phase {
         case running
@@ -60,18 +62,19 @@ final class Engine: @unchecked Sendable {
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
 
+        func lane(limit: Int) -> Lane<Machine.JobID, OriginKey>.Configuration {
+            var lane = Lane<Machine.JobID, OriginKey>.Configuration(limit: limit)
+            lane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+            return lane
+        }
         // As many look-ups as make no store wait for them; it has its own few threads.
-        var storeLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: 32)
-        storeLane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
-        storeLane.reserve = storeLane.limit / 4
-        var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(
-            limit: max(1, configuration.maximumConcurrentFetches))
+        var storeLane = lane(limit: 32)
+        var fetchLane = lane(limit: max(1, configuration.maximumConcurrentFetches))
         fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
-        fetchLane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
         // A quarter of the places, so that prefetching never makes a visible picture wait for a whole download.
+        storeLane.reserve = storeLane.limit / 4
         fetchLane.reserve = fetchLane.limit / 4
-        var decodeLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: threads)
-        decodeLane.order = fetchLane.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+        let decodeLane = lane(limit: threads)
         machine = Machine(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
 
         var transports: [String: any Transport] = [:]
@@ -157,14 +160,14 @@ final class Engine: @unchecked Sendable {
         if task.isCancelled { return }
         let memoryKey = memoryKey(plan)
         // How many pictures had been stored before the look-up: it is done without the lock, for a cache may be anybody's.
-        var known = memoryKey == nil ? 0 : lock.withLock { storedImages }
+        var known = storedImages.load(ordering: .acquiring)
         if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
-        // A job that ended since then stored its picture before it left the table.
-        while storedImages != known, memoryKey != nil, !machine.hasJob(plan.finalKey) {
-            known = storedImages
+        // A job that ended since then stored its picture before it left the table, under this lock.
+        while memoryKey != nil, storedImages.load(ordering: .relaxed) != known, !machine.hasJob(plan.finalKey) {
+            known = storedImages.load(ordering: .acquiring)
             lock.unlock()
             if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
             lock.lock()
@@ -173,24 +176,35 @@ final class Engine: @unchecked Sendable {
             lock.unlock()
             return task.didEnd(JobResult(.failure(shutDown(plan.url))))
         }
-        let priority = task.priority
+        let isShared = take(task, plan: plan, into: &machine, now: now, actions: &actions)
+        lock.unlock()
+        perform(actions)
+        log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(isShared)")] }
+    }
+
+    /// Puts a task into the engine's machine. Called with the lock held.
+    ///
+    /// - Returns: whether there was a job that it joined.
+    @discardableResult
+    func take(
+        _ task: ImageTask, plan: RequestPlan, into machine: inout Machine, now: MonotonicTime,
+        actions: inout Machine.Actions
+    ) -> Bool {
         let (id, joined) = machine.taskAdded(
-            task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: priority, now: now,
+            task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: task.priority, now: now,
             actions: &actions
         ) { position, id in
             makeJob(position, id: id, plan: plan)
         }
         counters.tasks += 1
         if joined > 0 { counters.sharedTasks += 1 }
-        defer { log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(joined > 0)")] } }
         // What its owner said meanwhile counts.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
             machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
         } else {
             machine.taskCancelled(id, now: now, actions: &actions)
         }
-        lock.unlock()
-        perform(actions)
+        return joined > 0
     }
 
     private func step(_ position: Int, of plan: RequestPlan) -> Machine.Step {
@@ -260,7 +274,7 @@ final class Engine: @unchecked Sendable {
             lock.withLock({ machine.hasTasks(job.id) })
         {
             cache.store(image, for: ImageCacheKey(key))
-            lock.withLock { storedImages += 1 }
+            storedImages.add(1, ordering: .relaxed)
         }
         jobsCameOn(CollectionOfOne(JobStep(ended: job)))
     }
@@ -316,42 +330,24 @@ final class Engine: @unchecked Sendable {
         for task in listeners { task.didProgress(progress) }
     }
 
-    /// The answer varies by fields that the key leaves out: those whose values differ fetch for themselves.
-    func answerVaries(_ id: Machine.JobID, of plan: RequestPlan, by names: Set<String>) {
-        let now = clock.now()
-        var leaving: [ImageTask] = []
-        change { machine, actions in
-            var ids: [Machine.TaskID] = []
-            machine.forEachTask(of: id) { id, task in
-                if !task.currentRequest.agrees(with: plan.request, in: names) { ids.append(id) }
-            }
-            // Whoever comes now would have to be compared too: it finds nothing, and fetches for itself.
-            machine.jobLeftTable(id)
-            for id in ids {
-                if let task = machine.taskCancelled(id, now: now, actions: &actions) { leaving.append(task) }
-            }
-        }
-        for task in leaving {
-            log(.notice, "fetches for itself, because the answer varies") {
-                [("url", plan.url.string), ("by", names.sorted().joined(separator: ", "))]
-            }
-            do throws(LoadError) {
-                let own = try self.plan(task.currentRequest, goal: task.goal, varying: names.union(plan.varying))
-                submit(task, plan: own, wasTaken: true)
-            } catch {
-                task.didEnd(JobResult(.failure(error)))
-            }
-        }
-    }
-
     // MARK: Carrying out
 
     /// Tells the machine something, and does what it says.
-    private func change(_ body: (inout Machine, inout Machine.Actions) -> Void) {
+    func change(_ body: (inout Machine, inout Machine.Actions) -> Void) {
+        changeEnding { machine, actions in
+            body(&machine, &actions)
+            return []
+        }
+    }
+
+    /// Tells the machine something, and does what it says.
+    ///
+    /// - Parameter body: returns the tasks that it took out of the machine, and how they end.
+    func changeEnding(_ body: (inout Machine, inout Machine.Actions) -> [(ImageTask, JobResult)]) {
         var actions = Machine.Actions()
         lock.lock()
-        body(&machine, &actions)
-        var fallingNow = 0
+        let ended = body(&machine, &actions)
+        var fallingNow = ended.count
         // With the lock held: another thread may start the job as soon as it is released.
         actions.forEach { action in
             switch action {
@@ -366,6 +362,7 @@ final class Engine: @unchecked Sendable {
         var idle = takeIdleWaiters()
         lock.unlock()
         perform(actions)
+        for (task, result) in ended { task.didEnd(result) }
         if fallingNow > 0 {
             idle += lock.withLock {
                 falling -= fallingNow
@@ -446,24 +443,23 @@ final class Engine: @unchecked Sendable {
 
     /// Takes no more tasks, and returns when the last has ended and all work has stopped.
     func shutdown(_ mode: ImagePipeline.ShutdownMode) async {
-        var ended: [ImageTask] = []
         let bridge = Bridge()
         let now = clock.now()
-        change { machine, actions in
+        changeEnding { machine, actions in
+            var ended: [(ImageTask, JobResult)] = []
             if phase != .stopping { phase = mode == .finish ? .finishing : .stopping }
             if mode == .cancel {
                 var ids: [Machine.TaskID] = []
                 machine.forEachTask { id, _ in ids.append(id) }
                 for id in ids {
-                    if let task = machine.taskCancelled(id, now: now, actions: &actions) { ended.append(task) }
+                    guard let task = machine.taskCancelled(id, now: now, actions: &actions) else { continue }
+                    let message = "The pipeline was shut down before this load had ended."
+                    let error = LoadError(.shutDown, stage: .request, url: task.plan?.url.string, message: message)
+                    ended.append((task, JobResult(.failure(error))))
                 }
             }
             idleWaiters.append(bridge)
-        }
-        for task in ended {
-            let url = task.plan?.url.string
-            let message = "The pipeline was shut down before this load had ended."
-            task.didEnd(JobResult(.failure(LoadError(.shutDown, stage: .request, url: url, message: message))))
+            return ended
         }
         await bridge.wait()
         await storing.wait()

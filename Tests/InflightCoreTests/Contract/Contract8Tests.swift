@@ -15,7 +15,8 @@ struct Contract8Tests {
         return stage
     }
 
-    private func load(_ stage: Stage, _ theme: String, _ log: Log) {
+    @discardableResult
+    private func load(_ stage: Stage, _ theme: String, _ log: Log) -> ImageTask {
         stage.load(log: log, name: theme) { $0.fields.append("X-Theme", theme) }
     }
 
@@ -29,6 +30,26 @@ struct Contract8Tests {
         stage.queue.runAll()
         #expect(log.lines.sorted() == ["dark: dark", "dark: dark", "light: light", "light: light"])
         #expect(stage.transport.startCount == 2)
+    }
+
+    @Test("those who leave for one fetch of their own share it, though the first of them goes as it begins")
+    func together() throws {
+        let stage = try Stage { $0.harmlessFields = ["x-theme"] }
+        let first = Guarded<ImageTask?>(nil)
+        stage.transport.serve(Stage.url) { request in
+            let theme = request.fields["x-theme"] ?? "none"
+            if theme == "light" { first.withLock { $0.take() }?.cancel() }
+            return .ok(Bytes(theme), fields: HTTPFields([("Vary", "X-Theme")]))
+        }
+        let log = Log()
+        load(stage, "dark", log)
+        first.withLock { $0 = load(stage, "light", log) }
+        load(stage, "light", log)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(stage.transport.startCount == 2)
+        #expect(stage.transport.cancelledURLs.isEmpty)
+        #expect(log.lines.sorted() == ["dark: dark", "light: light"])
     }
 
     @Test("who left without the field that the answer varies by is not joined by those who have it")

@@ -1,0 +1,78 @@
+import InflightConcurrency
+internal import Synchronization
+
+// What the engine does where an answer is not for all who wait for it.
+
+extension Engine {
+    /// Somebody who waits for an answer that is not for him.
+    private struct Leaving {
+        let id: Machine.TaskID
+        let task: ImageTask
+        /// What he asks for instead, and what that is known by in memory.
+        let own: Result<(plan: RequestPlan, memoryKey: JobKey?), LoadError>
+    }
+
+    /// The answer varies by fields that the key leaves out: those whose values differ fetch for themselves, those of them
+    /// whose values agree together.
+    func answerVaries(_ id: Machine.JobID, of plan: RequestPlan, by names: Set<String>) {
+        var waiting: [(id: Machine.TaskID, task: ImageTask)] = []
+        change { machine, _ in
+            machine.forEachTask(of: id) { waiting.append(($0, $1)) }
+            // Whoever comes now would have to be compared too: it finds nothing, and fetches for itself.
+            machine.jobLeftTable(id)
+        }
+        let varying = names.union(plan.varying)
+        var leaving: [Leaving] = []
+        for (id, task) in waiting {
+            let request = task.currentRequest
+            if request.agrees(with: plan.request, in: names) { continue }
+            let own = Result { () throws(LoadError) in
+                let own = try self.plan(request, goal: task.goal, varying: varying)
+                return (plan: own, memoryKey: memoryKey(own))
+            }
+            leaving.append(Leaving(id: id, task: task, own: own))
+        }
+        guard !leaving.isEmpty else { return }
+        move(leaving)
+        log(.notice, "fetch for themselves, because the answer varies") {
+            [
+                ("url", plan.url.string), ("by", names.sorted().joined(separator: ", ")),
+                ("loads", "\(leaving.count)"),
+            ]
+        }
+    }
+
+    /// In one step for all of them: were one given its own job after the other, the first could leave before the second
+    /// comes, and end what both would have shared.
+    private func move(_ leaving: [Leaving]) {
+        var isMoved = false
+        while !isMoved {
+            let known = storedImages.load(ordering: .acquiring)
+            let hits = leaving.map { one in
+                if case .success(let own) = one.own { cached(own.memoryKey) } else { LoadedImage?.none }
+            }
+            let now = clock.now()
+            changeEnding { machine, actions in
+                // A job that ended since the look-up stored its picture before it left the table.
+                let mayHaveMissed = zip(leaving, hits).contains { one, hit in
+                    guard hit == nil, case .success(let own) = one.own, own.memoryKey != nil else { return false }
+                    return !machine.hasJob(own.plan.finalKey)
+                }
+                if mayHaveMissed, storedImages.load(ordering: .relaxed) != known { return [] }
+                isMoved = true
+                var ended: [(ImageTask, JobResult)] = []
+                for (one, hit) in zip(leaving, hits) {
+                    guard let task = machine.taskCancelled(one.id, now: now, actions: &actions) else { continue }
+                    switch (hit, one.own) {
+                    case (let hit?, _): ended.append((task, JobResult(.image(hit))))
+                    case (nil, .failure(let error)): ended.append((task, JobResult(.failure(error))))
+                    case (nil, .success(let own)):
+                        if task.isCancelled { continue }
+                        take(task, plan: own.plan, into: &machine, now: now, actions: &actions)
+                    }
+                }
+                return ended
+            }
+        }
+    }
+}
