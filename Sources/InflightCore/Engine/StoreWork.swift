@@ -53,12 +53,10 @@ final class StoreWork: @unchecked Sendable {
 }
 
 /// What a store has to do because of one answer, and what is to happen when all of that is done.
-// Unchecked: the count is touched only while the object's stripe of locks is held.
-final class StoreGroup: @unchecked Sendable {
+final class StoreGroup: Sendable {
     private let work: StoreWork
     private let completion: (@Sendable () -> Void)?
-    /// One more than there are things to do, until ``leave()`` says that there are no more.
-    private var count = 1
+    private let machine = Guarded(GroupMachine())
 
     init(_ work: StoreWork, _ completion: (@Sendable () -> Void)?) {
         self.work = work
@@ -66,21 +64,22 @@ final class StoreGroup: @unchecked Sendable {
     }
 
     func callAsFunction(bytes: Int = 0, _ body: (@escaping @Sendable () -> Void) -> Void) {
-        LockStripes.stripe(for: self).lock.withLock { count += 1 }
-        let isTaken = work(bytes: bytes) { done in
-            body {
+        _ = machine.withLock { $0.entered() }
+        let isTaken = work(bytes: bytes) { [self] done in
+            body { [self] in
                 done()
-                self.leave()
+                left()
             }
         }
-        if !isTaken { leave() }
+        if !isTaken { left() }
     }
 
-    func leave() {
-        let isLast = LockStripes.stripe(for: self).lock.withLock {
-            count -= 1
-            return count == 0
-        }
-        if isLast { completion?() }
+    /// There is nothing else to do.
+    func seal() {
+        if machine.withLock({ $0.sealed() }) { completion?() }
+    }
+
+    private func left() {
+        if machine.withLock({ $0.left() }) { completion?() }
     }
 }

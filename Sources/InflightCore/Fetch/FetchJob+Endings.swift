@@ -10,7 +10,10 @@ extension FetchJob {
         if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
         switch (work.verdict, result) {
         case (.again(let head), _):
-            sendAgain(work, after: head)
+            beginAnew(work)
+            work.hasAskedAgain = true
+            engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
+            resend(work, reason: .unauthorized(head, sent: work.sentFields))
             return nil
         case (.redirect(let next), _):
             settle(work, isWhole: result.isSuccess)
@@ -32,7 +35,7 @@ extension FetchJob {
             return succeed(work, wireBytes: 0)
         case (.anotherWay(let exchange), _):
             settle(work, isWhole: false)
-            sendAnotherWay(work, exchange)
+            resend(work, as: exchange)
             return nil
         case (nil, .failure(let error)): return broke(error, work)
         case (nil, .success(let summary)): return succeed(work, wireBytes: summary.wireBytes)
@@ -76,10 +79,7 @@ extension FetchJob {
             return failed(failure, work, nil)
         }
         if plan.goal == .info {
-            if !probe(work, isComplete: true) {
-                let message = "The picture ends within its header."
-                work.verdict = .failure(LoadError(.damaged, stage: .decode, message: message))
-            }
+            _ = probe(work, isComplete: true)
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
         }
         let body = work.body.take()

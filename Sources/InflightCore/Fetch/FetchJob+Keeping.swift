@@ -105,7 +105,7 @@ extension FetchJob {
         _ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
     ) {
         let group = StoreGroup(engine.storing, completion)
-        defer { group.leave() }
+        defer { group.seal() }
         guard let store = engine.store else { return }
         let changes = use.changes
         use.changes = StoreChanges()
@@ -153,19 +153,6 @@ extension FetchJob {
         guard plan.wantsPicture, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
             return true
         }
-        guard let probed = try? engine.codecs.probe(body, isComplete: true), case .info = probed else { return false }
-        return true
-    }
-
-    /// Sends the request once more, in the same place.
-    func sendAnotherWay(_ work: Work, _ exchange: CacheExchange) {
-        beginAnew(work)
-        work.use?.exchange = exchange
-        engine.log(.debug, "asked another way") { [("url", currentURL(work).string)] }
-        guard let limits = limits(work) else { return finish(.failure(timedOut())) }
-        if stripe.lock.withLock({ isCancelled }) {
-            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
-        }
-        send(work, limits: limits, priority: plan.request.priority, reason: .first)
+        return (try? engine.codecs.info(of: body)) != nil
     }
 }

@@ -23,14 +23,13 @@ extension FetchJob {
             after: failure, method: method, failedTries: work.failedTries, origin: currentURL(work).originKey)
         switch decision {
         case .fail: return .none(error)
-        case .comeBack(let after):
-            let told = error.appending("It asks to be left alone for \(after.roundedSeconds) s: come back then.")
+        case .comeBack:
             let now = engine.clock.now()
             if let memory = engine.retry?.memory(of: decision), memory > .zero {
                 let url = currentURL(work).string
-                engine.retryBudgets.remember(told, of: url, until: now + memory, now: now)
+                engine.retryBudgets.remember(error, of: url, until: now + memory, now: now)
             }
-            return .none(told)
+            return .none(error)
         case .retry(let after):
             engine.log(.notice, "tries again later") {
                 [

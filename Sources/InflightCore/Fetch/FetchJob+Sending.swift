@@ -57,16 +57,19 @@ extension FetchJob {
         if wasCancelled { transfer.cancel() } else if isDue { transfer.resume() }
     }
 
-    /// In the same place: nobody else may go first.
-    func sendAgain(_ work: Work, after head: ResponseHead) {
+    /// Sends the request once more, another way.
+    func resend(_ work: Work, as exchange: CacheExchange) {
         beginAnew(work)
-        work.hasAskedAgain = true
-        engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
+        work.use?.exchange = exchange
+        engine.log(.debug, "asked another way") { [("url", currentURL(work).string)] }
+        resend(work, reason: .first)
+    }
+
+    /// Sends what is asked for now once more, in the same place: nobody else may go first.
+    func resend(_ work: Work, reason: OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
-        if stripe.lock.withLock({ isCancelled }) {
-            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
-        }
-        send(work, limits: limits, priority: plan.request.priority, reason: .unauthorized(head, sent: work.sentFields))
+        if endsAsCancelled() { return }
+        send(work, limits: limits, priority: plan.request.priority, reason: reason)
     }
 
     func request(

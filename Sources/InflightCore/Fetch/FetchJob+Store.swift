@@ -18,7 +18,7 @@ extension FetchJob {
 
     /// Whether what is stored could answer the exchange that is next.
     func looksUp(_ use: StoreUse) -> Bool {
-        (use.request.method == "GET" || use.request.method == "HEAD") && use.request.policy != .noStore
+        use.request.isReading && use.request.policy != .noStore
     }
 
     /// Looks for what is stored, and goes on from that.
@@ -35,9 +35,7 @@ extension FetchJob {
             return decision.readPosition
         } completion: { [self] found, body in
             use.found = found
-            if stripe.lock.withLock({ isCancelled }) {
-                return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
-            }
+            if endsAsCancelled() { return }
             let decision = made.withLock { $0 } ?? Self.decide([], request, purpose, now)
             if decision.readPosition != nil, body == nil {
                 // It has vanished: what is left decides anew.
@@ -82,14 +80,14 @@ extension FetchJob {
     /// Makes what is stored of a body the beginning of the one that comes.
     private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ use: StoreUse) {
         goOn(work, resumption.stored.head, nil, .byStatus)
-        guard work.verdict == nil else { return forget(work, use) }
+        guard work.verdict == nil else { return forget(work) }
         work.expectedBytes = resumption.stored.totalLength
-        guard unsafe body.withUnsafeBytes({ unsafe take($0, work) }) == nil else { return forget(work, use) }
+        guard unsafe body.withUnsafeBytes({ unsafe take($0, work) }) == nil else { return forget(work) }
         work.receivedBytes = 0
         work.resumption = resumption
     }
 
-    private func forget(_ work: Work, _ use: StoreUse) {
+    private func forget(_ work: Work) {
         work.verdict = nil
         work.forgetBody()
     }
@@ -147,9 +145,7 @@ extension FetchJob {
     private func served(_ body: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
         if plan.goal == .info {
             do throws(LoadError) {
-                guard case .info(let info) = try engine.codecs.probe(body, isComplete: true) else {
-                    throw LoadError(.damaged, stage: .decode, message: "The picture ends within its header.")
-                }
+                let info = try engine.codecs.info(of: body)
                 return finish(
                     .info(
                         RemoteImageInfo(
@@ -197,13 +193,11 @@ extension FetchJob {
         store.find(use.key) { found in
             found.firstIndex { $0.id == answer.id }
         } completion: { [self] found, body in
-            if stripe.lock.withLock({ isCancelled }) {
-                return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
-            }
+            if endsAsCancelled() { return }
             guard let body else {
                 // It went in the meantime: asked once more, without conditions.
                 use.found = found
-                return sendAnotherWay(work, CacheExchange())
+                return resend(work, as: CacheExchange())
             }
             serve(answer, body.bytes, work, from: source)
         }

@@ -187,7 +187,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return (work, work?.timer.take())
         }
         timer?.cancel()
-        _ = work
+        // Here, with no lock held: what a hook captured may run code of the caller when it goes.
+        withExtendedLifetime(work) {}
     }
 
     // MARK: Told by the transport
@@ -288,7 +289,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What a status means that says that the body is not what was asked for.
     func failure(on head: ResponseHead) -> Verdict? {
         guard head.version != .none, head.status != 200, plan.goal != .response else { return nil }
-        return StatusPolicy.error(for: head, request: plan.request).map { .failure($0) }
+        return StatusPolicy.error(for: head, request: plan.request, now: engine.wallTime).map { .failure($0) }
     }
 
     /// Tasks that share this fetch, but differ in a field that the answer varies by, fetch for themselves (RFC 9110
@@ -298,11 +299,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if !concerned.isEmpty { engine.answerVaries(id, of: plan, by: concerned) }
     }
 
-    /// Looks whether enough has come to tell what picture it is.
+    /// Looks whether enough has come to tell what picture it is; where all has, it is told, or why it cannot be.
     func probe(_ work: Work, isComplete: Bool) -> Bool {
         guard isComplete || work.body.count >= work.neededBytes else { return false }
         do throws(LoadError) {
-            switch try engine.codecs.probe(work.body.copy(), isComplete: isComplete) {
+            if isComplete {
+                work.verdict = .info(try engine.codecs.info(of: work.body.copy()))
+                return true
+            }
+            switch try engine.codecs.probe(work.body.copy(), isComplete: false) {
             case .needsMoreBytes(let count):
                 work.neededBytes = count
                 return false
@@ -357,6 +362,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// - Parameter ofStored: whether what is stored turned out to be of no use.
     func finish(_ value: JobResult.Value, ofStored: Bool = false) {
         engine.jobsCameOn(CollectionOfOne(ending(value, ofStored: ofStored)))
+    }
+
+    /// Ends a job that was cancelled while it waited for something.
+    ///
+    /// - Returns: whether it was.
+    func endsAsCancelled() -> Bool {
+        guard stripe.lock.withLock({ isCancelled }) else { return false }
+        finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        return true
     }
 
     func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {

@@ -41,11 +41,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
     private func value(of output: ImageSource.Output) throws(LoadError) -> JobResult.Value {
         switch (output, plan.goal) {
         case (.bytes(let bytes), .info):
-            guard case .info(let info) = try engine.codecs.probe(bytes, isComplete: true) else {
-                let message = "The picture ends within its header."
-                throw LoadError(.damaged, stage: .decode, message: message)
-            }
-            return .info(remote(info, byteCount: bytes.count))
+            return .info(remote(try engine.codecs.info(of: bytes), byteCount: bytes.count))
         case (.bytes(let bytes), _):
             guard Int64(bytes.count) <= plan.request.limits.maximumBodyBytes else {
                 throw LoadError(

@@ -1,7 +1,7 @@
 /// Whether an answer's status means that its body is what was asked for: a decision, without I/O.
 enum StatusPolicy {
     /// - Returns: `nil` where the body is good.
-    static func error(for head: ResponseHead, request: ImageRequest) -> LoadError? {
+    static func error(for head: ResponseHead, request: ImageRequest, now: WallTime) -> LoadError? {
         switch head.status {
         case 204, 205, 304:
             return refuse(head, "The server answered \(head.status), which carries no picture.")
@@ -11,16 +11,25 @@ enum StatusPolicy {
         case 200..<300: return nil
         case 404, 410:
             return refuse(head, "There is nothing at this URL: the server answered \(head.status).")
+        case 408, 425:
+            return refuse(head, "The server does not answer yet (\(head.status)).", now)
         case 401, 403:
             return refuse(head, "The server refuses access (\(head.status)). Check the credentials that are sent.")
         case 429, 503:
-            let wait = head.fields["retry-after"].flatMap { Int($0) }.map { " It asks to wait \($0) s." } ?? ""
-            return refuse(head, "The server is too busy (\(head.status)). Try again later.\(wait)")
+            return refuse(head, "The server is too busy (\(head.status)).", now)
         case 500..<600:
-            return refuse(head, "The server failed (\(head.status)). Try again later.")
+            return refuse(head, "The server failed (\(head.status)).", now)
         default:
             return refuse(head, "The server answered with status \(head.status), and no picture.")
         }
+    }
+
+    /// For what may pass: with when to come back.
+    private static func refuse(_ head: ResponseHead, _ message: String, _ now: WallTime) -> LoadError {
+        guard let wait = RetryAfter.milliseconds(head.fields, now: now), wait > 0 else {
+            return refuse(head, message + " Try again later.")
+        }
+        return refuse(head, message + " It asks to be left alone for \((wait - 1) / 1000 + 1) s: come back then.")
     }
 
     private static func refuse(_ head: ResponseHead, _ message: String) -> LoadError {

@@ -29,7 +29,7 @@ public enum PercentEncoding {
         var position = 0
         while position < source.count {
             if source[position] == UInt8(ascii: "%"), position + 2 < source.count,
-                let high = hexValue(source[position + 1]), let low = hexValue(source[position + 2])
+                let high = Hexadecimal.value(source[position + 1]), let low = Hexadecimal.value(source[position + 2])
             {
                 bytes.append(high << 4 | low)
                 position += 3
@@ -53,14 +53,5 @@ public enum PercentEncoding {
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x41 + value - 10
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 }

@@ -48,6 +48,14 @@ public struct CodecRegistry: Sendable {
     /// Beyond so many bytes, more are asked for in proportion to those that there are.
     private static let usualHeaderLength = 64 * 1024
 
+    /// Reads the header of a whole picture, without looking at the rest.
+    ///
+    /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
+    public func info(of bytes: Bytes) throws(LoadError) -> ImageInfo {
+        let (codec, format) = try decoder(for: bytes)
+        return try Self.wholeInfo(codec, bytes, format)
+    }
+
     /// Walks a whole picture's structure to its end, without decoding, and tells what its header says.
     public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {
         let (codec, format) = try decoder(for: bytes)

@@ -10,7 +10,9 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
         guard digits.count == 64 else { return nil }
         var bytes: [UInt8] = []
         for index in stride(from: 0, to: 64, by: 2) {
-            guard let high = Self.digit(digits[index]), let low = Self.digit(digits[index + 1]) else { return nil }
+            guard let high = Hexadecimal.value(digits[index]), let low = Hexadecimal.value(digits[index + 1]) else {
+                return nil
+            }
             bytes.append(high << 4 | low)
         }
         self.bytes = bytes
@@ -23,15 +25,6 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     }
 
     public var description: String {
-        "sha256:" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
+        "sha256:" + Hexadecimal.text(bytes)
     }
 }

@@ -108,7 +108,7 @@ final class RequestPlan: Sendable {
     /// Whether a store could answer it without anybody being asked.
     var mayBeStored: Bool {
         url.origin != nil && request.source == nil && request.cachePolicy != .noStore
-            && (request.isUsual || request.method == "GET" || request.method == "HEAD")
+            && (request.isUsual || CachingRequest.isReading(request.method))
     }
 
     /// Whether a picture that is in memory is good enough.

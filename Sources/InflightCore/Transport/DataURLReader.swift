@@ -71,14 +71,11 @@ extension PercentEncoding {
             if byte == UInt8(ascii: "%") {
                 digits = 2
             } else if digits > 0 {
-                digits = isHexDigit(byte) ? digits - 1 : 0
-                if digits == 0, isHexDigit(byte) { skipped += 2 }
+                let isDigit = Hexadecimal.value(byte) != nil
+                digits = isDigit ? digits - 1 : 0
+                if digits == 0, isDigit { skipped += 2 }
             }
         }
         return count - skipped
-    }
-
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
     }
 }

@@ -50,8 +50,7 @@ package struct SHA256: Sendable {
 
     /// ``digest`` in lower-case hexadecimal digits.
     package var hex: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        Hexadecimal.text(digest)
     }
 
     private mutating func mix() {

@@ -7,7 +7,14 @@ struct StatusPolicyTests {
     private func error(_ status: Int, _ fields: HTTPFields = HTTPFields(), range: Bool = false) -> LoadError? {
         var request = ImageRequest("http://a.example/")
         if range { request.fields.append("Range", "bytes=0-9") }
-        return StatusPolicy.error(for: ResponseHead(status: status, fields: fields), request: request)
+        return StatusPolicy.error(for: ResponseHead(status: status, fields: fields), request: request, now: Self.now)
+    }
+
+    /// Sun, 06 Nov 1994 08:49:37 GMT.
+    private static let now = WallTime(secondsSince1970: 784_111_777)
+
+    private func advice(_ retryAfter: String, _ status: Int = 503) -> String? {
+        error(status, HTTPFields([("Retry-After", retryAfter)]))?.message
     }
 
     @Test("lets pass what is good", arguments: [200, 201, 203, 226])
@@ -31,9 +38,12 @@ struct StatusPolicyTests {
         #expect(error(204, range: true)?.code == .badStatus)
     }
 
-    @Test("tells how long a server asks to wait, where that is a number")
-    func retryAfter() {
-        #expect(error(503, HTTPFields([("Retry-After", "17")]))?.message.contains("17 s") == true)
-        #expect(error(429, HTTPFields([("Retry-After", "\u{1B}[2J")]))?.message.contains("\u{1B}") == false)
+    @Test("says when to come back, where a server asks to be left alone", arguments: [408, 425, 429, 500, 503])
+    func retryAfter(status: Int) {
+        #expect(advice("17", status)?.hasSuffix("It asks to be left alone for 17 s: come back then.") == true)
+        #expect(advice("Sun, 06 Nov 1994 08:50:07 GMT", status)?.contains(" 30 s") == true)
+        for soon in ["0", "Sun, 06 Nov 1994 08:49:07 GMT", "", "\u{1B}[2J"] {
+            #expect(advice(soon, status)?.hasSuffix(". Try again later.") == true)
+        }
     }
 }

@@ -32,8 +32,7 @@ package enum CacheDecision: Hashable, Sendable {
     package static func decide(found: [StoredEntry], request: CachingRequest, now: WallTime) -> CacheDecision {
         let control = CacheControl(request: request.fields)
         let mayAsk = request.mayAskOrigin(control)
-        let isReading = request.method == "GET" || request.method == "HEAD"
-        guard isReading, !request.passesByStore(control), !request.asksOriginAlone else {
+        guard request.isReading, !request.passesByStore(control), !request.asksOriginAlone else {
             return mayAsk ? .exchange(CacheExchange()) : .fail(Self.gatewayTimeout)
         }
         let candidates = CacheCandidates(found, request)

@@ -61,7 +61,7 @@ package enum CacheOutcome: Hashable, Sendable {
 
     private static func stale(found: [StoredEntry], request: CachingRequest, now: WallTime) -> StoredAnswer? {
         let control = CacheControl(request: request.fields)
-        guard request.method == "GET" || request.method == "HEAD", request.policy != .refresh,
+        guard request.isReading, request.policy != .refresh,
             !request.passesByStore(control), !request.asksOriginAlone, !control.noCache, control.maxAge != 0
         else { return nil }
         for position in CacheCandidates(found, request).matching {

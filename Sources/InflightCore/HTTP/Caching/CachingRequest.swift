@@ -24,6 +24,11 @@ package struct CachingRequest: Sendable, Hashable {
     /// Whether conditions hold that are the origin's alone to judge (RFC 9111 section 4.3.2).
     var asksOriginAlone: Bool { fields.contains("if-match") || fields.contains("if-unmodified-since") }
 
+    /// Whether what is stored could answer it.
+    package var isReading: Bool { Self.isReading(method) }
+
+    package static func isReading(_ method: String) -> Bool { method == "GET" || method == "HEAD" }
+
     /// Neither is anything stored used, nor anything of the exchange stored.
     func passesByStore(_ control: CacheControl) -> Bool { policy == .noStore || control.noStore }
 
