@@ -14,6 +14,8 @@ struct inflight_decoding {
     int has_zlib;
     /// Whether a member, a frame, or all of it has ended whole.
     int has_ended;
+    /// Whether what comes is nothing of the body's any more.
+    int is_over;
     BrotliDecoderState *brotli;
     ZSTD_DStream *zstd;
 };
@@ -63,8 +65,10 @@ static int run_zlib(
     const size_t in = count < UINT_MAX ? count : UINT_MAX;
     const size_t out = size < UINT_MAX ? size : UINT_MAX;
     if (decoding->has_ended) {
-        // Another member (RFC 1952 section 2.2), or bytes that mean nothing, as some servers pad with.
-        if (decoding->coding != INFLIGHT_CODING_GZIP || bytes[0] != 0x1f) return INFLIGHT_CODING_END;
+        // Another member (RFC 1952 section 2.2), or bytes that mean nothing, as some servers pad with: up to the end then,
+        // however the bytes are cut.
+        if (decoding->coding != INFLIGHT_CODING_GZIP || bytes[0] != 0x1f) decoding->is_over = 1;
+        if (decoding->is_over) return INFLIGHT_CODING_END;
         if (inflateReset(stream) != Z_OK) return INFLIGHT_CODING_DAMAGED;
         decoding->has_ended = 0;
     }

@@ -67,6 +67,14 @@ struct ContentCodingTests {
         }
     }
 
+    @Test("what pads a gzip body is no part of it, though another member seems to begin in it, in whatever pieces")
+    func padding() throws {
+        let padding: [UInt8] = [0, 0x1F, 0x8B, 8, 0]
+        for pieces in [Int.max, 1, 2, 3, Samples.gzip.count + 1] {
+            #expect(try decode(Samples.gzip + padding, "gzip", pieces: pieces) == Samples.text, "pieces of \(pieces)")
+        }
+    }
+
     @Test("of an empty body are undone to nothing", arguments: ["gzip", "deflate", "br", "zstd"])
     func empty(field: String) throws {
         #expect(try decode([], field) == "")
