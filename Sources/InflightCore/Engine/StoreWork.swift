@@ -1,6 +1,7 @@
 import InflightConcurrency
 
-/// What a store still has to do for a pipeline: a bound on the bytes that wait for it, and who waits until all is done.
+/// What a store still has to do for a pipeline: a bound on the bytes that wait for it, and who waits until all is done, or
+/// until all is done that changes what he looks for.
 // Unchecked: all that changes is touched only while `lock` is held.
 final class StoreWork: @unchecked Sendable {
     private let maximumBytes: Int64
@@ -8,6 +9,8 @@ final class StoreWork: @unchecked Sendable {
     private var bytes: Int64 = 0
     private var count = 0
     private var waiters: [Bridge] = []
+    /// What is changing: how many answers change it, and who waits to look for it.
+    private var changing: [StoreKey: (count: Int, lookUps: [@Sendable () -> Void])] = [:]
 
     init(maximumBytes: Int64) {
         self.maximumBytes = maximumBytes
@@ -40,6 +43,37 @@ final class StoreWork: @unchecked Sendable {
         return true
     }
 
+    /// What is kept under `keys` changes until ``ended(_:)`` says otherwise.
+    func began(_ keys: [StoreKey]) {
+        lock.withLock {
+            for key in keys { changing[key, default: (0, [])].count += 1 }
+        }
+    }
+
+    func ended(_ keys: [StoreKey]) {
+        let lookUps: [@Sendable () -> Void] = lock.withLock {
+            keys.flatMap { key -> [@Sendable () -> Void] in
+                changing[key]?.count -= 1
+                guard changing[key]?.count == 0 else { return [] }
+                return changing.removeValue(forKey: key)?.lookUps ?? []
+            }
+        }
+        for lookUp in lookUps { lookUp() }
+    }
+
+    /// Runs `lookUp` when nothing changes any more what is kept under `key`: at once, or on a thread of the store's.
+    ///
+    /// A request that follows an answer finds what that has left, as it would with a cache that keeps things before it
+    /// answers: what a `POST` made useless is not used (RFC 9111 section 4.4), and nobody is asked twice for the same.
+    func whenSettled(_ key: StoreKey, _ lookUp: @escaping @Sendable () -> Void) {
+        let isSettled = lock.withLock {
+            guard changing[key] != nil else { return true }
+            changing[key]?.lookUps.append(lookUp)
+            return false
+        }
+        if isSettled { lookUp() }
+    }
+
     /// Returns when the store has done all that it was handed.
     func wait() async {
         let bridge = Bridge()
@@ -55,12 +89,16 @@ final class StoreWork: @unchecked Sendable {
 /// What a store has to do because of one answer, and what is to happen when all of that is done.
 final class StoreGroup: Sendable {
     private let work: StoreWork
+    private let keys: [StoreKey]
     private let completion: (@Sendable () -> Void)?
     private let machine = Guarded(GroupMachine())
 
-    init(_ work: StoreWork, _ completion: (@Sendable () -> Void)?) {
+    /// - Parameter keys: under which something changes.
+    init(_ work: StoreWork, changing keys: [StoreKey], _ completion: (@Sendable () -> Void)?) {
         self.work = work
+        self.keys = keys
         self.completion = completion
+        if !keys.isEmpty { work.began(keys) }
     }
 
     func callAsFunction(bytes: Int = 0, _ body: (@escaping @Sendable () -> Void) -> Void) {
@@ -76,10 +114,15 @@ final class StoreGroup: Sendable {
 
     /// There is nothing else to do.
     func seal() {
-        if machine.withLock({ $0.sealed() }) { completion?() }
+        if machine.withLock({ $0.sealed() }) { end() }
     }
 
     private func left() {
-        if machine.withLock({ $0.left() }) { completion?() }
+        if machine.withLock({ $0.left() }) { end() }
+    }
+
+    private func end() {
+        if !keys.isEmpty { work.ended(keys) }
+        completion?()
     }
 }

@@ -104,11 +104,12 @@ extension FetchJob {
     func settle(
         _ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
     ) {
-        let group = StoreGroup(engine.storing, completion)
-        defer { group.seal() }
-        guard let store = engine.store else { return }
         let changes = use.changes
         use.changes = StoreChanges()
+        let keys = changes.isEmpty ? [] : [use.key] + changes.invalidated.map { StoreKey($0) }
+        let group = StoreGroup(engine.storing, changing: keys, completion)
+        defer { group.seal() }
+        guard let store = engine.store else { return }
         for update in changes.updates {
             group { done in store.update(update.id, to: update.response) { _ in done() } }
         }

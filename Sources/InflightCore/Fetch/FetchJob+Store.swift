@@ -10,10 +10,10 @@ extension FetchJob {
         let sent = request(work, limits: TransportRequest.Limits(), priority: .normal)
         let url = sent.url.string
         let identity = work.redirected == nil ? plan.request.identity : nil
-        return StoreUse(
-            key: StoreKey(identity.map { "identity " + $0 } ?? url),
-            request: CachingRequest(
-                method: sent.method, url: url, fields: sent.fields, policy: plan.request.cachePolicy))
+        var request = CachingRequest(
+            method: sent.method, url: url, fields: sent.fields, policy: plan.request.cachePolicy)
+        request.hasBody = sent.body != nil
+        return StoreUse(key: StoreKey(identity.map { "identity " + $0 } ?? url), request: request)
     }
 
     /// Whether what is stored could answer the exchange that is next.
@@ -25,6 +25,10 @@ extension FetchJob {
     func lookUp(_ work: Work, _ use: StoreUse) {
         guard let store = engine.store else { preconditionFailure("there is no store to look into") }
         use.lookUps += 1
+        engine.storing.whenSettled(use.key) { [self] in lookUp(work, use, in: store) }
+    }
+
+    private func lookUp(_ work: Work, _ use: StoreUse, in store: any ResponseStore) {
         let purpose = plan.purpose
         let request = use.request
         let now = engine.wallTime

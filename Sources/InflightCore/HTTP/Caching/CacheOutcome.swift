@@ -103,6 +103,9 @@ package struct StoreChanges: Hashable, Sendable {
     package var invalidated: [String] = []
 
     package init() {}
+
+    /// Whether there is nothing to do.
+    var isEmpty: Bool { self == StoreChanges() }
 }
 
 /// An answer, and all that it is judged by.

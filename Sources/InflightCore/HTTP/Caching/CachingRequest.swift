@@ -6,6 +6,9 @@ package struct CachingRequest: Sendable, Hashable {
     /// The caller's, as they would be sent where nothing is stored.
     package var fields: HTTPFields
     package var policy: CachePolicy
+    /// Whether the request has a body. What one means in a `GET` only its origin knows (RFC 9110 section 9.3.1), so such an
+    /// exchange has nothing to do with what is stored.
+    package var hasBody = false
 
     package init(method: String = "GET", url: String, fields: HTTPFields = HTTPFields(), policy: CachePolicy = .obey) {
         self.method = method
@@ -30,7 +33,9 @@ package struct CachingRequest: Sendable, Hashable {
     package static func isReading(_ method: String) -> Bool { method == "GET" || method == "HEAD" }
 
     /// Neither is anything stored used, nor anything of the exchange stored.
-    func passesByStore(_ control: CacheControl) -> Bool { policy == .noStore || control.noStore }
+    func passesByStore(_ control: CacheControl) -> Bool {
+        policy == .noStore || control.noStore || (hasBody && Invalidation.isSafe(method))
+    }
 
     func mayAskOrigin(_ control: CacheControl) -> Bool { policy != .onlyCached && !control.onlyIfCached }
 }
