@@ -173,6 +173,20 @@ final class RequestPlan: Sendable {
         }
     }
 
+    // Of exchanges that nobody else may share.
+    private static let exchangeNumbers = Numbers()
+
+    private final class Numbers: Sendable {
+        private let last = Guarded<UInt64>(0)
+
+        func next() -> UInt64 {
+            last.withLock { last in
+                last += 1
+                return last
+            }
+        }
+    }
+
     private static func fetchBytes(
         _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>, varying: Set<String>
     ) -> [UInt8] {
@@ -185,6 +199,10 @@ final class RequestPlan: Sendable {
         }
         switch goal {
         case .image, .data: break
+        case .response where !request.isUsual && !Invalidation.isSafe(request.method):
+            // A method that changes something is sent as often as it is asked for (RFC 9111 section 4).
+            bytes.append(14)
+            unsafe withUnsafeBytes(of: exchangeNumbers.next()) { unsafe bytes.append(contentsOf: $0) }
         case .response: bytes.append(1)
         case .info: bytes.append(6)
         }

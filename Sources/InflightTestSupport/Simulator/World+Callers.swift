@@ -84,7 +84,8 @@ extension World {
         if resource == Resources.refusedAtFirst { return Resources.wish(resource, kind: .refused, setup: setup) }
         let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
         var wish = Resources.wish(resource, kind: kind, setup: setup)
-        if wish.source != .none, kind == .answer { wish.kind = .bytes }
+        // Nobody shares an answer to a POST; bytes and pictures are shared.
+        if wish.source != .none || resource == 5, kind == .answer { wish.kind = .bytes }
         if resource == Resources.identified { wish.origin = UInt8(draws.below(2)) }
         if setup.hasHarmless { wish.language = UInt8(1 + draws.below(2)) }
         guard kind == .picture else { return wish }
