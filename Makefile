@@ -16,10 +16,10 @@ TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),--scratch-path $(SCRATCH))
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 RUN_TESTS = Scripts/run-tests.sh
 
-SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples GTK)
+SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate crash transitions faults bench clean
+.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -102,6 +102,13 @@ crash: deps ## kill N processes that write into a disk cache, and look at what t
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS) --processes 8
 
+# Seconds for each of the targets, which run one after the other.
+SECONDS ?= 60
+TARGETS ?=
+fuzz: deps ## have libFuzzer throw bytes at every parser, each for SECONDS=60
+	@echo "==> fuzzing, $(SECONDS) s each"
+	@Scripts/fuzz.py $(SCRATCH)/fuzz $(SECONDS) $(TARGETS)
+
 transitions: deps ## show which transitions of the engine the simulator reaches
 	@echo "==> transitions"
 	@Scripts/transitions.py $(SCRATCH)/transitions
@@ -119,4 +126,4 @@ bench: deps build ## measure, beside the peers
 
 clean: ## remove what was built
 	@echo "==> clean"
-	@rm -rf $(SCRATCH) demo-out Benchmarks/.build Examples/.build GTK/.build
+	@rm -rf $(SCRATCH) demo-out Benchmarks/.build Examples/.build Fuzzing/.build GTK/.build

@@ -1,0 +1,28 @@
+import Glibc
+
+/// One thing that reads bytes which nobody vouches for, and what has to hold whatever they are.
+struct Target: Sendable {
+    /// Its seeds stand in `Seeds/NAME.txt`.
+    var name: String
+    var run: @Sendable ([UInt8]) -> Void
+
+    static let all: [Target] = [
+        .head, .cacheControl, .date, .ranges, .retryAfter, .vary, .decision, .record, .dataURL,
+        .coding("gzip"), .coding("deflate"), .coding("br"), .coding("zstd"),
+    ]
+
+    static let chosen: Target? = {
+        guard let name = unsafe getenv("INFLIGHT_FUZZ") else { return nil }
+        let wanted = unsafe String(cString: name)
+        return all.first { $0.name == wanted }
+    }()
+}
+
+extension [UInt8] {
+    /// Its lines, without LF and a CR before it.
+    var lines: [ArraySlice<UInt8>] {
+        split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        }
+    }
+}

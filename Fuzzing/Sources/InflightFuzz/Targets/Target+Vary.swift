@@ -1,0 +1,37 @@
+@testable import InflightCore
+
+extension Target {
+    /// `Vary` in the first line, then two requests with an empty line between them.
+    static let vary = Target(name: "vary") { bytes in
+        let lines = bytes.lines
+        let rest = lines.dropFirst()
+        let empty = rest.firstIndex { $0.isEmpty } ?? rest.endIndex
+        let first = HTTPFields(lines: rest[..<empty])
+        let second = HTTPFields(lines: rest[empty...])
+        let head = ResponseHead(status: 200, fields: HTTPFields("Vary", lines.prefix(1)))
+        guard let ofFirst = stored(head, first), let ofSecond = stored(head, second) else {
+            return require(SelectingFields.names(of: head) == nil, "only an asterisk fits no request")
+        }
+        require(SelectingFields.match(ofFirst, first), "an answer fits the request that it was chosen for")
+        require(
+            SelectingFields.match(ofFirst, second) == SelectingFields.match(ofSecond, first),
+            "two requests are the same in both directions")
+        require(
+            SelectingFields.match(ofFirst, second) == (ofFirst.selectingFields == ofSecond.selectingFields),
+            "two requests are the same where the same is kept of them")
+        let secrets = ["authorization", "cookie", "proxy-authorization"]
+        for name in secrets {
+            for value in ofFirst.selectingFields.values(name) {
+                require(value.hasPrefix("sha256:") && value.utf8.count == 71, "of what is secret a digest is kept")
+            }
+        }
+    }
+
+    private static func stored(_ head: ResponseHead, _ request: HTTPFields) -> StoredResponse? {
+        SelectingFields.of(request, for: head).map { selecting in
+            StoredResponse(
+                method: "GET", url: "http://a.example/1", selectingFields: selecting, head: head,
+                requestTime: .example, responseTime: .example, bodyRange: 0..<1, totalLength: 1)
+        }
+    }
+}
