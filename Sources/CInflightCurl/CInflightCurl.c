@@ -20,7 +20,6 @@ static bool make_room(struct inflight_head *head, size_t more) {
 }
 
 bool inflight_head_add(struct inflight_head *head, const char *line, size_t length) {
-    if (head->is_complete) return true;
     if (length > head->limit - head->length || !make_room(head, length)) {
         head->is_too_long = true;
         return head->ended(head->context);
@@ -34,7 +33,7 @@ bool inflight_head_add(struct inflight_head *head, const char *line, size_t leng
     head->length += length;
     head->lines++;
     bool is_empty = (length == 1 && line[0] == '\n') || (length == 2 && line[0] == '\r' && line[1] == '\n');
-    return is_empty ? head->ended(head->context) : true;
+    return is_empty && !head->is_complete ? head->ended(head->context) : true;
 }
 
 static size_t collect(char *bytes, size_t size, size_t count, void *context) {

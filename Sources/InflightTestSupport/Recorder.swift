@@ -9,6 +9,7 @@ package final class Recorder: TransportReceiver {
         package var head: ResponseHead?
         package var expectedBytes: Int64?
         package var body: [UInt8] = []
+        package var trailers: HTTPFields?
         package var end: Result<TransportSummary, LoadError>?
         package var chunks = 0
     }
@@ -67,11 +68,20 @@ package final class Recorder: TransportReceiver {
     package func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
         record { heard in
             if heard.head == nil { preconditionFailure("bytes before the head") }
+            if heard.trailers != nil { preconditionFailure("bytes behind the trailers") }
             if keepsBody, offset != Int64(heard.body.count) { preconditionFailure("offset \(offset) is wrong") }
             if keepsBody { unsafe heard.body.append(contentsOf: bytes) }
             heard.chunks += 1
         }
         return onBytes(offset)
+    }
+
+    package func didReceive(trailers: HTTPFields) {
+        record { heard in
+            if heard.head == nil { preconditionFailure("trailers before the head") }
+            if heard.trailers != nil { preconditionFailure("trailers came twice") }
+            heard.trailers = trailers
+        }
     }
 
     package func didEnd(_ result: Result<TransportSummary, LoadError>) {

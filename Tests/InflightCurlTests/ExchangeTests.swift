@@ -24,6 +24,38 @@ struct ExchangeTests {
         #expect(server.requests == 2)
     }
 
+    @Test func `Fields behind a chunked body are told before the end, and are no part of the head`() throws {
+        let server = RawServer { connection in
+            while connection.readHead() != nil {
+                connection.send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \"a\"\r\n\r\n"
+                        + "5\r\nhello\r\n0\r\nX-Sum:  1 \r\nETag: \"b\"\r\nX-Sum: \u{ff}\r\n\r\n")
+            }
+        }
+        let transport = try CurlTransport()
+        for isSecond in [false, true] {
+            let heard = try transport.load(server.url)
+            #expect(heard.text == "hello")
+            #expect(heard.head?.fields.values("etag") == ["\"a\""])
+            #expect(heard.trailers == HTTPFields([("X-Sum", "1"), ("ETag", "\"b\""), ("X-Sum", "\u{ff}")]))
+            #expect(heard.summary?.reusedConnection == isSecond)
+        }
+    }
+
+    @Test func `Fields behind a body are limited as a head is`() throws {
+        let server = RawServer { connection in
+            while connection.readHead() != nil {
+                connection.send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+                        + String(repeating: "X-Sum: 1\r\n", count: 500) + "\r\n")
+            }
+        }
+        let transport = try CurlTransport()
+        let heard = try transport.load(server.url) { $0.limits.maximumHeadBytes = 4000 }
+        #expect(heard.error?.code == .badResponse)
+        #expect(heard.trailers == nil)
+    }
+
     @Test func `A connection that the server closed while it was idle is replaced without an error`() throws {
         let server = RawServer { connection in
             if connection.readHead() != nil { connection.reply([]) }

@@ -51,7 +51,7 @@ struct inflight_head {
     size_t limit;
     /// How many lines came, in all heads of the exchange.
     size_t lines;
-    /// Set when the final head is there: what follows is trailers, which are left alone.
+    /// Set when the final head is there: what follows is trailers, which are collected until the end.
     bool is_complete;
     bool is_too_long;
     /// Called with the last line, the empty one. False stops the transfer.

@@ -125,7 +125,8 @@ extension FetchJob {
         var response = LoadedResponse(
             head: head, body: body, url: url.string, wireBytes: wireBytes, source: source(url),
             redirectCount: work.redirected?.redirectCount ?? 0)
-        response.interimHeads = work.interimHeads
+        if !work.interimHeads.isEmpty { response.interimHeads = work.interimHeads }
+        if !work.trailers.isEmpty { response.trailers = work.trailers }
         return response
     }
 }

@@ -45,6 +45,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var head: ResponseHead?
         /// The interim answers of this exchange. How many there may be is the transport's to bound.
         var interimHeads: [ResponseHead] = []
+        /// What came behind the body in this exchange.
+        var trailers = HTTPFields()
         /// The head of the latest answer, whatever came of it.
         var latestHead: ResponseHead?
         var body = BodyBuffer()
@@ -244,6 +246,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return .proceed
     }
 
+    func didReceive(trailers: HTTPFields) {
+        work?.trailers = trailers
+    }
+
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
         if let step = stepAfter(result) { engine.jobsCameOn(CollectionOfOne(step)) }
     }
@@ -335,6 +341,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         work.receivedBytes = 0
         work.interimHeads = []
+        work.trailers = HTTPFields()
     }
 
     func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {

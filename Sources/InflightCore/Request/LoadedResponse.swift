@@ -13,8 +13,8 @@ public struct LoadedResponse: Sendable {
     /// Whether it is a stored answer past its time, which HTTP's rules let be used: what follows it is asked for, or its
     /// server failed.
     public var isStale = false
-    /// The interim answers (1xx) that came before it, in order, as `103 Early Hints` does (RFC 8297).
-    public var interimHeads: [ResponseHead] = []
+    // Boxed, since few answers have any: see above.
+    private var surroundings: Surroundings?
 
     public init(
         head: ResponseHead, body: Bytes, url: String, wireBytes: Int64, source: LoadSource, redirectCount: Int = 0
@@ -29,6 +29,37 @@ public struct LoadedResponse: Sendable {
 
     /// How many redirects were followed.
     public var redirectCount: Int { Int(followedRedirects) }
+}
+
+extension LoadedResponse {
+    /// The interim answers (1xx) that came before it, in order, as `103 Early Hints` does (RFC 8297). None of them is
+    /// stored.
+    public var interimHeads: [ResponseHead] {
+        get { surroundings?.interimHeads ?? [] }
+        set { surround(newValue, trailers) }
+    }
+
+    /// The trailer fields that came behind the body, as they came (RFC 9110 section 6.5). They are no part of ``head``, and
+    /// are not stored (RFC 9111 section 3.1): what is served from a store has none.
+    public var trailers: HTTPFields {
+        get { surroundings?.trailers ?? HTTPFields() }
+        set { surround(interimHeads, newValue) }
+    }
+
+    private mutating func surround(_ interimHeads: [ResponseHead], _ trailers: HTTPFields) {
+        let isNeeded = !interimHeads.isEmpty || !trailers.isEmpty
+        surroundings = isNeeded ? Surroundings(interimHeads: interimHeads, trailers: trailers) : nil
+    }
+
+    fileprivate final class Surroundings: Sendable {
+        let interimHeads: [ResponseHead]
+        let trailers: HTTPFields
+
+        init(interimHeads: [ResponseHead], trailers: HTTPFields) {
+            self.interimHeads = interimHeads
+            self.trailers = trailers
+        }
+    }
 }
 
 /// A decoded picture, and where it came from.

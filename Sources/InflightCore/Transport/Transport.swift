@@ -50,6 +50,10 @@ public protocol TransportReceiver: AnyObject, Sendable {
     /// `Content-Encoding` off the head. Where it has none, the coding is undone.
     /// - Parameter offset: how many bytes of the body came before these.
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition
+    /// The trailer fields behind the body (RFC 9110 section 6.5), as they came: at most once, between the last byte and
+    /// the end. They are never part of the head. Nothing is told where a server sends none, and where what a transport is
+    /// built on hides them.
+    func didReceive(trailers: HTTPFields)
     /// The end, once: nothing follows.
     func didEnd(_ result: Result<TransportSummary, LoadError>)
     /// The ends of several exchanges that came together, all of receivers of this type: the same as telling each its
@@ -58,6 +62,8 @@ public protocol TransportReceiver: AnyObject, Sendable {
 }
 
 extension TransportReceiver {
+    public func didReceive(trailers: HTTPFields) {}
+
     public static func didEnd(_ endings: [TransportEnding]) {
         for ending in endings { ending.receiver.didEnd(ending.result) }
     }

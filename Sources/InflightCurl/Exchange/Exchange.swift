@@ -107,11 +107,12 @@ extension Exchange {
         if !hasHead { lastActivity = now }
     }
 
-    func didReceiveTooLongHead() {
+    func didReceiveTooMuch(inTrailers: Bool) {
         hasAnswer = true
+        let what = inTrailers ? "What follows the body of its answer" : "The head of its answer"
         stop = failure(
             .badResponse,
-            "The head of its answer is longer than \(request.limits.maximumHeadBytes) bytes. "
+            "\(what) is longer than \(request.limits.maximumHeadBytes) bytes. "
                 + "The server is broken or hostile; nothing of its answer was used.")
     }
 

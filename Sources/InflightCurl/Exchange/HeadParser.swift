@@ -35,6 +35,22 @@ enum HeadParser {
         }
     }
 
+    /// The fields behind a chunked body, or behind a stream's (RFC 9112 section 7.1.2, RFC 9113 section 8.1).
+    ///
+    /// - Parameter text: all lines, folded ones made one.
+    static func trailers(_ text: UnsafeBufferPointer<UInt8>) -> HTTPFields {
+        var fields = HTTPFields()
+        guard text.count > 0 else { return fields }
+        let text = unsafe Scanner(text)
+        var position = 0
+        while let line = text.line(from: &position) {
+            if let (name, value) = field(text, line) {
+                unsafe fields.append(rawName: text.bytes(name), rawValue: text.bytes(value))
+            }
+        }
+        return fields
+    }
+
     private struct Problem: Error {
         let what: String
     }
@@ -48,16 +64,19 @@ enum HeadParser {
         }
         head.fields.reserve(bytes: text.count - position, lines: lines)
         while let line = text.line(from: &position), !line.isEmpty {
-            // A line without a name is dropped.
-            guard let colon = text.position(of: Byte.colon, in: line), colon > line.lowerBound,
-                !text.hasSpace(in: line.lowerBound..<colon)
-            else { continue }
-            let name = line.lowerBound..<colon
-            let value = text.trimmed(colon + 1..<line.upperBound)
+            guard let (name, value) = field(text, line) else { continue }
             unsafe head.fields.append(rawName: text.bytes(name), rawValue: text.bytes(value))
             if let problem = readFraming(text, name, value, into: &framing) { throw Problem(what: problem) }
         }
         return (head, framing)
+    }
+
+    /// A line without a name is dropped.
+    private static func field(_ text: Scanner, _ line: Range<Int>) -> (name: Range<Int>, value: Range<Int>)? {
+        guard let colon = text.position(of: Byte.colon, in: line), colon > line.lowerBound,
+            !text.hasSpace(in: line.lowerBound..<colon)
+        else { return nil }
+        return (line.lowerBound..<colon, text.trimmed(colon + 1..<line.upperBound))
     }
 
     /// `HTTP/1.1 200 OK`; libcurl writes the same kind of line for HTTP/2.

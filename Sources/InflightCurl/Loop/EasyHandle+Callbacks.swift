@@ -38,7 +38,7 @@ extension EasyHandle {
     static func headEnded(_ context: UnsafeMutableRawPointer?) -> Bool {
         let goesOn = unsafe with(context) { handle, exchange, now in
             if unsafe handle.head.pointee.is_too_long {
-                exchange.didReceiveTooLongHead()
+                exchange.didReceiveTooMuch(inTrailers: unsafe handle.head.pointee.is_complete)
                 return false
             }
             let text = unsafe UnsafeRawBufferPointer(start: handle.head.pointee.text, count: handle.head.pointee.length)

@@ -61,6 +61,13 @@ internal import InflightCore
     /// What libcurl says of the failure, if it says anything.
     var errorMessage: String { Message.cleaned(unsafe String(cString: errorText)) }
 
+    /// What came behind the body, once the transfer is through.
+    var trailers: HTTPFields {
+        guard unsafe head.pointee.is_complete, unsafe head.pointee.length > 0 else { return HTTPFields() }
+        let text = unsafe UnsafeRawBufferPointer(start: head.pointee.text, count: head.pointee.length)
+        return unsafe HeadParser.trailers(text.assumingMemoryBound(to: UInt8.self))
+    }
+
     var headLines: Int { unsafe head.pointee.lines }
 
     var wireBytes: Int64 { unsafe Int64(inflight_easy_downloaded(easy)) }

@@ -324,6 +324,8 @@ internal import InflightCore
     private func didEnd(_ exchange: Exchange, _ handle: EasyHandle, _ code: CURLcode) {
         exchange.noteLines(at: now)
         if code == CURLE_OK, exchange.stop == nil, exchange.hasHead {
+            let trailers = handle.trailers
+            if !trailers.isEmpty { exchange.receiver?.didReceive(trailers: trailers) }
             let wire = exchange.isCoded ? handle.wireBytes : exchange.bodyBytes
             let summary = TransportSummary(
                 wireBytes: wire, bodyBytes: exchange.bodyBytes, reusedConnection: !exchange.hasOpenedSocket)

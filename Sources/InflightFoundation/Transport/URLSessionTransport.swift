@@ -30,6 +30,7 @@ public import InflightCore
 /// - **A pause** cannot hold bytes back on the wire: suspending a task starts its transfer again. Bytes that come in a
 ///   pause are kept here, up to the limit of the body.
 /// - **Slow receivers**: bytes that wait for the delegate queue are in Foundation's memory, without a bound.
+/// - **Trailers** end the program: Foundation takes them for the beginning of another head, and stops where none comes.
 /// - **The head** cannot be refused before the body: bytes that have come by then are dropped here.
 /// - **Redirects**: head and body of an answer with status 301 to 308 come together when it has ended; Foundation collects
 ///   that body without a bound. Without a usable `Location` there is no body at all.

@@ -9,6 +9,7 @@ final class ConformanceReceiver: TransportReceiver {
         var expectedBytes: Int64?
         var interimStatuses: [Int] = []
         var body: [UInt8] = []
+        var trailers: HTTPFields?
         var results: [Result<TransportSummary, LoadError>] = []
         var breaches: [String] = []
         var isInsideCall = false
@@ -55,11 +56,20 @@ final class ConformanceReceiver: TransportReceiver {
         let copy = unsafe [UInt8](bytes)
         return hear("bytes", answer: answerToBytes) { state in
             if state.heads.isEmpty { state.breaches.append("bytes came before the head") }
+            if state.trailers != nil { state.breaches.append("bytes came behind the trailers") }
             if copy.isEmpty { state.breaches.append("a piece of no bytes came") }
             if offset != Int64(state.body.count) {
                 state.breaches.append("bytes at offset \(offset) came after \(state.body.count) bytes")
             }
             state.body += copy
+        }
+    }
+
+    func didReceive(trailers: HTTPFields) {
+        hear("trailers") { state in
+            if state.heads.isEmpty { state.breaches.append("trailers came before the head") }
+            if state.trailers != nil { state.breaches.append("trailers came twice") }
+            state.trailers = trailers
         }
     }
 

@@ -74,6 +74,27 @@ extension TransportConformance {
             }
         ),
         (
+            "Fields behind the body are told between it and the end, and are no part of the head",
+            { bench in
+                bench.server.serve("/b", .ok(picture))
+                if !bench.lacks(.breaksOnTrailers) {
+                    bench.server.serve(
+                        "/a",
+                        .ok(picture).chunked().field("ETag", "\"a\"").trailer("ETag", "\"b\"").trailer("X-Sum", "1"))
+                    let receiver = try await bench.finish("/a")
+                    let state = receiver.state.withLock { $0 }
+                    bench.expect(state.heads.first?.fields.values("ETag") == ["\"a\""], "the head was changed")
+                    bench.expect(state.heads.first?.fields.contains("X-Sum") == false, "the head was added to")
+                    bench.expect(state.body == picture.array, "\(state.body.count) bytes came")
+                    let sent = HTTPFields([("ETag", "\"b\""), ("X-Sum", "1")])
+                    bench.expect(state.trailers == sent, "told were \(state.trailers.map(\.description) ?? "none")")
+                    bench.expect(receiver.code == nil, "it ended with \(receiver.ending)")
+                }
+                let without = try await bench.finish("/b")
+                bench.expect(without.state.withLock { $0.trailers == nil }, "there were trailers where none were sent")
+            }
+        ),
+        (
             "A head that is longer than allowed is refused",
             { bench in
                 bench.server.serve("/a", .ok(Bytes("x")).field("X", String(repeating: "x", count: 5000)))

@@ -27,6 +27,8 @@ public struct TransportConformance: Sendable {
         public static let joinsDoubledFields = Self(description: "joins doubled fields")
         /// It does not tell whether a connection was used again.
         public static let hidesReusedConnections = Self(description: "hides reused connections")
+        /// Fields behind a body end the program, or worse: none are sent to it.
+        public static let breaksOnTrailers = Self(description: "breaks on trailers")
         /// What came in a pause has been taken off the wire.
         public static let readsOnInPauses = Self(description: "reads on in pauses")
     }

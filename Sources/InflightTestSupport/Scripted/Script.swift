@@ -15,6 +15,8 @@ extension ScriptedTransport {
             case head(ResponseHead, expectedBytes: Int64?)
             /// One chunk of the body. Offsets are counted by the transport.
             case bytes(Bytes)
+            /// Fields behind the body.
+            case trailers(HTTPFields)
             /// Stops until ``ScriptedTransport/release(_:)`` of that name.
             case stall(String)
             /// Ends the exchange with this error.
@@ -87,6 +89,11 @@ extension ScriptedTransport.Script {
 
     /// An exchange that never gets anywhere.
     public static var silent: Self { Self([.stall("")]) }
+
+    /// Sends fields behind the body.
+    public func trailed(by trailers: HTTPFields) -> Self {
+        Self(steps: steps + [.trailers(trailers)], reusesConnection: reusesConnection)
+    }
 
     /// Stalls before the head.
     public func stalled(_ name: String) -> Self {

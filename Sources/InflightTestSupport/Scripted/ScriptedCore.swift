@@ -183,6 +183,7 @@ final class ScriptedCore: Sendable {
             return exchange.receiver?.didReceive(head, expectedBytes: expected) ?? .proceed
         case .step(.bytes(let bytes), let offset):
             return unsafe bytes.withUnsafeBytes { unsafe exchange.receiver?.didReceive($0, at: offset) } ?? .proceed
+        case .step(.trailers(let fields), _): exchange.receiver?.didReceive(trailers: fields)
         case .step, .rest: break
         }
         return .proceed
@@ -214,7 +215,7 @@ final class ScriptedCore: Sendable {
         case .bytes(let bytes):
             offset = exchange.offset
             exchange.offset += Int64(bytes.count)
-        case .head, .interim: break
+        case .head, .interim, .trailers: break
         }
         exchange.nextStep += 1
         exchange.isDelivering = true

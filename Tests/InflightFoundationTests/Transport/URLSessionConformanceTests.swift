@@ -14,7 +14,7 @@ import Testing
 struct URLSessionConformanceTests {
     /// What its documentation says that it cannot do.
     private let shortcomings: Set<TransportConformance.Shortcoming> = [
-        .joinsDoubledFields, .hidesReusedConnections, .readsOnInPauses,
+        .joinsDoubledFields, .hidesReusedConnections, .breaksOnTrailers, .readsOnInPauses,
     ]
 
     @Test(arguments: TransportConformance.checks)
