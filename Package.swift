@@ -100,9 +100,11 @@ let package = Package(
         .testTarget(
             name: "InflightCurlTests",
             dependencies: ["InflightCurl", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        // A way to files for SQLite that fails as its tests want.
+        .target(name: "CDiskFaults", path: "Tests/CDiskFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
         .testTarget(
             name: "InflightDiskTests",
-            dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            dependencies: ["InflightDisk", "CDiskFaults", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCLITests",
             dependencies: [

@@ -27,6 +27,8 @@ extension DiskStore {
         public var onEvent: (@Sendable (Event) -> Void)?
 
         package var fileSystem: any FileSystem = SystemFileSystem()
+        /// SQLite's own way to files (the name of one of its "VFS"); `nil` for its usual one.
+        package var indexFileSystem: String?
         /// Hears which entries are about to be evicted, before that is committed.
         package var willEvict: (@Sendable ([StoredEntry.ID]) -> Void)?
         /// Called on the writer's thread around each commit: `true` before, `false` after.
@@ -48,10 +50,7 @@ extension DiskStore {
         }
 
         /// The most bytes that the write-ahead log takes: half of ``limit``, and 16 MiB at most.
-        public var logReserve: Int64 { softLogBytes * 4 }
-
-        /// From here on the log is copied into the index.
-        var softLogBytes: Int64 { min(4 << 20, limit / 8) }
+        public var logReserve: Int64 { min(16 << 20, limit / 2) }
 
         /// The longest body that is kept.
         public var bodyLimit: Int64 { limit / 4 }

@@ -29,7 +29,7 @@ final class StoreCore: Sendable {
         let opened = Guarded<OpenIndex?>(nil)
         writer = Writer(configuration, opened: opened)
         bodies = writer.bodies
-        readers = ReaderPool(paths: writer.paths, fileSystem: configuration.fileSystem, opened: opened)
+        readers = ReaderPool(paths: writer.paths, configuration, opened: opened)
     }
 
     var now: WallTime { WallTime(secondsSince1970: configuration.clock.secondsSince1970()) }
@@ -79,7 +79,7 @@ final class StoreCore: Sendable {
     }
 
     private func drain() {
-        let byteLimit = Int(configuration.softLogBytes / 2)
+        let byteLimit = Int(configuration.logReserve / 8)
         while let batch = mailbox.withLock({ $0.next(byteLimit: byteLimit) }) { writer.run(batch) }
         if mailbox.withLock({ $0.isClosed }) { writer.finish() }
     }

@@ -6,8 +6,8 @@
 package protocol FileSystem: Sendable {
     /// Makes a folder and those above it that are missing, for this user alone. One that is there is left as it is.
     func makeFolder(_ path: String) throws(FileError)
-    /// Takes other users' rights on a folder away.
-    func makePrivate(_ path: String) throws(FileError)
+    /// Takes other users' rights away, and gives this one its own, whatever the umask took.
+    func makePrivate(_ path: String, isFolder: Bool) throws(FileError)
     /// What is at `path`, symbolic links followed.
     func status(_ path: String) throws(FileError) -> FileStatus
     /// The names in a folder, without `.` and `..`, in no order.
@@ -35,8 +35,8 @@ package enum FileUse: Sendable {
     case creating
     /// It is there, and is written behind its end.
     case extending
-    /// It is there or is made, and is locked in parts.
-    case locking
+    /// It is there or is made, then for this user alone.
+    case making
 }
 
 package struct OpenFile: Sendable, Hashable {
@@ -62,11 +62,14 @@ package struct FileStatus: Sendable, Hashable {
     package var identity: Identity
     package var size: Int64
     package var isFolder: Bool
+    /// Other users have no rights on it.
+    package var isPrivate: Bool
 
-    package init(identity: Identity, size: Int64, isFolder: Bool) {
+    package init(identity: Identity, size: Int64, isFolder: Bool, isPrivate: Bool) {
         self.identity = identity
         self.size = size
         self.isFolder = isFolder
+        self.isPrivate = isPrivate
     }
 }
 

@@ -21,7 +21,7 @@ final class FolderLock: @unchecked Sendable {
     private let fileSystem: any FileSystem
 
     init(_ path: String, fileSystem: any FileSystem) throws(FileError) {
-        file = try fileSystem.open(path, for: .locking)
+        file = try fileSystem.open(path, for: .making)
         self.fileSystem = fileSystem
         var random = SystemRandomNumberGenerator()
         while true {

@@ -11,16 +11,18 @@ package struct SystemFileSystem: FileSystem {
     package init() {}
 
     package func makeFolder(_ path: String) throws(FileError) {
-        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        if unsafe mkdir(path, 0o700) == 0 { return try makePrivate(path, isFolder: true) }
+        if errno == EEXIST { return }
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
             throw FileError(errno)
         }
         try makeFolder(String(path[..<slash]))
-        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileError(errno) }
+        if unsafe mkdir(path, 0o700) == 0 { return try makePrivate(path, isFolder: true) }
+        guard errno == EEXIST else { throw FileError(errno) }
     }
 
-    package func makePrivate(_ path: String) throws(FileError) {
-        guard unsafe chmod(path, 0o700) == 0 else { throw FileError(errno) }
+    package func makePrivate(_ path: String, isFolder: Bool) throws(FileError) {
+        guard unsafe chmod(path, isFolder ? 0o700 : 0o600) == 0 else { throw FileError(errno) }
     }
 
     package func status(_ path: String) throws(FileError) -> FileStatus {
@@ -59,7 +61,11 @@ package struct SystemFileSystem: FileSystem {
             #elseif canImport(Musl)
                 let descriptor = unsafe Musl.open(path, flags, 0o600)
             #endif
-            if descriptor >= 0 { return OpenFile(descriptor: descriptor) }
+            if descriptor >= 0 {
+                // The umask may have taken this user's own rights too.
+                if use == .creating || use == .making { fchmod(descriptor, 0o600) }
+                return OpenFile(descriptor: descriptor)
+            }
             guard errno == EINTR else { throw FileError(errno) }
         }
     }
@@ -120,7 +126,7 @@ extension FileUse {
         case .reading: O_RDONLY
         case .creating: O_WRONLY | O_CREAT | O_EXCL
         case .extending: O_WRONLY
-        case .locking: O_RDWR | O_CREAT
+        case .making: O_RDWR | O_CREAT
         }
     }
 }
@@ -129,7 +135,7 @@ extension FileStatus {
     fileprivate init(_ found: stat) {
         self.init(
             identity: Identity(device: UInt64(found.st_dev), node: UInt64(found.st_ino)), size: Int64(found.st_size),
-            isFolder: found.st_mode & S_IFMT == S_IFDIR)
+            isFolder: found.st_mode & S_IFMT == S_IFDIR, isPrivate: found.st_mode & 0o077 == 0)
     }
 }
 

@@ -3,8 +3,12 @@
 struct CacheOpener {
     let paths: CachePaths
     let fileSystem: any FileSystem
+    /// SQLite's own; `nil` for its usual one.
+    let indexFileSystem: String?
     let layout: Layout
     let durability: DiskStore.Durability
+    /// How long the log's file stays when it begins anew: so much of it need not grow again.
+    let keptLogBytes: Int64
     /// Whether a cache is made where there is none.
     let makesFolder: Bool
 
@@ -62,7 +66,9 @@ struct CacheOpener {
             if let tag = try tag() { return tag }
             var random = SystemRandomNumberGenerator()
             let tag = FolderTag(identity: random.next(), layout: layout.version)
-            try inFiles("the folder") { () throws(FileError) in try fileSystem.makePrivate(paths.folder) }
+            try inFiles("the folder") { () throws(FileError) in
+                try fileSystem.makePrivate(paths.folder, isFolder: true)
+            }
             try write(tag)
             // A name that got lost would make what is written from here on nobody's.
             guard try self.tag() == tag else { throw StoreFailure.file(.inputOutput, "CACHEDIR.TAG") }
@@ -98,7 +104,7 @@ struct CacheOpener {
     /// somebody else's, as far as can be seen.
     private func tagFromIndex() throws(StoreFailure) -> FolderTag {
         let found = try? { () throws(DatabaseError) -> (state: IndexState, version: Int64?)? in
-            let database = try Database(path: paths.index, mode: .writing, waitingAtMost: OpenCache.patience)
+            let database = try opened(paths.index, .writing)
             guard try database.number("PRAGMA application_id") == Layout.applicationID else { return nil }
             return (try IndexState.read(database), try database.number("PRAGMA user_version"))
         }()
@@ -120,22 +126,25 @@ struct CacheOpener {
     private func open(_ tag: FolderTag, _ lock: FolderLock) throws(StoreFailure) -> OpenCache {
         let database: Database
         if try isThere(paths.index) {
+            try makePrivate()
             database = try looked(tag)
         } else {
             database = try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
-                if !(try isThere(paths.index)) { try make(paths.index, identity: tag.identity, next: nil) }
+                // Under another name first: one that is half made would look damaged to whoever comes after a kill.
+                if !(try isThere(paths.index)) { _ = try IndexRepair(opener: self, tag: tag).run() }
                 return try looked(tag)
             }
         }
         let index = try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.status(paths.index).identity }
         database.copiesLogWhenClosed()
+        database.countsLog()
         return OpenCache(
             paths: paths, fileSystem: fileSystem, lock: lock, database: database, identity: tag.identity, index: index)
     }
 
     private func isThere(_ path: String) throws(StoreFailure) -> Bool {
         do {
-            // An index of no bytes is one whose making was interrupted.
+            // An index of no bytes holds nothing that could be damaged.
             return try fileSystem.status(path).size > 0
         } catch {
             if error == .isMissing { return false }
@@ -143,10 +152,18 @@ struct CacheOpener {
         }
     }
 
+    /// An index that others may read, because somebody has copied it perhaps, becomes this user's own.
+    private func makePrivate() throws(StoreFailure) {
+        for path in [paths.index, paths.log, paths.sharedMemory] {
+            guard let status = try? fileSystem.status(path), !status.isPrivate else { continue }
+            try inFiles(path) { () throws(FileError) in try fileSystem.makePrivate(path, isFolder: false) }
+        }
+    }
+
     /// An index that is there, looked at.
     private func looked(_ tag: FolderTag) throws(StoreFailure) -> Database {
         let database = try inDatabase { () throws(DatabaseError) in
-            try Database(path: paths.index, mode: .writing, waitingAtMost: OpenCache.patience)
+            try opened(paths.index, .writing)
         }
         let (application, version) = try inDatabase { () throws(DatabaseError) in
             (try database.number("PRAGMA application_id"), try database.number("PRAGMA user_version") ?? 0)
@@ -154,12 +171,16 @@ struct CacheOpener {
         guard application == Layout.applicationID, version > 0 else { throw .database(.damaged) }
         if version > layout.version { throw .newer(paths.folder, layout: version, known: layout.version) }
         try inDatabase { () throws(DatabaseError) in
-            try database.run(Layout.pragmas + durability.pragma)
+            try database.run(Layout.pragmas + durability.pragma + "PRAGMA journal_size_limit = \(keptLogBytes)")
             if version < layout.version { try migrate(database) }
             guard try Set(Self.tables(in: database)) == Set(layout.statements) else { throw DatabaseError.damaged }
             guard try IndexState.read(database).identity == tag.identity else { throw DatabaseError.damaged }
         }
         return database
+    }
+
+    func opened(_ path: String, _ mode: Database.Mode) throws(DatabaseError) -> Database {
+        try Database(path: path, mode: mode, fileSystem: indexFileSystem, waitingAtMost: OpenCache.patience)
     }
 
     private static func tables(in database: Database) throws(DatabaseError) -> [String] {
@@ -189,13 +210,14 @@ struct CacheOpener {
         }
     }
 
-    /// Makes an empty index.
-    ///
-    /// - Parameter next: the number of its first entry; without it one that no earlier index of this folder gave out.
-    @discardableResult
-    func make(_ path: String, identity: UInt64, next: Int64?) throws(StoreFailure) -> Database {
-        try inDatabase { () throws(DatabaseError) in
-            let database = try Database(path: path, mode: .making, waitingAtMost: OpenCache.patience)
+    /// Makes an empty index, whose first entry has a number that no earlier index of this folder gave out.
+    func make(_ path: String, identity: UInt64) throws(StoreFailure) -> Database {
+        // SQLite would make a file that others may read; to its log it gives the rights of the file.
+        try inFiles("index.sqlite") { () throws(FileError) in
+            fileSystem.close(try fileSystem.open(path, for: .creating))
+        }
+        return try inDatabase { () throws(DatabaseError) in
+            let database = try opened(path, .making)
             try database.run(Layout.beforeTables + Layout.pragmas + durability.pragma)
             try database.run("BEGIN IMMEDIATE")
             try database.run(layout.statements.joined(separator: ";\n"))
@@ -203,7 +225,7 @@ struct CacheOpener {
                 "PRAGMA application_id = \(Layout.applicationID); PRAGMA user_version = \(layout.version)")
             try database.change(
                 "INSERT INTO cache VALUES (1, ?, ?, 0, 0, 0, 0, 0, 0)", .word(identity),
-                .number(next ?? Self.firstNumber()))
+                .number(Self.firstNumber()))
             try database.run("COMMIT")
             try database.checkpoint(.truncate)
             database.copiesLogWhenClosed()

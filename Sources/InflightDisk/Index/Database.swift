@@ -23,6 +23,8 @@ struct DatabaseError: Error, Hashable {
 @safe final class Database: @unchecked Sendable {
     fileprivate let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
+    /// How many pages the log had after this connection's last commit, others' included; `nil` before its first.
+    fileprivate(set) var logPages: Int?
 
     enum Mode {
         case reading
@@ -31,14 +33,18 @@ struct DatabaseError: Error, Hashable {
         case making
     }
 
-    /// - Parameter milliseconds: how long a lock that another process holds is waited for.
-    init(path: String, mode: Mode, waitingAtMost milliseconds: Int32) throws(DatabaseError) {
+    /// - Parameters:
+    ///   - fileSystem: SQLite's way to the files; `nil` for its usual one.
+    ///   - milliseconds: how long a lock that another process holds is waited for.
+    init(
+        path: String, mode: Mode, fileSystem: String? = nil, waitingAtMost milliseconds: Int32
+    ) throws(DatabaseError) {
         var opened: OpaquePointer?
         // Readers open for writing too: SQLite lets only such a connection look after the shared memory of a log.
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
             | (mode == .making ? SQLITE_OPEN_CREATE : 0)
-        let status = unsafe sqlite3_open_v2(path, &opened, flags, nil)
+        let status = unsafe sqlite3_open_v2(path, &opened, flags, fileSystem)
         guard let opened = unsafe opened else {
             throw DatabaseError(code: SQLITE_NOMEM, text: "there is no memory for an index")
         }
@@ -67,6 +73,17 @@ struct DatabaseError: Error, Hashable {
     /// The last connection that closes copies the log into the index and removes it.
     func copiesLogWhenClosed() {
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    }
+
+    /// Keeps ``logPages`` up to date. To be called after the last `wal_autocheckpoint`, which takes its place.
+    func countsLog() {
+        let count: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+            database, _, _, pages in
+            // Alive: called inside a commit of that connection.
+            unsafe Unmanaged<Database>.fromOpaque(database!).takeUnretainedValue().logPages = Int(pages)
+            return SQLITE_OK
+        }
+        unsafe sqlite3_wal_hook(handle, count, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Runs statements that give nothing back.
@@ -107,8 +124,13 @@ struct DatabaseError: Error, Hashable {
         return number
     }
 
-    /// How many rows the last change changed.
-    var changes: Int { Int(unsafe sqlite3_changes(handle)) }
+    /// Everything that `body` reads is of the same moment.
+    func snapshot<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+        try change("BEGIN")
+        // Nothing was written that could fail to be.
+        defer { try? change("COMMIT") }
+        return try body()
+    }
 
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
@@ -130,6 +152,8 @@ struct DatabaseError: Error, Hashable {
         let status = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, &all, &copied)
         if status & 0xFF == SQLITE_BUSY { return false }
         guard status == SQLITE_OK else { throw lastError }
+        // The next commit begins the log anew, unless somebody reads in it, which it then tells.
+        if all == copied { logPages = 0 }
         return all == copied
     }
 

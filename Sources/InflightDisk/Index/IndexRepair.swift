@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// Makes a damaged index anew, of all its rows that are whole.
+/// Makes a damaged index anew, of all its rows that are whole; or an empty one, where there is none.
 ///
 /// Each row is looked at by itself: its seal, and the checksum of its body where that is in the index. What lies on pages
 /// that cannot be read is lost, and so are files that no row names any more.
@@ -20,7 +20,7 @@ struct IndexRepair {
         for path in [paths.newIndex, paths.newIndex + "-wal", paths.newIndex + "-shm", paths.newIndex + "-journal"] {
             try? fileSystem.remove(path)
         }
-        let made = try opener.make(paths.newIndex, identity: tag.identity, next: nil)
+        let made = try opener.make(paths.newIndex, identity: tag.identity)
         var state = try inDatabase { () throws(DatabaseError) in try IndexState.read(made) }
         if let old = opened() {
             try inDatabase { () throws(DatabaseError) in try salvage(old, into: made, &state) }
@@ -51,7 +51,7 @@ struct IndexRepair {
     }
 
     private func openedAnyway() -> Database? {
-        let old = try? Database(path: paths.index, mode: .writing, waitingAtMost: OpenCache.patience)
+        let old = try? opener.opened(paths.index, .writing)
         guard let old, (try? old.number("PRAGMA application_id")) == Layout.applicationID else { return nil }
         return old
     }

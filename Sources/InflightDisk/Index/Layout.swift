@@ -29,7 +29,7 @@ struct Layout: Sendable {
     static let pragmas = """
         PRAGMA journal_mode = WAL;
         PRAGMA wal_autocheckpoint = 0;
-        PRAGMA journal_size_limit = 0;
+        PRAGMA secure_delete = OFF;
         PRAGMA cache_size = -2000;
         PRAGMA temp_store = MEMORY;
         """

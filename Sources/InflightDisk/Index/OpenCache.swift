@@ -9,6 +9,7 @@ final class OpenCache {
     let identity: UInt64
     /// Of the index's file: another one in its place is seen by it.
     let index: FileStatus.Identity
+    private var pageLimit: Int64?
 
     /// How long other processes' locks are waited for, in milliseconds.
     static let patience: Int32 = 5000
@@ -33,7 +34,7 @@ final class OpenCache {
     ) throws(StoreFailure) -> Result {
         try lock.hold(waitingAtMost: Self.patience) { () throws(StoreFailure) in
             guard (try? fileSystem.status(paths.index))?.identity == index else { throw .replaced }
-            try inDatabase { () throws(DatabaseError) in try database.run("BEGIN IMMEDIATE") }
+            try inDatabase { () throws(DatabaseError) in try database.change("BEGIN IMMEDIATE") }
             do throws(StoreFailure) {
                 var state = try inDatabase { () throws(DatabaseError) in try IndexState.read(database) }
                 guard state.identity == identity else { throw StoreFailure.database(.damaged) }
@@ -41,7 +42,7 @@ final class OpenCache {
                 try inDatabase { () throws(DatabaseError) in
                     try state.write(database)
                     probe?(true)
-                    try database.run("COMMIT")
+                    try database.change("COMMIT")
                     probe?(false)
                 }
                 return result
@@ -114,6 +115,19 @@ final class OpenCache {
         return row.file
     }
 
-    /// What the log takes.
-    var logBytes: Int64 { (try? fileSystem.status(paths.log))?.size ?? 0 }
+    /// What the log holds. Its file may be longer, which then need not grow.
+    var logBytes: Int64 {
+        if let pages = database.logPages { return Int64(pages) * (Layout.pageBytes + Self.frameHeadBytes) }
+        return (try? fileSystem.status(paths.log))?.size ?? 0
+    }
+
+    /// What SQLite puts before each page in its log (https://www.sqlite.org/fileformat2.html#walformat).
+    private static let frameHeadBytes: Int64 = 24
+
+    /// SQLite itself refuses to have more pages, whatever was estimated.
+    func limitPages(_ pages: Int64) throws(StoreFailure) {
+        if pages == pageLimit { return }
+        try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA max_page_count = \(pages)") }
+        pageLimit = pages
+    }
 }

@@ -9,6 +9,8 @@ enum StoreFailure: Error {
     case refused(LoadError)
     /// The index is not there any more, or another one is in its place.
     case replaced
+    /// There is no room yet; nothing was changed.
+    case crowded
 
     var isDamage: Bool {
         if case .database(let error) = self { return error.isDamage }
@@ -28,6 +30,10 @@ enum StoreFailure: Error {
             LoadError(
                 .cannotRead, stage: .store,
                 message: "The cache \(folder) was taken away or replaced while it was used. It is opened again.")
+        case .crowded:
+            LoadError(
+                .cannotWrite, stage: .store,
+                message: "The cache \(folder) has no room within its limit. Raise the limit.")
         case .file(let error, let name):
             LoadError(
                 .cannotWrite, stage: .store,

@@ -4,6 +4,8 @@ internal import InflightConcurrency
 final class ReaderPool: Sendable {
     private let paths: CachePaths
     private let fileSystem: any FileSystem
+    /// SQLite's own.
+    private let indexFileSystem: String?
     /// What the writer has found to be ours.
     private let opened: Guarded<OpenIndex?>
     private let idle = Guarded<[Connection]>([])
@@ -13,9 +15,10 @@ final class ReaderPool: Sendable {
         let index: OpenIndex
     }
 
-    init(paths: CachePaths, fileSystem: any FileSystem, opened: Guarded<OpenIndex?>) {
+    init(paths: CachePaths, _ configuration: DiskStore.Configuration, opened: Guarded<OpenIndex?>) {
         self.paths = paths
-        self.fileSystem = fileSystem
+        fileSystem = configuration.fileSystem
+        indexFileSystem = configuration.indexFileSystem
         self.opened = opened
     }
 
@@ -49,7 +52,8 @@ final class ReaderPool: Sendable {
         while let connection = idle.withLock({ $0.popLast() }) {
             if connection.index == index { return connection }
         }
-        let database = try Database(path: paths.index, mode: .reading, waitingAtMost: OpenCache.patience)
+        let database = try Database(
+            path: paths.index, mode: .reading, fileSystem: indexFileSystem, waitingAtMost: OpenCache.patience)
         try database.run("PRAGMA cache_size = -1000")
         database.copiesLogWhenClosed()
         return Connection(database: database, index: index)

@@ -14,6 +14,8 @@ final class Writer: @unchecked Sendable {
     private(set) var cache: OpenCache?
     private var nextTry = MonotonicTime.zero
     private var isKnownUnavailable = false
+    /// The longest batch of bodies that could not be written since then.
+    private var refusedBytes = 0
     /// Files that are gone, but whose room is still counted: given back with the next transaction.
     private var settled: [Int64] = []
     /// Files that no row names any more and that could not be removed yet.
@@ -38,12 +40,14 @@ final class Writer: @unchecked Sendable {
 
     private var opener: CacheOpener {
         CacheOpener(
-            paths: paths, fileSystem: configuration.fileSystem, layout: configuration.layout,
-            durability: configuration.durability, makesFolder: configuration.makesFolder)
+            paths: paths, fileSystem: configuration.fileSystem, indexFileSystem: configuration.indexFileSystem,
+            layout: configuration.layout, durability: configuration.durability,
+            keptLogBytes: configuration.logReserve * 3 / 4, makesFolder: configuration.makesFolder)
     }
 
-    private func openIfNeeded() {
-        if let cache, (try? configuration.fileSystem.status(paths.index))?.identity == cache.index { return }
+    /// - Parameter looks: whether an index that is open is looked for in its place, which each transaction does too.
+    private func openIfNeeded(looks: Bool = true) {
+        if let cache, !looks || (try? configuration.fileSystem.status(paths.index))?.identity == cache.index { return }
         let now = configuration.clock.now()
         if cache == nil, isKnownUnavailable, now < nextTry { return }
         close()
@@ -87,16 +91,21 @@ final class Writer: @unchecked Sendable {
     // MARK: Trouble
 
     /// Something could not be written: told once. What is there can still be read; writing is tried again later.
-    func note(_ failure: StoreFailure) {
+    ///
+    /// - Parameter bytes: how long the bodies are that it was about.
+    func note(_ failure: StoreFailure, bytes: Int = 0) {
         let error = failure.error(folder: paths.folder)
         if !isKnownUnavailable { configuration.onEvent?(.unavailable(error)) }
         isKnownUnavailable = true
+        refusedBytes = max(refusedBytes, bytes)
         whyNot.withLock { $0 = error }
     }
 
-    private func noteSuccess() {
-        guard isKnownUnavailable else { return }
+    /// On a full disk what is short may still find room: that is no recovery, or each long body would be told of anew.
+    private func noteSuccess(bytes: Int) {
+        guard isKnownUnavailable, bytes >= refusedBytes else { return }
         isKnownUnavailable = false
+        refusedBytes = 0
         whyNot.withLock { $0 = nil }
         configuration.onEvent?(.recovered)
     }
@@ -106,7 +115,7 @@ final class Writer: @unchecked Sendable {
     /// Does all of a batch, and tells each operation's completion afterwards.
     func run(_ batch: Mailbox.Batch) {
         if case .mend(let index)? = batch.operations.first?.work { mend(index) }
-        openIfNeeded()
+        openIfNeeded(looks: !batch.changesIndex)
         let outcomes = outcomes(of: batch)
         for (operation, outcome) in zip(batch.operations, outcomes) { operation.completion(outcome) }
         settleIfMany()
@@ -127,7 +136,7 @@ final class Writer: @unchecked Sendable {
                 // One that cannot be done, for want of room perhaps, shall not take the others along.
                 return batch.operations.flatMap { outcomes(of: Mailbox.Batch(operations: [$0])) }
             }
-            if !error.isBusy { note(error) }
+            if !error.isBusy { note(error, bytes: batch.operations.reduce(0) { $0 + $1.bytes }) }
             return failed
         }
     }
@@ -144,15 +153,16 @@ final class Writer: @unchecked Sendable {
     private func attempt(
         _ batch: Mailbox.Batch, in cache: OpenCache
     ) throws(StoreFailure) -> [WriteOperation.Outcome] {
-        let touches = batch.touches
-        guard !touches.isEmpty || batch.operations.contains(where: \.changesIndex) else {
+        guard batch.changesIndex else {
             return batch.operations.map { _ in .done }
         }
         guard keepsLogShort(cache) else { return batch.operations.map { _ in .failed } }
         let transaction = BatchTransaction(writer: self, cache: cache, batch: batch)
         defer { if !hasSwept { hasSwept = sweepSome(cache) } }
         let outcomes = try transaction.run()
-        if !transaction.hadTrouble { noteSuccess() }
+        if !transaction.hadTrouble {
+            noteSuccess(bytes: zip(batch.operations, outcomes).reduce(0) { $0 + ($1.1.isFailed ? 0 : $1.0.bytes) })
+        }
         return outcomes
     }
 
@@ -160,13 +170,14 @@ final class Writer: @unchecked Sendable {
     ///
     /// - Returns: whether there is room for another transaction in it.
     private func keepsLogShort(_ cache: OpenCache) -> Bool {
-        let soft = configuration.softLogBytes
-        guard cache.logBytes > soft else { return true }
+        // In eighths of the reserve; a batch adds one of bodies, and little more.
+        let eighth = configuration.logReserve / 8
+        guard cache.logBytes > eighth * 4 else { return true }
         _ = try? cache.database.checkpoint(.passive)
-        guard cache.logBytes > soft * 2 else { return true }
+        guard cache.logBytes > eighth * 5 else { return true }
         // Readers that are at it go on; new ones read the index itself, so this ends soon.
         _ = try? cache.database.checkpoint(.truncate)
-        return cache.logBytes <= soft * 3
+        return cache.logBytes <= eighth * 6
     }
 
     // MARK: Files that go
@@ -247,6 +258,14 @@ extension StoreFailure {
         if case .database(let error) = self { return error.isBusy }
         return false
     }
+}
+
+extension WriteOperation.Outcome {
+    fileprivate var isFailed: Bool { if case .failed = self { true } else { false } }
+}
+
+extension Mailbox.Batch {
+    fileprivate var changesIndex: Bool { !touches.isEmpty || operations.contains(where: \.changesIndex) }
 }
 
 extension WriteOperation {

@@ -7,37 +7,6 @@ import Testing
 
 @Suite("Files that fail", .timeLimit(.minutes(4)))
 struct FailingFilesTests {
-    private static func body(_ number: Int) -> Bytes {
-        .random(number % 2 == 0 ? 90_000 + number : 3000 + number, seed: UInt64(number))
-    }
-
-    /// Writes, reads, replaces, extends and removes.
-    ///
-    /// - Returns: what was acknowledged and has to be there.
-    private static func work(_ store: DiskStore) async -> [String: Bytes] {
-        var kept: [String: Bytes] = [:]
-        for number in 0..<5 {
-            let url = "http://\(number)"
-            if await store.keep(url, body(number)) != nil { kept[url] = body(number) }
-            if let found = await store.body(url) { #expect(found == body(number)) }
-        }
-        if let id = await store.find(StoreKey("http://0")).found.first?.id {
-            let wasKept = await store.keep(
-                .example("http://0", body: body(8)), body: body(8), under: StoreKey("http://0"), replacing: [id])
-            if wasKept != nil { kept["http://0"] = body(8) }
-        }
-        let part = StoredResponse.example("part", bytes: 0..<70_000, total: 140_000)
-        let whole = Bytes.random(140_000, seed: 99)
-        let pieces = [Bytes(Array(whole.array[..<70_000])), Bytes(Array(whole.array[70_000...]))]
-        if let id = await store.keep(part, body: pieces[0], under: StoreKey("part")) {
-            kept["part"] = pieces[0]
-            if await store.extend(id, by: pieces[1], at: 70_000) { kept["part"] = whole }
-        }
-        await store.removeAll(under: StoreKey("http://3"))
-        kept["http://3"] = nil
-        return kept
-    }
-
     @Test(arguments: FailingFileSystem.Fault.allCases)
     fileprivate func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(
         fault: FailingFileSystem.Fault
@@ -47,7 +16,7 @@ struct FailingFilesTests {
             let folder = Folder()
             let files = FailingFileSystem(failing: failing, fault: fault)
             let first = folder.store { $0.fileSystem = files }
-            let kept = await Self.work(first)
+            let kept = await StoreWork.run(first)
             await first.shutdown()
             if !files.hasFailed { break }
             let log = EventLog()
@@ -62,8 +31,9 @@ struct FailingFilesTests {
             #expect(
                 missing.count <= (fault == .noSpace ? 0 : 1),
                 "\(fault) of operation \(failing): \(missing) are lost")
-            #expect(await second.keep("new", Self.body(6)) != nil, "\(fault) of operation \(failing): nothing is kept")
-            #expect(await second.body("new") == Self.body(6))
+            #expect(
+                await second.keep("new", StoreWork.body(6)) != nil, "\(fault) of operation \(failing): nothing is kept")
+            #expect(await second.body("new") == StoreWork.body(6))
             await second.shutdown()
             failing += 1
         }
@@ -77,7 +47,9 @@ struct FailingFilesTests {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             callers.withLock { _ = $0.insert(UInt(pthread_self())) }
             let store = folder.store { $0.fileSystem = files }
-            store.keep(.example("a", body: Self.body(2)), body: Self.body(2), under: StoreKey("a"), replacing: []) {
+            store.keep(
+                .example("a", body: StoreWork.body(2)), body: StoreWork.body(2), under: StoreKey("a"), replacing: []
+            ) {
                 _ in
                 store.find(StoreKey("a"), choose: { _ in 0 }) { _, _ in done.resume() }
             }
@@ -97,19 +69,21 @@ struct FailingFilesTests {
         })
         let store = folder.store { $0.fileSystem = files }
         await store.keep("small", Bytes("x"))
-        await store.keep("large", Self.body(2))
+        await store.keep("large", StoreWork.body(2))
         isBlocking.withLock { $0 = true }
         let slow = Bridge()
-        store.keep(.example("slow", body: Self.body(4)), body: Self.body(4), under: StoreKey("slow"), replacing: []) {
+        store.keep(
+            .example("slow", body: StoreWork.body(4)), body: StoreWork.body(4), under: StoreKey("slow"), replacing: []
+        ) {
             _ in
             slow.open()
         }
         await reached.wait()
         #expect(await store.body("small") == Bytes("x"))
-        #expect(await store.body("large") == Self.body(2))
+        #expect(await store.body("large") == StoreWork.body(2))
         released.withLock { $0 = true }
         await slow.wait()
-        #expect(await store.body("slow") == Self.body(4))
+        #expect(await store.body("slow") == StoreWork.body(4))
         await store.shutdown()
     }
 }

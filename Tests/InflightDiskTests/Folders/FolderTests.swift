@@ -24,6 +24,37 @@ struct FolderTests {
         await store.shutdown()
     }
 
+    /// Which files others may do anything with.
+    private static func open(_ folder: Folder) -> [String] {
+        folder.files.keys.filter { name in
+            var status = stat()
+            return unsafe stat(folder.appending(name), &status) != 0 || status.st_mode & 0o777 != 0o600
+        }.sorted()
+    }
+
+    @Test func `Its files are for this user alone, whatever the umask, and when they were not`() async {
+        let folder = Folder()
+        let mask = umask(0)
+        let store = folder.store()
+        await store.keep("a", .random(100_000, seed: 1))
+        umask(mask)
+        #expect(folder.files.keys.contains("index.sqlite-wal") && folder.files.keys.contains("index.sqlite-shm"))
+        #expect(Self.open(folder).isEmpty)
+        await store.shutdown()
+        #expect(Self.open(folder).isEmpty)
+        unsafe chmod(folder.appending("index.sqlite"), 0o644)
+        let again = folder.store()
+        #expect(await again.body("a") == .random(100_000, seed: 1))
+        #expect(await again.keep("b", Bytes("x")) != nil)
+        #expect(Self.open(folder).isEmpty)
+        await again.shutdown()
+        folder.write("index.sqlite", Bytes.random(20_000, seed: 5).array)
+        let mended = folder.store()
+        #expect(await mended.keep("c", Bytes("x")) != nil)
+        #expect(Self.open(folder).isEmpty)
+        await mended.shutdown()
+    }
+
     @Test func `One with others' files is refused, told once, and nothing in it is touched`() async {
         let folder = Folder()
         folder.write("letter.txt", Array("dear".utf8))

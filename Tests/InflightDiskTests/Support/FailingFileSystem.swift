@@ -19,6 +19,8 @@ final class FailingFileSystem: FileSystem {
         var threads: Set<UInt> = []
         /// Descriptors that take no more.
         var full: Set<Int32> = []
+        /// The whole disk takes no more.
+        var isFull = false
     }
 
     private let system = SystemFileSystem()
@@ -35,12 +37,15 @@ final class FailingFileSystem: FileSystem {
     }
 
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    /// From now on nothing that needs room succeeds, or all does again.
+    func setFull(_ isFull: Bool) { state.withLock { $0.isFull = isFull } }
     var threads: Set<UInt> { state.withLock { $0.threads } }
 
     /// - Returns: whether the operation gets lost.
     ///
     /// - Parameter isWriting: it needs room, or changes something.
     private func count(isWriting: Bool = false) throws(FileError) -> Bool {
+        if isWriting, state.withLock({ $0.isFull }) { throw .noSpace }
         // A disk without room can be read.
         if fault == .noSpace, !isWriting {
             state.withLock { _ = $0.threads.insert(UInt(pthread_self())) }
@@ -64,8 +69,8 @@ final class FailingFileSystem: FileSystem {
         if try !count(isWriting: true) { try system.makeFolder(path) }
     }
 
-    func makePrivate(_ path: String) throws(FileError) {
-        if try !count(isWriting: true) { try system.makePrivate(path) }
+    func makePrivate(_ path: String, isFolder: Bool) throws(FileError) {
+        if try !count(isWriting: true) { try system.makePrivate(path, isFolder: isFolder) }
     }
 
     func status(_ path: String) throws(FileError) -> FileStatus {
@@ -84,7 +89,7 @@ final class FailingFileSystem: FileSystem {
     }
 
     func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile {
-        if try count(isWriting: use == .creating || use == .locking) { throw .isMissing }
+        if try count(isWriting: use == .creating || use == .making) { throw .isMissing }
         return try system.open(path, for: use)
     }
 
@@ -115,10 +120,10 @@ final class FailingFileSystem: FileSystem {
     }
 
     func rename(_ path: String, to other: String) throws(FileError) {
-        if try !count(isWriting: true) { try system.rename(path, to: other) }
+        if try !count(isWriting: !state.withLock { $0.isFull }) { try system.rename(path, to: other) }
     }
 
     func remove(_ path: String) throws(FileError) {
-        if try !count(isWriting: true) { try system.remove(path) }
+        if try !count(isWriting: !state.withLock { $0.isFull }) { try system.remove(path) }
     }
 }

@@ -1,0 +1,71 @@
+import InflightCore
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+/// What `FailingFilesTests` does with the store's own files, done with SQLite's.
+@Suite("An index whose files fail", .timeLimit(.minutes(8)))
+struct FailingIndexTests {
+    /// In eight parts, so that they run side by side.
+    private static let parts = 8
+
+    @Test(arguments: IndexFaults.Fault.allCases, 0..<parts)
+    func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(
+        fault: IndexFaults.Fault, part: Int
+    ) async {
+        var first = part + 1
+        while true {
+            let folder = Folder()
+            let faults = IndexFaults()
+            faults.fail(fault, first: first)
+            let store = folder.store(limit: StoreWork.limit) { $0.indexFileSystem = faults.name }
+            let kept = await StoreWork.run(store)
+            await store.shutdown()
+            if !faults.hasStruck { break }
+            let what = "\(fault) of operation \(first), \(faults.struck)"
+            let log = EventLog()
+            let second = folder.store(limit: StoreWork.limit, log: log)
+            for (url, body) in kept {
+                let found = await second.find(StoreKey(url))
+                if let bytes = found.body?.bytes { #expect(bytes == body, "\(what): other bytes of \(url)") }
+                // What a disk says that it has taken, and has not, no store can have.
+                if fault != .lost { #expect(found.body != nil, "\(what): \(url) is lost; \(log.events)") }
+            }
+            #expect(await second.keep("new", StoreWork.body(6)) != nil, "\(what): nothing is kept")
+            #expect(await second.body("new") == StoreWork.body(6), "\(what)")
+            let found = try? await second.verify()
+            if fault != .lost { #expect(found?.damage.isEmpty == true, "\(what): \(String(describing: found))") }
+            #expect(folder.bytes <= StoreWork.limit, "\(what)")
+            await second.shutdown()
+            first += Self.parts
+        }
+        #expect(first > 30, "only \(first) operations were tried")
+    }
+
+    @Test(arguments: IndexFaults.Fault.allCases)
+    func `While everything fails loads go on without the cache, told once, and it is used again when it can be`(
+        fault: IndexFaults.Fault
+    ) async {
+        if fault == .lost { return }
+        let folder = Folder()
+        let faults = IndexFaults()
+        let (log, clock) = (EventLog(), VirtualClock())
+        let store = folder.store(clock: clock, log: log) { $0.indexFileSystem = faults.name }
+        let bodies = (0..<8).map(StoreWork.body)
+        #expect(await store.keep("http://0", bodies[0]) != nil)
+        faults.fail(fault, first: 1, stays: true)
+        for number in 1..<6 {
+            #expect(await store.keep("http://\(number)", bodies[number]) == nil)
+            if let found = await store.body("http://0") { #expect(found == bodies[0]) }
+            clock.advance(by: .seconds(1))
+        }
+        #expect(log.unavailable.count == 1, "\(log.events)")
+        faults.heal()
+        clock.advance(by: .seconds(1))
+        #expect(await store.keep("http://6", bodies[6]) != nil)
+        #expect(await store.body("http://0") == bodies[0])
+        #expect(await store.body("http://6") == bodies[6])
+        #expect(log.unavailable.count == 1 && log.recoveries == 1, "\(log.events)")
+        await store.shutdown()
+    }
+}

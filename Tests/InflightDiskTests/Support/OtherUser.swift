@@ -1,0 +1,46 @@
+import CDiskFaults
+import Glibc
+import InflightDisk
+
+/// The machine's files as another user sees them, for tests that run as root: modes forbid that user what they forbid.
+///
+/// Every thread that comes by becomes that user as far as files are concerned, SQLite's calls on it included. The store's
+/// threads are its own, and end with it.
+struct OtherUser: FileSystem {
+    /// Nobody's.
+    static let number: uid_t = 65534
+
+    private let system = SystemFileSystem()
+
+    /// Gives a folder and all above it that the test has made to that user.
+    static func own(_ path: String) {
+        guard geteuid() == 0 else { return }
+        _ = unsafe chown(path, number, number)
+    }
+
+    private func become() -> SystemFileSystem {
+        if geteuid() == 0 { disk_faults_become(Self.number) }
+        return system
+    }
+
+    func makeFolder(_ path: String) throws(FileError) { try become().makeFolder(path) }
+    func makePrivate(_ path: String, isFolder: Bool) throws(FileError) {
+        try become().makePrivate(path, isFolder: isFolder)
+    }
+    func status(_ path: String) throws(FileError) -> FileStatus { try become().status(path) }
+    func names(in folder: String) throws(FileError) -> [String] { try become().names(in: folder) }
+    func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile { try become().open(path, for: use) }
+    func status(_ file: OpenFile) throws(FileError) -> FileStatus { try become().status(file) }
+    func read(
+        _ file: OpenFile, at offset: Int64, into room: UnsafeMutableRawBufferPointer
+    ) throws(FileError) -> Int {
+        try unsafe become().read(file, at: offset, into: room)
+    }
+    func write(_ file: OpenFile, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int {
+        try unsafe become().write(file, bytes, at: offset)
+    }
+    func synchronize(_ file: OpenFile) throws(FileError) { try become().synchronize(file) }
+    func close(_ file: OpenFile) { become().close(file) }
+    func rename(_ path: String, to other: String) throws(FileError) { try become().rename(path, to: other) }
+    func remove(_ path: String) throws(FileError) { try become().remove(path) }
+}
