@@ -7,7 +7,8 @@ import InflightDisk
 // The disk cache alone.
 //
 //     DiskSpeed write FOLDER COUNT BYTES [--at-once N]   bodies kept and acknowledged
-//     DiskSpeed read FOLDER COUNT BYTES [--at-once N]    those bodies found in random order, after writing them
+//     DiskSpeed read FOLDER COUNT BYTES [--at-once N] [--reads N]
+//                                                        those bodies found in random order, after writing them
 //     DiskSpeed evict FOLDER COUNT BYTES                 hits while COUNT bodies come that push others out
 //     DiskSpeed fill FOLDER COUNT                        a cache with that many entries of 16 bytes, for `open`
 //     DiskSpeed open FOLDER                              the time until the first look-up has its answer, and the memory
@@ -79,11 +80,12 @@ func read(_ store: DiskStore, _ count: Int, among: Int, atOnce: Int) async -> (t
     let times = Guarded<[Double]>([])
     let missed = Guarded(0)
     await inTurns(count, atOnce: atOnce) { number, done in
-        let start = Usage.now().wall
+        let start = ContinuousClock.now
         let key = StoreKey(url(Int.random(in: 0..<among)))
         store.find(key, choose: { $0.isEmpty ? nil : 0 }) { _, body in
             if body == nil { missed.withLock { $0 += 1 } }
-            times.withLock { $0.append(Usage.now().wall - start) }
+            let time = (ContinuousClock.now - start) / .seconds(1)
+            times.withLock { $0.append(time) }
             done()
         }
     }
@@ -116,10 +118,11 @@ case "write", "read":
     } else {
         _ = await read(store, count / 4, among: count, atOnce: atOnce)
         let start = Usage.now()
-        let found = await read(store, count, among: count, atOnce: atOnce)
+        let reads = options.number("--reads", default: count)
+        let found = await read(store, reads, among: count, atOnce: atOnce)
         let used = Usage.now() - start
-        sample.add("each_us", used.wall / Double(count) * 1e6)
-        sample.add("cpu_us", used.cpu / Double(count) * 1e6)
+        sample.add("each_us", used.wall / Double(reads) * 1e6)
+        sample.add("cpu_us", used.cpu / Double(reads) * 1e6)
         sample.add("missed", found.missed)
     }
     await store.shutdown()

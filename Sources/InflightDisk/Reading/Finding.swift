@@ -18,6 +18,8 @@ struct Finding: Sendable {
         var damaged: [EntryRow] = []
         var tooOld: [StoredEntry.ID] = []
         var identity: UInt64 = 0
+        /// The body of the only candidate, where it lies in the index: mostly it is what is wanted.
+        var body: Bytes?
 
         func left(without position: Int) -> [StoredEntry] {
             candidates[..<position].map(\.entry) + candidates[(position + 1)...].map(\.entry)
@@ -26,7 +28,7 @@ struct Finding: Sendable {
 
     func start() {
         core.read { (connection: ReaderPool.Connection) throws(DatabaseError) in
-            try self.rows(connection)
+            try connection.database.snapshot { () throws(DatabaseError) in try self.rows(connection) }
         } completion: { found in
             guard let found else { return completion([], nil) }
             if !found.tooOld.isEmpty { core.write(.remove(found.tooOld)) { _ in } }
@@ -58,6 +60,9 @@ struct Finding: Sendable {
             let entry = StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response)
             found.candidates.append(Candidate(row: row, entry: entry))
         }
+        if found.candidates.count == 1, !found.candidates[0].row.isInFile {
+            found.body = try StoredBodies.read(found.candidates[0].row, identity: identity, in: connection.database)
+        }
         return found
     }
 
@@ -66,7 +71,9 @@ struct Finding: Sendable {
     private func readBody(_ found: Found, _ position: Int) {
         let candidate = found.candidates[position]
         let row = candidate.row
-        if row.isInFile {
+        if let body = found.body {
+            finish(found, position, body)
+        } else if row.isInFile {
             do {
                 let read = try core.bodies.read(row.file, length: row.length, seed: found.identity)
                 finish(found, position, read.flatMap { $0.sum == row.sum ? $0.bytes : nil })

@@ -106,7 +106,13 @@ struct EntryRecord: Hashable {
         // A field takes two bytes at least.
         guard count <= UInt64(reader.left / 2) else { throw ByteReader.Malformed() }
         var fields = HTTPFields()
-        for _ in 0..<count { fields.append(name: try reader.run(), value: try reader.run()) }
+        fields.reserve(bytes: min(reader.left, 4096), lines: Int(min(count, 64)))
+        for _ in 0..<count {
+            let (name, value) = (try reader.run(), try reader.run())
+            unsafe name.withUnsafeBufferPointer { name in
+                unsafe value.withUnsafeBufferPointer { unsafe fields.append(rawName: name, rawValue: $0) }
+            }
+        }
         return fields
     }
 

@@ -26,6 +26,8 @@ final class BatchTransaction {
         case move(from: EntryRow, PlannedFile, sum: Checksum, pieces: [Bytes])
         /// A file that grows.
         case extend(from: EntryRow, sum: Checksum)
+
+        var hasFile: Bool { if case .grow = self { false } else { true } }
     }
 
     init(writer: Writer, cache: OpenCache, batch: Mailbox.Batch) {
@@ -42,15 +44,26 @@ final class BatchTransaction {
     func run() throws(StoreFailure) -> [WriteOperation.Outcome] {
         for index in operations.indices { try plan(index) }
         let room = RoomMaker(writer: writer, cache: cache, spared: spared)
-        if try !room.makeRoom(for: need) {
-            // Each by itself, where they are many, may still find room.
-            if operations.count > 1 { throw .database(.full) }
-            return outcomes.map { $0 ?? .failed }
-        }
         var failedFiles: [Int64] = []
-        for index in operations.indices where outcomes[index] == nil { writeFile(index, &failedFiles) }
-        let files = try commit(failedFiles)
-        writer.remove(files + failedFiles)
+        var files: [Int64]?
+        if plans.values.allSatisfy({ !$0.hasFile }) {
+            // Mostly there is room, and one transaction is all that it takes.
+            do throws(StoreFailure) {
+                files = try commit(onlyIn: room)
+            } catch {
+                guard case .crowded = error else { throw error }
+            }
+        }
+        if files == nil {
+            if try !room.makeRoom(for: need) {
+                // Each by itself, where they are many, may still find room.
+                if operations.count > 1 { throw .database(.full) }
+                return outcomes.map { $0 ?? .failed }
+            }
+            for index in operations.indices where outcomes[index] == nil { writeFile(index, &failedFiles) }
+            files = try commit()
+        }
+        writer.remove((files ?? []) + failedFiles)
         tellQuarantined()
         return outcomes.map { $0 ?? .failed }
     }
@@ -180,18 +193,21 @@ final class BatchTransaction {
             }
             outcomes[index] = .failed
             hadTrouble = true
-            writer.note(.file(error, "bodies"))
+            writer.note(.file(error, "bodies"), bytes: operations[index].bytes)
         }
     }
 
     // MARK: The transaction
 
+    /// - Parameter room: where it is not there, nothing is done, and the failure is `crowded`.
     /// - Returns: files that no row names any more.
-    private func commit(_ failedFiles: [Int64]) throws(StoreFailure) -> [Int64] {
+    private func commit(onlyIn room: RoomMaker? = nil) throws(StoreFailure) -> [Int64] {
         let before = outcomes
         do {
             return try writer.transaction(cache) { (state) throws(StoreFailure) in
-                try limitPages(state)
+                let usage = try cache.usage()
+                if let room, !room.hasRoom(need, usage, state) { throw StoreFailure.crowded }
+                try cache.limitPages(max(usage.pages, (configuration.limit - state.fileBytes) / Layout.pageBytes))
                 var files: [Int64] = []
                 for (index, operation) in operations.enumerated() where outcomes[index] == nil {
                     outcomes[index] = try apply(operation.work, index, &state, &files)
@@ -210,15 +226,6 @@ final class BatchTransaction {
             }
             writer.remove(files)
             throw error
-        }
-    }
-
-    /// SQLite itself refuses to go beyond the limit, whatever was estimated.
-    private func limitPages(_ state: IndexState) throws(StoreFailure) {
-        let usage = try cache.usage()
-        let most = max(usage.pages, (configuration.limit - state.fileBytes) / Layout.pageBytes)
-        try inDatabase { () throws(DatabaseError) in
-            try cache.database.run("PRAGMA max_page_count = \(most)")
         }
     }
 
@@ -406,7 +413,7 @@ final class BatchTransaction {
                 try cache.database.change(
                     """
                     UPDATE entry SET uses = min(uses + ?1, ?2), rank = ?3 + min(uses + ?1, ?2)
-                    WHERE id = ?4 AND rank >= 0
+                    WHERE id = ?4 AND rank >= 0 AND (uses < ?2 OR rank < ?3 + ?2)
                     """, .number(count), .number(RankRule.mostUses), .number(state.age), .number(id))
             }
         }

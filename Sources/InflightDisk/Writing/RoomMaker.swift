@@ -32,7 +32,9 @@ struct RoomMaker {
     /// How many bytes are missing; 0 or less where there is room.
     ///
     /// - Parameter isCut: the index's file is as short as it can be.
-    private func missing(_ need: Need, _ usage: OpenCache.Usage, fileBytes: Int64, isCut: Bool) -> Int64 {
+    private func missing(
+        _ need: Need, _ usage: OpenCache.Usage, fileBytes: Int64, isCut: Bool = false
+    ) -> Int64 {
         let growth = max(0, need.pages - usage.freePages)
         let spare = isCut ? max(0, usage.freePages - need.pages) : 0
         let pages = isCut ? usage.pages + growth - spare : max(usage.pages + growth, usage.filePages)
@@ -41,7 +43,6 @@ struct RoomMaker {
 
     /// Whether there is room now, and what needs to be counted before it is written is counted.
     func makeRoom(for need: Need) throws(StoreFailure) -> Bool {
-        if need.files.isEmpty, need.growing.isEmpty, try hasRoom(need) { return true }
         for _ in 0..<256 {
             let round = try writer.transaction(cache) { (state) throws(StoreFailure) in try self.round(need, &state) }
             writer.remove(round.files)
@@ -54,9 +55,8 @@ struct RoomMaker {
     }
 
     /// Whether there is room without any change.
-    private func hasRoom(_ need: Need) throws(StoreFailure) -> Bool {
-        let state = try inDatabase { () throws(DatabaseError) in try IndexState.read(cache.database) }
-        return missing(need, try cache.usage(), fileBytes: state.fileBytes, isCut: false) <= 0
+    func hasRoom(_ need: Need, _ usage: OpenCache.Usage, _ state: IndexState) -> Bool {
+        missing(need, usage, fileBytes: state.fileBytes) <= 0
     }
 
     private struct Round {
@@ -68,7 +68,7 @@ struct RoomMaker {
 
     private func round(_ need: Need, _ state: inout IndexState) throws(StoreFailure) -> Round {
         var usage = try cache.usage()
-        if missing(need, usage, fileBytes: state.fileBytes, isCut: false) <= 0 {
+        if hasRoom(need, usage, state) {
             for file in need.files { try cache.plan(file, &state) }
             for (id, room) in need.growing { try grow(id, to: room, &state) }
             return Round(hasRoom: true)
@@ -93,7 +93,7 @@ struct RoomMaker {
             usage = try cache.usage()
         }
         let spare = usage.freePages - need.pages
-        let isCutting = spare > 0 && missing(need, usage, fileBytes: state.fileBytes - doomedBytes, isCut: false) > 0
+        let isCutting = spare > 0 && missing(need, usage, fileBytes: state.fileBytes - doomedBytes) > 0
         if isCutting {
             try inDatabase { () throws(DatabaseError) in
                 try cache.database.run("PRAGMA incremental_vacuum(\(min(spare, 1024)))")
