@@ -101,6 +101,8 @@ crash: deps ## kill N processes that write into a disk cache, and look at what t
 	@$(RELEASE) --product inflight-crash
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS) --processes 8
+	@echo "==> eight processes on one folder for a minute, with kills"
+	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --seconds 60 --processes 8
 
 # Seconds for each of the targets, which run one after the other.
 SECONDS ?= 60

@@ -6,6 +6,8 @@ import InflightTestSupport
 /// Kills victims and looks at what they leave.
 struct CrashRun {
     var kills = 2000
+    /// Where it is given, so long instead of so many kills.
+    var seconds: Int?
     /// How many write into the folder at once.
     var processes = 1
     var limit: Int64 = 24 << 20
@@ -21,16 +23,17 @@ struct CrashRun {
     }
 
     func run() async -> Summary {
-        let scratch = Self.makeScratch()
-        defer { Self.remove(scratch) }
+        let scratch = Scratch.make()
+        defer { Scratch.remove(scratch) }
         let folder = scratch + "/cache"
         var random = SeededGenerator(seed: seed)
         var ledger = Ledger()
         var summary = Summary()
         var victims: [RunningVictim] = []
         var started = 0
+        var isDone = false
 
-        func start() -> RunningVictim {
+        func startVictim() -> RunningVictim {
             started += 1
             return RunningVictim(
                 folder: folder, scratch: scratch, name: started % (processes + 1),
@@ -38,8 +41,13 @@ struct CrashRun {
                 limit: limit, waitsForDisk: started % 8 == 0)
         }
 
-        while summary.kills < kills, summary.failures.isEmpty {
-            while victims.count < processes { victims.append(start()) }
+        let start = ContinuousClock.now
+        func isLast() -> Bool {
+            seconds.map { ContinuousClock.now - start > .seconds($0) } ?? (summary.kills == kills)
+        }
+
+        while !isDone, summary.failures.isEmpty {
+            while victims.count < processes { victims.append(startVictim()) }
             let victim = victims.remove(at: Self.next(of: victims, &random))
             let (inCommit, lines) = victim.kill()
             ledger.note(lines, seed: victim.seed)
@@ -47,11 +55,12 @@ struct CrashRun {
             summary.kills += 1
             if inCommit { summary.inCommit += 1 }
             // Alone, each kill's traces are looked at; among others, all of them at the end.
-            if processes == 1 || summary.kills == kills {
+            isDone = isLast()
+            if processes == 1 || isDone {
                 for other in victims { ledger.note(other.kill().lines, seed: other.seed) }
                 victims = []
                 // All that is there takes its time: now and then, and at the end.
-                let isThorough = summary.kills % 16 == 0 || summary.kills == kills
+                let isThorough = summary.kills % 16 == 0 || isDone
                 await look(folder, isThorough ? nil : victim.seed, &ledger, &summary)
             }
         }
@@ -60,12 +69,19 @@ struct CrashRun {
         return summary
     }
 
-    /// Lets the victims work for a while, and says which one goes; most of the kills wait for one that is in a commit.
+    /// Lets the victims work for a while, and says which one goes; most of the kills wait for one that is in a commit, and
+    /// stop it there first, since it goes on while it is looked at.
     private static func next(of victims: [RunningVictim], _ random: inout SeededGenerator) -> Int {
         usleep(UInt32(2000 + random.below(40_000)))
         guard random.below(10) < 8 else { return random.below(victims.count) }
-        for _ in 0..<2_000_000 {
-            if let committing = victims.firstIndex(where: \.isInCommit) { return committing }
+        let deadline = ContinuousClock.now + .milliseconds(500)
+        while ContinuousClock.now < deadline {
+            if let committing = victims.firstIndex(where: \.isInCommit) {
+                victims[committing].stop()
+                if victims[committing].isInCommit { return committing }
+                victims[committing].goOn()
+            }
+            sched_yield()
         }
         return random.below(victims.count)
     }
@@ -97,23 +113,4 @@ struct CrashRun {
         await store.shutdown()
     }
 
-    private static func makeScratch() -> String {
-        var template = Array("/tmp/inflight-crash-XXXXXX".utf8CString)
-        return unsafe template.withUnsafeMutableBufferPointer { buffer in
-            unsafe String(cString: mkdtemp(buffer.baseAddress!)!)
-        }
-    }
-
-    private static func remove(_ path: String) {
-        if let stream = unsafe opendir(path) {
-            while let entry = unsafe readdir(stream) {
-                let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                    unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                if name != ".", name != ".." { remove(path + "/" + name) }
-            }
-            unsafe closedir(stream)
-        }
-        unsafe Glibc.remove(path)
-    }
 }

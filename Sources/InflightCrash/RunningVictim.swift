@@ -48,6 +48,17 @@ final class RunningVictim {
     /// Whether a commit is under way.
     var isInCommit: Bool { probe.isInside }
 
+    /// Stops it wherever it is.
+    func stop() {
+        Glibc.kill(pid, SIGSTOP)
+        var status: Int32 = 0
+        unsafe waitpid(pid, &status, WUNTRACED)
+    }
+
+    func goOn() {
+        Glibc.kill(pid, SIGCONT)
+    }
+
     /// Kills it, and waits for its end.
     ///
     /// - Returns: whether it was in a commit then, and what it had said.

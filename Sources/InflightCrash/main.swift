@@ -3,7 +3,7 @@ import InflightDisk
 
 // Kills processes that write into a disk cache, and looks at what they leave: `make crash N=2000`.
 //
-//     inflight-crash [--count N] [--processes N] [--seed SEED]
+//     inflight-crash [--count N | --seconds N] [--processes N] [--seed SEED]
 //
 // With several processes they share one folder, and everything is compared at the end.
 
@@ -37,9 +37,10 @@ func number<Number: FixedWidthInteger>(_ name: String) -> Number {
 while let argument = arguments.popFirst() {
     switch argument {
     case "--count": run.kills = number(argument)
+    case "--seconds": run.seconds = number(argument)
     case "--processes": run.processes = number(argument)
     case "--seed": run.seed = number(argument)
-    default: fail("\(argument) is no option; there are --count, --processes, --seed")
+    default: fail("\(argument) is no option; there are --count, --seconds, --processes, --seed")
     }
 }
 
