@@ -3,7 +3,7 @@ import InflightConcurrency
 // What an answer means for what is stored, and how its body is kept.
 
 extension FetchJob {
-    /// Parts of bodies below this are not worth a file.
+    /// What came of a body that broke off, or that nobody waited for, is not worth a write below this.
     private static let leastPartBytes: Int64 = 16 * 1024
 
     // MARK: The head
@@ -120,7 +120,7 @@ extension FetchJob {
         case .new(let incoming, let replaced):
             let part = use.keeper?.end()
             guard let ended = incoming.ended(after: work.receivedBytes, isWhole: isWhole),
-                isWorthKeeping(ended, body)
+                isWorthKeeping(ended, body, isWhole: isWhole)
             else {
                 // A part that was kept already stays, if its rest could still be asked for.
                 if isWhole, let part { removed.append(part) }
@@ -148,9 +148,10 @@ extension FetchJob {
 
     /// A page that a hotel's network puts in front of everything has status 200 too: where a picture was asked for, only
     /// a picture is kept.
-    private func isWorthKeeping(_ response: StoredResponse, _ body: Bytes) -> Bool {
+    private func isWorthKeeping(_ response: StoredResponse, _ body: Bytes, isWhole: Bool) -> Bool {
         guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
-        guard response.isComplete else { return Int64(body.count) >= Self.leastPartBytes }
+        // A part that was asked for is as good as a whole, however short it is.
+        guard response.isComplete else { return isWhole || Int64(body.count) >= Self.leastPartBytes }
         guard plan.wantsPicture, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
             return true
         }
