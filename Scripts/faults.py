@@ -8,59 +8,23 @@ the sources, the simulator is built from that, and runs until it finds a rule br
 at which each was found. Fails where one is not found within 10,000 schedules, or does not apply any more.
 """
 
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import patched
+
 SCHEDULES = 10_000
-SWIFT = os.environ.get("SWIFT", "swift")
-
-
-def copy_sources(copy):
-    """What the package manager wants to see; what is the same keeps its time, so that little is built again."""
-    copy.mkdir(parents=True, exist_ok=True)
-    for part in ["Sources", "Tests"]:
-        wanted = {path.relative_to(ROOT) for path in (ROOT / part).rglob("*") if path.is_file()}
-        for path in [path for path in (copy / part).rglob("*") if path.is_file()]:
-            if path.relative_to(copy) not in wanted:
-                path.unlink()
-        for path in wanted:
-            refresh(copy, path)
-    refresh(copy, pathlib.Path("Package.swift"))
-
-
-def refresh(copy, path):
-    target = copy / path
-    content = (ROOT / path).read_bytes()
-    if not target.exists() or target.read_bytes() != content:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
 
 
 def build(copy):
     # Not optimised: most faults are found within seconds, and only what a patch changes is compiled again.
-    command = [SWIFT, "build", "--package-path", str(copy), "--product", "inflight-simulate"]
+    command = [patched.SWIFT, "build", "--package-path", str(copy), "--product", "inflight-simulate"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"the simulator does not build:\n{done.stdout}{done.stderr}")
     return copy / ".build" / "debug" / "inflight-simulate"
-
-
-def apply(copy, patch):
-    """Returns the files that were changed, as they were before."""
-    names = re.findall(r"^\+\+\+ (\S+)", patch.read_text(), re.MULTILINE)
-    before = {copy / name: (copy / name).read_bytes() for name in names}
-    done = subprocess.run(
-        ["git", "apply", "-p0", "-C1", "--recount", str(patch)], cwd=copy, capture_output=True, text=True,
-        env={**os.environ, "GIT_CEILING_DIRECTORIES": str(copy.parent)},
-    )
-    if done.returncode != 0:
-        sys.exit(f"{patch.name} does not apply any more; make it anew from today's sources:\n{done.stderr}")
-    return before
 
 
 def find(program, schedules=SCHEDULES):
@@ -79,21 +43,14 @@ def find(program, schedules=SCHEDULES):
 
 def main(scratch, names):
     copy = pathlib.Path(scratch).resolve()
-    patches = sorted((ROOT / "Scripts" / "Faults").glob("*.patch"))
-    if names:
-        patches = [patch for patch in patches if patch.stem in names]
-    copy_sources(copy)
+    patched.copy_sources(copy, patched.files_in(["Sources", "Tests"]) | {pathlib.Path("Package.swift")})
     if find(build(copy), 500):
         sys.exit("the simulator finds a rule broken without any fault")
     print("| fault | schedule | rule | what it saw |\n|---|---|---|---|")
     missed = []
-    for patch in patches:
-        before = apply(copy, patch)
-        try:
+    for patch in patched.patches_in(patched.FAULTS, names):
+        with patched.applied(copy, patch):
             found = find(build(copy))
-        finally:
-            for path, content in before.items():
-                path.write_bytes(content)
         if found is None:
             missed.append(patch.stem)
             found = ("none", "", f"nothing, in {SCHEDULES} schedules")

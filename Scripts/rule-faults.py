@@ -14,10 +14,8 @@ import re
 import subprocess
 import sys
 
-import faults
+import patched
 
-ROOT = faults.ROOT
-PATCHES = ROOT / "Scripts" / "Faults" / "Caching"
 # Rules and their tests need no more of the project than this.
 FOLDERS = [
     "Sources/CInflightConcurrency", "Sources/InflightConcurrency", "Sources/InflightCore",
@@ -43,25 +41,10 @@ for target in package.targets where !target.name.hasPrefix("C") {
 """
 
 
-def copy_sources(copy):
-    wanted = {pathlib.Path(GENERATOR)}
-    for folder in FOLDERS:
-        wanted |= {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file()}
-    for part in ["Sources", "Tests"]:
-        for path in [path for path in (copy / part).rglob("*") if path.is_file()]:
-            if path.relative_to(copy) not in wanted:
-                path.unlink()
-    for path in wanted:
-        faults.refresh(copy, path)
-    package = copy / "Package.swift"
-    if not package.exists() or package.read_text() != PACKAGE:
-        package.write_text(PACKAGE)
-
-
 def failing_tests(copy):
     """The names of the tests that fail; None where they do not build, or crash."""
     run = subprocess.run(
-        [faults.SWIFT, "test", "--package-path", str(copy), "--disable-xctest"], capture_output=True, text=True,
+        [patched.SWIFT, "test", "--package-path", str(copy), "--disable-xctest"], capture_output=True, text=True,
         env={**os.environ, "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH": "4"},
     )
     if "Test run with" not in run.stdout:
@@ -76,23 +59,16 @@ def tests_named(patch):
 
 def main(scratch, names):
     copy = pathlib.Path(scratch).resolve() / "rules"
-    copy.mkdir(parents=True, exist_ok=True)
-    patches = sorted(PATCHES.glob("*.patch"))
-    if names:
-        patches = [patch for patch in patches if patch.stem in names]
-    copy_sources(copy)
+    patched.copy_sources(copy, patched.files_in(FOLDERS) | {pathlib.Path(GENERATOR)})
+    patched.write(copy / "Package.swift", PACKAGE.encode())
     failing = failing_tests(copy)
     if failing is None or failing:
         sys.exit("without any fault there fails: " + "; ".join(sorted(failing or ["the build, or everything"])))
     print("| rule taken out | tests that fail |\n|---|---|")
     missed = []
-    for patch in patches:
-        before = faults.apply(copy, patch)
-        try:
+    for patch in patched.patches_in(patched.FAULTS / "Caching", names):
+        with patched.applied(copy, patch):
             failing = failing_tests(copy)
-        finally:
-            for path, content in before.items():
-                path.write_bytes(content)
         if failing is None:
             missed.append(f"{patch.stem} (does not build, or crashes)")
             continue
