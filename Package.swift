@@ -114,8 +114,10 @@ let package = Package(
         .testTarget(name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency"]),
         .testTarget(
             name: "InflightCoreTests",
-            // Foundation's form, `LoadOperation`, keeps the contract beside the others.
-            dependencies: ["InflightCore", "InflightConcurrency", "InflightFoundation", "InflightTestSupport"]),
+            // Foundation's form, `LoadOperation`, keeps the contract beside the others; its last rule is the disk cache's.
+            dependencies: [
+                "InflightCore", "InflightConcurrency", "InflightFoundation", "InflightDisk", "InflightTestSupport",
+            ]),
         .testTarget(
             name: "InflightFoundationTests",
             dependencies: ["InflightFoundation", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),

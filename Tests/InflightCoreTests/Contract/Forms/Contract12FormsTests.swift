@@ -1,0 +1,143 @@
+import Dispatch
+import Foundation
+import InflightConcurrency
+import InflightDisk
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+/// A folder with a disk cache, and the processes that use it one after the other. None but the last closes anything: what a
+/// killed one leaves is what it had on the disk. `make crash` kills real ones.
+private final class Shelf: Sendable {
+    let folder: URL
+    private let processes = Guarded([(stage: Stage, store: DiskStore)]())
+
+    init() {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-12-\(UUID())")
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// A process that begins now, with nothing in memory. Its answers are kept for an hour.
+    func process(_ answer: ScriptedTransport.Script) throws -> Stage {
+        var configuration = DiskStore.Configuration(folder: folder.path)
+        // Every body in a file of its own, where a test can find it.
+        configuration.inlineLimit = 0
+        let store = DiskStore(configuration)
+        let stage = try Stage(.automatic) { $0.store = .shared(store) }
+        stage.transport.serveOthers(answer)
+        processes.withLock { $0.append((stage, store)) }
+        return stage
+    }
+
+    static func answer(width: UInt8 = 4, padding: Int = 0, tag: String = "\"a\"") -> ScriptedTransport.Script {
+        .ok(
+            FakeCodec.picture(width: width, padding: padding),
+            fields: HTTPFields([("Cache-Control", "max-age=3600"), ("ETag", tag)]))
+    }
+
+    /// Changes each body's file.
+    func damage(_ change: (inout Data) -> Void) throws {
+        let bodies = folder.appendingPathComponent("bodies")
+        var count = 0
+        for name in try FileManager.default.subpathsOfDirectory(atPath: bodies.path) {
+            let file = bodies.appendingPathComponent(name)
+            guard var bytes = try? Data(contentsOf: file) else { continue }
+            change(&bytes)
+            try bytes.write(to: file)
+            count += 1
+        }
+        #expect(count > 0, "there is no body to damage")
+    }
+
+    func end() async {
+        for (stage, store) in processes.withLock({ $0 }) {
+            await stage.pipeline.shutdown(.cancel)
+            await store.shutdown()
+        }
+    }
+}
+
+extension Stage {
+    /// Loads in a form, and returns how that ended once the store has acknowledged all that it was handed.
+    fileprivate func load(_ form: Form) async -> String {
+        let load = form.begin(ImageRequest(Stage.url), pipeline)
+        let ending = await load.heard.ending
+        await load.settle()
+        await pipeline.engine.storing.wait()
+        return ending
+    }
+}
+
+@Suite("contract 12, in every form: nothing is lost", .timeLimit(.minutes(1)))
+struct Contract12FormsTests {
+    @Test("what was acknowledged is there, whole, for the process that comes after", arguments: Form.allCases)
+    func acknowledged(form: Form) async throws {
+        let shelf = Shelf()
+        #expect(try await shelf.process(Shelf.answer()).load(form) == "4 wide")
+        let second = try shelf.process(Shelf.answer(width: 9))
+        #expect(await second.load(form) == "4 wide")
+        #expect(second.transport.startCount == 0)
+        await shelf.end()
+    }
+
+    @Test("what is damaged is never served, and is fetched again, for good", arguments: Form.allCases, [0, 1, 2])
+    func damaged(form: Form, damage: Int) async throws {
+        let shelf = Shelf()
+        #expect(try await shelf.process(Shelf.answer(padding: 100)).load(form) == "4 wide")
+        try shelf.damage { bytes in
+            switch damage {
+            // What the picture says is still a picture.
+            case 0: bytes[8] = 7
+            case 1: bytes.removeLast()
+            default: bytes.removeAll()
+            }
+        }
+        let second = try shelf.process(Shelf.answer(width: 9))
+        #expect(await second.load(form) == "9 wide")
+        #expect(second.transport.startCount == 1)
+        let third = try shelf.process(Shelf.answer(width: 5))
+        #expect(await third.load(form) == "9 wide")
+        #expect(third.transport.startCount == 0)
+        await shelf.end()
+    }
+
+    @Test("what was removed does not come back", arguments: Form.allCases)
+    func removed(form: Form) async throws {
+        let shelf = Shelf()
+        let first = try shelf.process(Shelf.answer())
+        #expect(await first.load(form) == "4 wide")
+        var request = ImageRequest(Stage.url)
+        request.method = "DELETE"
+        _ = try await first.pipeline.response(for: request)
+        await first.pipeline.engine.storing.wait()
+        let second = try shelf.process(Shelf.answer(width: 9))
+        #expect(await second.load(form) == "9 wide")
+        #expect(second.transport.startCount == 1)
+        await shelf.end()
+    }
+
+    @Test(
+        "what was there of a body when the process ended is gone on with, and never taken for the whole",
+        arguments: Form.allCases)
+    func part(form: Form) async throws {
+        let shelf = Shelf()
+        let body = FakeCodec.picture(padding: 2 << 20)
+        let broken = Shelf.answer(padding: 2 << 20).failing(.truncated, after: 1 << 20)
+        #expect(try await shelf.process(broken).load(form) == "truncated")
+        let second = try shelf.process(Shelf.answer(width: 9))
+        let asked = Guarded<String?>(nil)
+        second.transport.serve(Stage.url) { request in
+            asked.withLock { $0 = request.fields["range"] }
+            guard let range = request.fields["range"], let start = Int(range.dropFirst(6).dropLast()) else {
+                return Shelf.answer(width: 9)
+            }
+            return .partial(
+                body.part(start..<body.count), from: start, of: body.count, fields: HTTPFields([("ETag", "\"a\"")]))
+        }
+        #expect(await second.load(form) == "4 wide")
+        #expect(asked.withLock { $0 } != nil, "all of it was asked for again")
+        await shelf.end()
+    }
+}
