@@ -39,6 +39,9 @@ final class StoreStage: Sendable {
         }
     }
 
+    /// Writes down what goes out, for answers that a test makes itself.
+    func noteSent(_ request: TransportRequest) { sentRequests.withLock { $0.append(request) } }
+
     /// What went out, in order.
     var sent: [TransportRequest] { sentRequests.withLock { $0 } }
 

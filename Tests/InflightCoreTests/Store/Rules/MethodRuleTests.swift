@@ -1,0 +1,143 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("HTTP's rules through response(for:): methods", .timeLimit(.minutes(1)))
+struct MethodRuleTests {
+    private static let fresh = ("Cache-Control", "max-age=60")
+    private static let other = "http://a.example/other"
+
+    /// What is stored of both URLs, then one request, then what both give.
+    private func after(
+        _ method: String, _ status: Int, _ fields: Fields = [], other: String = MethodRuleTests.other
+    ) async throws -> [String] {
+        let stage = try StoreStage()
+        let answer = HTTPFields(fields.map { ($0.name, $0.value) })
+        stage.serve(
+            StoreStage.url, StoreStage.ok("one", Self.fresh), .status(status, answer, body: Bytes("done")),
+            StoreStage.ok("two", Self.fresh))
+        stage.transport.serve(
+            other, inOrder: [StoreStage.ok("third", Self.fresh), StoreStage.ok("fourth", Self.fresh)])
+        _ = try await stage.ask()
+        _ = try await stage.ask(url: other)
+        let done = try await stage.ask(method: method, body: method == "TRACE" ? nil : "abc")
+        #expect(done.shown == "network \(status) done")
+        let shown = [try await stage.ask().source.rawValue, try await stage.ask(url: other).source.rawValue]
+        await stage.end()
+        return shown
+    }
+
+    @Test(
+        "RFC 9111 4.4: an unsafe method that succeeds makes its URL useless, known or not",
+        arguments: ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "PROPPATCH", "post"], [200, 201, 204, 302, 399])
+    func invalidates(method: String, status: Int) async throws {
+        #expect(try await after(method, status) == ["network", "disk"])
+    }
+
+    @Test(
+        "RFC 9111 4.4: one that fails leaves it, and so does a safe one",
+        arguments: [
+            ("POST", 400), ("PUT", 404), ("DELETE", 500), ("M-SEARCH", 503), ("OPTIONS", 200), ("TRACE", 200),
+        ])
+    func leaves(method: String, status: Int) async throws {
+        #expect(try await after(method, status) == ["disk", "disk"])
+    }
+
+    @Test(
+        "RFC 9111 4.4: what Location and Content-Location name on the same origin goes too",
+        arguments: ["POST", "PUT", "DELETE", "M-SEARCH"], ["Location", "Content-Location"])
+    func invalidatesOthers(method: String, name: String) async throws {
+        for reference in ["/other", "other", "http://a.example/other", "http://A.EXAMPLE:80/other#x"] {
+            #expect(try await after(method, 201, [(name, reference)]) == ["network", "network"], "\(reference)")
+        }
+        let elsewhere = "http://b.example/other"
+        for reference in [elsewhere, "//b.example/other"] {
+            #expect(try await after(method, 201, [(name, reference)], other: elsewhere) == ["network", "disk"])
+        }
+        #expect(try await after(method, 500, [(name, "/other")]) == ["disk", "disk"])
+    }
+
+    @Test("RFC 9110 9.3.3: what a POST gave answers a GET where it names its own URL and tells a time")
+    func post() async throws {
+        for (location, isKept) in [("", true), ("/1", true), ("/2", false)] {
+            let stage = try StoreStage()
+            stage.serve(
+                StoreStage.url, StoreStage.ok("one", Self.fresh, ("Content-Location", location)), StoreStage.ok("two"))
+            _ = try await stage.ask(method: "POST", body: "12345")
+            #expect(try await stage.ask().shown == (isKept ? "disk 200 one" : "network 200 two"), "\(location)")
+            #expect(try await stage.ask(method: "POST", body: "12345").source == .network)
+            await stage.end()
+        }
+    }
+
+    @Test("RFC 9110 9.3.2: HEAD is answered from what GET gave, and what HEAD gave is no answer to GET")
+    func head() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, .status(200, StoreStage.fields([Self.fresh, ("Content-Length", "3")])),
+            StoreStage.ok("one", Self.fresh, ("Content-Length", "3")))
+        #expect(try await stage.ask(method: "HEAD").shown == "network 200 ")
+        #expect(try await stage.ask().shown == "network 200 one")
+        let head = try await stage.ask(method: "HEAD")
+        #expect(head.shown == "disk 200 ")
+        #expect(head.head.fields["content-length"] == "3")
+        await stage.end()
+    }
+
+    /// A GET that is stale by now, then a HEAD whose answer has these fields, then what a GET gives.
+    private func afterHead(
+        _ status: Int, _ fields: [(String, String)], stored: [(String, String)] = []
+    ) async throws -> LoadedResponse {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url,
+            StoreStage.ok(
+                "one", [("Cache-Control", "max-age=1"), ("Template-A", "1"), ("Content-Length", "3")] + stored),
+            .status(status, StoreStage.fields(fields)), StoreStage.ok("two", [Self.fresh]))
+        _ = try await stage.ask()
+        stage.clock.advance(by: .seconds(2))
+        let head = try await stage.ask(method: "HEAD")
+        #expect(head.head.status == status && head.source == .network)
+        let answer = try await stage.ask()
+        await stage.end()
+        return answer
+    }
+
+    @Test("RFC 9111 4.3.5: a 200 to HEAD makes what is stored fresh again, and updates and keeps its fields")
+    func updatedByHead() async throws {
+        let updated = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-B", "2")])
+        #expect(updated.shown == "disk 200 one")
+        #expect(updated.head.fields["template-a"] == "1" && updated.head.fields["template-b"] == "2")
+        let replaced = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-A", "2")])
+        #expect(replaced.shown == "disk 200 one")
+        #expect(replaced.head.fields.values("template-a") == ["2"])
+    }
+
+    @Test("RFC 9111 4.3.5: where validators or length differ it goes, and other statuses say nothing")
+    func notUpdatedByHead() async throws {
+        let fresh = ("Cache-Control", "max-age=1000")
+        for fields in [[fresh, ("Content-Length", "4")], [fresh, ("ETag", "\"b\"")]] {
+            #expect(try await afterHead(200, fields, stored: [("ETag", "\"a\"")]).shown == "network 200 two")
+        }
+        let gone = try await afterHead(410, [fresh, ("Template-A", "2")])
+        #expect(gone.shown == "network 200 two")
+    }
+
+    @Test(
+        "RFC 9111 4: what is not GET or HEAD goes to the origin, whatever is stored",
+        arguments: ["POST", "OPTIONS", "X"])
+    func others(method: String) async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, StoreStage.ok("one", Self.fresh), StoreStage.ok("done", Self.fresh))
+        _ = try await stage.ask()
+        for _ in 0..<2 { #expect(try await stage.ask(method: method).shown == "network 200 done") }
+        await stage.end()
+    }
+}
+
+extension StoreStage {
+    fileprivate static func ok(_ text: String, _ fields: [(String, String)]) -> ScriptedTransport.Script {
+        .ok(Bytes(text), fields: Self.fields(fields))
+    }
+}

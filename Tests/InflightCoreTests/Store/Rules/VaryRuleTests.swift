@@ -1,0 +1,83 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("HTTP's rules through response(for:): variants", .timeLimit(.minutes(1)))
+struct VaryRuleTests {
+    /// `Vary`, a line each, the fields of two requests, and whether the answer to the first is one to the second.
+    private static let cases: [([String], Fields, Fields, Bool)] = [
+        (["Foo"], [("Foo", "1")], [("Foo", "1")], true), (["Foo"], [("Foo", "1")], [("Foo", "2")], false),
+        (["foo"], [("FOO", "1")], [("Foo", "1")], true), (["Foo"], [("Foo", "1")], [], false),
+        (["Foo"], [], [("Foo", "1")], false), (["Foo"], [], [], true), (["Foo"], [("Foo", "")], [], false),
+        (["Foo"], [("Foo", "1"), ("Other", "2")], [("Foo", "1"), ("Other", "3")], true),
+        (["Foo, Bar"], [("Foo", "1"), ("Bar", "a")], [("Bar", "a"), ("Foo", "1")], true),
+        (["Foo, Bar"], [("Foo", "1"), ("Bar", "a")], [("Foo", "1"), ("Bar", "b")], false),
+        (["Foo, Bar"], [("Foo", "1"), ("Bar", "a")], [("Foo", "1")], false),
+        (["Foo", "Bar"], [("Foo", "1"), ("Bar", "a")], [("Foo", "1"), ("Bar", "b")], false),
+        (["Foo", "Bar"], [("Foo", "1")], [("Foo", "1")], true),
+        (["Foo,Bar , Baz"], [("Foo", "1"), ("Baz", "3")], [("Foo", "1"), ("Baz", "3")], true),
+        (["Foo"], [("Foo", "1,2")], [("Foo", " 1, 2 ")], true),
+        (["Foo"], [("Foo", "1, 2")], [("Foo", "1"), ("Foo", "2")], true),
+        (["Foo"], [("Foo", "1"), ("Foo", "2")], [("Foo", "2"), ("Foo", "1")], false),
+        (["Foo"], [("Foo", "\"1, 2\"")], [("Foo", "\"1,2\"")], false),
+        (["Accept-Language"], [("Accept-Language", "en, de")], [("Accept-Language", "de, en")], true),
+        (["Accept-Language"], [("Accept-Language", "en, de")], [("Accept-Language", "EN,de")], true),
+        (["Accept-Language"], [("Accept-Language", "en, de")], [("Accept-Language", "fr, de")], false),
+        (["*"], [("Foo", "1")], [("Foo", "1")], false), (["*, *"], [("Foo", "1")], [("Foo", "1")], false),
+        (["*", "*"], [("Foo", "1")], [("Foo", "1")], false), ([", *"], [("Foo", "1")], [("Foo", "1")], false),
+        (["", "*"], [("Foo", "1")], [("Foo", "1")], false), (["*, Foo"], [("Foo", "1")], [("Foo", "1")], false),
+        (["Foo, *"], [("Foo", "1")], [("Foo", "1")], false), ([""], [("Foo", "1")], [("Foo", "2")], true),
+        (["Cookie"], [("Cookie", "a=b")], [("Cookie", "a=b")], true),
+        (["Cookie"], [("Cookie", "a=b")], [("Cookie", "a=c")], false), ([], [], [("Cookie", "a=b")], true),
+    ]
+
+    @Test(
+        "RFC 9111 4.1: a stored answer is used for a request that is the same in all that Vary names", arguments: cases)
+    func selects(vary: [String], first: Fields, second: Fields, isReused: Bool) async throws {
+        let stage = try StoreStage()
+        let fields = vary.map { (name: "Vary", value: $0) } + [("Cache-Control", "max-age=60")]
+        #expect(try await stage.reuses(fields, after: 1, first: first, second: second) == isReused)
+        await stage.end()
+    }
+
+    @Test("RFC 9111 4.1: a variant is kept beside the others, and each is found again")
+    func variants() async throws {
+        let stage = try StoreStage()
+        stage.transport.serve(StoreStage.url) { request in
+            StoreStage.ok(request.fields["foo"] ?? "none", ("Vary", "Foo"), ("Cache-Control", "max-age=60"))
+        }
+        for source in ["network", "disk"] {
+            for foo in ["1", "2", "3"] { #expect(try await stage.ask([("Foo", foo)]).shown == "\(source) 200 \(foo)") }
+            #expect(try await stage.ask().shown == "\(source) 200 none")
+        }
+        await stage.end()
+    }
+
+    @Test("RFC 9111 4: another query is another resource, and the fragment is none of it")
+    func keys() async throws {
+        let stage = try StoreStage()
+        stage.transport.serveOthers(StoreStage.ok("other", ("Cache-Control", "max-age=60")))
+        let url = "http://a.example/q"
+        #expect(try await stage.ask(url: url + "?test=1").source == .network)
+        #expect(try await stage.ask(url: url + "?test=2").source == .network)
+        #expect(try await stage.ask(url: url).source == .network)
+        #expect(try await stage.ask(url: url + "?test=1#there").source == .disk)
+        await stage.end()
+    }
+
+    @Test(
+        "RFC 9111 3.5: what one person was answered is his alone, unless it is public",
+        arguments: [("max-age=60", false), ("max-age=60, public", true), ("max-age=60, must-revalidate", false)])
+    func authorization(control: String, isShared: Bool) async throws {
+        let stage = try StoreStage()
+        let fields: Fields = [("Cache-Control", control)]
+        #expect(try await stage.reuses(fields, first: [("Authorization", "FOO")], second: [("Authorization", "FOO")]))
+        await stage.end()
+        for second: Fields in [[], [("Authorization", "BAR")]] {
+            let stage = try StoreStage()
+            #expect(try await stage.reuses(fields, first: [("Authorization", "FOO")], second: second) == isShared)
+            await stage.end()
+        }
+    }
+}

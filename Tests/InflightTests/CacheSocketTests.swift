@@ -1,0 +1,104 @@
+import Foundation
+import Inflight
+import InflightTestSupport
+import Testing
+
+@Suite("A pipeline with a disk cache, over real sockets", .timeLimit(.minutes(1)))
+struct CacheSocketTests {
+    /// A pipeline whose disk cache is in a folder of its own, and what ends both.
+    private func stage() throws -> (pipeline: ImagePipeline, end: @Sendable () async -> Void) {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-\(UUID())")
+        var configuration = ImagePipeline.Configuration(cache: DiskStore.Configuration(folder: folder.path))
+        configuration.retry = nil
+        let pipeline = try ImagePipeline(configuration: configuration)
+        return (
+            pipeline,
+            {
+                await pipeline.shutdown(.finish)
+                try? FileManager.default.removeItem(at: folder)
+            }
+        )
+    }
+
+    private func ask(
+        _ pipeline: ImagePipeline, _ url: String, _ change: (inout ImageRequest) -> Void = { _ in }
+    ) async throws -> LoadedResponse {
+        var request = ImageRequest(url)
+        request.limits.connectTimeout = nil
+        request.limits.stallTimeout = nil
+        change(&request)
+        return try await pipeline.response(for: request)
+    }
+
+    @Test("a request right behind an answer finds it on the disk, and never what was made useless (RFC 9111 4.4)")
+    func order() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serveOthers { .ok($0.body).field("Cache-Control", "max-age=60") }
+        let (pipeline, end) = try stage()
+        for number in 0..<40 {
+            let url = server.url("/\(number)")
+            var sources: [LoadSource] = []
+            sources.append(try await ask(pipeline, url).source)
+            sources.append(try await ask(pipeline, url).source)
+            for body in ["one", "two"] {
+                let posted = try await ask(pipeline, url) { request in
+                    request.method = "PUT"
+                    request.body = Bytes(body)
+                }
+                #expect(posted.body == Bytes(body))
+                sources.append(try await ask(pipeline, url).source)
+                sources.append(try await ask(pipeline, url).source)
+            }
+            #expect(sources == [.network, .disk, .network, .disk, .network, .disk], "\(number)")
+        }
+        await end()
+    }
+
+    @Test("trailers of a chunked body reach the caller, and are not kept (RFC 9110 6.5)")
+    func trailers() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve(
+            "/a",
+            .ok(Bytes("hello")).chunked([2]).field("Cache-Control", "max-age=60").field("Trailer", "X-Sum")
+                .trailer("X-Sum", "1").trailer("Content-Length", "9"))
+        let (pipeline, end) = try stage()
+        let first = try await ask(pipeline, server.url("/a"))
+        #expect(first.body == Bytes("hello"))
+        #expect(first.trailers == HTTPFields([("X-Sum", "1"), ("Content-Length", "9")]))
+        #expect(!first.head.fields.contains("x-sum") && !first.head.fields.contains("content-length"))
+        let second = try await ask(pipeline, server.url("/a"))
+        #expect(second.source == .disk && second.body == Bytes("hello"))
+        #expect(second.trailers.isEmpty && !second.head.fields.contains("trailer"))
+        await end()
+    }
+
+    @Test("interim answers, any method, and fields in the order of the wire go through (RFC 9110 15.2)")
+    func general() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve(
+            "/a",
+            .ok(Bytes("x")).interim(103, HTTPFields([("Link", "</a.css>")])).interim(103).field("b", "2").field(
+                "A", "1"
+            )
+            .field("b", "3"))
+        let (pipeline, end) = try stage()
+        for method in ["M-SEARCH", "PROPFIND", "get"] {
+            let answer = try await ask(pipeline, server.url("/a")) { request in
+                request.method = method
+                request.fields = HTTPFields([("z", "1"), ("Y", "2"), ("z", "3")])
+            }
+            #expect(answer.interimHeads.map(\.status) == [103, 103])
+            #expect(answer.interimHeads.first?.fields["link"] == "</a.css>")
+            let names = (0..<answer.head.fields.count).map { answer.head.fields.name($0) }
+            #expect(names.filter { ["a", "b"].contains($0.lowercased()) } == ["b", "A", "b"])
+            let sent = server.requests.last
+            #expect(sent?.method == method)
+            let own = (0..<(sent?.fields.count ?? 0)).compactMap { sent?.fields.name($0) }
+            #expect(own.filter { ["z", "y"].contains($0.lowercased()) } == ["z", "Y", "z"])
+        }
+        await end()
+    }
+}
