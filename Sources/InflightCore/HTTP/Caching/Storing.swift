@@ -106,7 +106,7 @@ package struct IncomingResponse: Hashable, Sendable {
     ///   - count: how many bytes of the body came, before its content coding is undone.
     ///   - isWhole: whether the exchange ended as it should.
     /// - Returns: `nil` where it must not be kept: it broke, and nothing strong could prove that a rest belongs to it
-    ///   (RFC 9111 section 3.3), or it is longer than it said.
+    ///   (RFC 9111 section 3.3), or it is longer than it said, or ended early without having broken.
     package func ended(after count: Int64, isWhole: Bool) -> StoredResponse? {
         let (end, overflow) = response.bodyRange.upperBound.addingReportingOverflow(count)
         guard count >= 0, !overflow, end <= self.end ?? .max else { return nil }
@@ -114,10 +114,8 @@ package struct IncomingResponse: Hashable, Sendable {
         ended.bodyRange = response.bodyRange.lowerBound..<end
         if isWhole, self.end == nil { ended.totalLength = end }
         if ended.isComplete { return ended }
-        let isAsAnnounced = isWhole && end == self.end
-        guard !ended.bodyRange.isEmpty, ended.head.status == 200, isAsAnnounced || ended.hasStrongValidator else {
-            return nil
-        }
-        return ended
+        // What ended as it should, and is not what it says, is wrong in one of both.
+        let isTrusted = isWhole ? end == self.end : ended.hasStrongValidator
+        return !ended.bodyRange.isEmpty && ended.head.status == 200 && isTrusted ? ended : nil
     }
 }
