@@ -15,7 +15,7 @@ import Testing
 /// | 2 never inside | yes | the call is what waits | nothing before the first event | yes | yes, but for its state |
 /// | 3, 4 one ending, silence | hears nothing | `cancelled` | `cancelled`, then the end | `cancelled` | hears nothing, idle |
 /// | 5 order | yes | one event alone | yes | one event alone | yes |
-/// | 6, 7, 8, 11 | yes | yes | yes | yes | yes |
+/// | 6, 7, 8, 11, 12 | yes | yes | yes | yes | yes |
 /// | 9 its queue is cancelled | drops the callback | has no queue | has no queue | cancels the load | drops: idle |
 /// | 10 let go of | goes on | goes on in its task | cancels | goes on | cancels |
 enum Form: String, CaseIterable, Sendable, CustomTestStringConvertible {
