@@ -13,6 +13,8 @@ extension FetchJob {
     /// - Returns: the head to go on with; the work's verdict says where there is none.
     func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
         work.use?.responseTime = engine.wallTime
+        // What an earlier answer meant for the store was meant for its own bytes.
+        work.use?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }
         guard work.verdict == nil, let use = work.use else { return head }
         let outcome = CacheOutcome.decide(
@@ -32,7 +34,7 @@ extension FetchJob {
         let requestTime = work.use?.requestTime ?? engine.wallTime
         switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
         case .goOn(let incoming):
-            work.use?.changes.keeping = .new(incoming, replacing: [resumption.id].compactMap(\.self))
+            work.use?.changes.keeping = work.use.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
             work.goingOn = incoming
             work.expectedBytes = incoming.response.totalLength
             return incoming.response.head
@@ -41,6 +43,19 @@ extension FetchJob {
         case .startAfresh, .answered: work.forgetBody()
         }
         return nil
+    }
+
+    /// What is kept of a body whose rest comes. What broke off may never have been for a store, and says not for whom it was.
+    private static func keeping(
+        _ incoming: IncomingResponse, from resumption: Resumption, _ use: StoreUse
+    ) -> StoreChanges.Keeping {
+        let head = incoming.response.head
+        guard Storing.mayStore(head, of: use.request), let selecting = SelectingFields.of(use.request.fields, for: head)
+        else { return .nothing }
+        var kept = incoming
+        kept.response.selectingFields = selecting
+        kept.response.head.fields = Storing.keptFields(of: head.fields)
+        return .new(kept, replacing: [resumption.id].compactMap(\.self))
     }
 
     // MARK: The body
