@@ -48,7 +48,8 @@ extension FetchJob {
             let stale = CacheOutcome.answer(
                 after: error.code, found: use.found, request: use.request, now: engine.wallTime)
         {
-            settle(work, isWhole: false)
+            // What broke takes nothing away of what stands in for it.
+            use.changes = StoreChanges()
             readAndServe(stale, work, from: .disk)
             return nil
         }
