@@ -52,7 +52,9 @@ extension FetchJob {
         }
         // The whole time counts tries, not the waits between them.
         work.startedAt = work.startedAt + wait
-        stripe.lock.withLock { work.wait = .time(engine.clock.now() + wait) }
+        // A clock may be anybody's: looked at without the lock.
+        let time = engine.clock.now() + wait
+        stripe.lock.withLock { work.wait = .time(time) }
         return JobStep(job: self, event: .slept)
     }
 
