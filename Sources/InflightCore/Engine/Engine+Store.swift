@@ -24,7 +24,7 @@ extension Engine {
         }
         guard isRoom else { return }
         let sink = CallbackSink(
-            queue: .executor(WorkersQueue(workers: workers)), progress: nil,
+            queue: .executor(OwnQueue()), progress: nil,
             completion: .response { [revalidations] _, _ in revalidations.withLock { $0 -= 1 } })
         begin(ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: false))
     }
@@ -49,12 +49,11 @@ extension Engine {
     }
 }
 
-/// The engine's own callbacks, off the thread on which a load ended.
-private struct WorkersQueue: CallbackExecutor {
-    let workers: any WorkExecutor
-
+/// The engine's own callbacks, which only count: where a load ended, with no lock held. The decode executor is given no more
+/// than it may be.
+private struct OwnQueue: CallbackExecutor {
     func submit(_ work: @escaping @Sendable () -> Void) {
-        workers.run(work)
+        work()
     }
 
     var isCurrent: Bool { false }
