@@ -18,7 +18,7 @@ extension Engine {
         if let error = result.error(for: task.goal) {
             return result.isOfStored || task.hasFallback ? .elsewhere(error) : .end
         }
-        return result.isStaleImage && task.hearsStale ? .behindStale : .end
+        return result.isFollowedImage && task.hearsStale ? .behindStale : .end
     }
 
     /// The task's load has failed: it goes on with its next fallback, if it has one, or ends.

@@ -42,7 +42,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
-            engine.jobEnded(self, with: JobResult(.image(image)), cachedAs: key)
+            engine.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed), cachedAs: key)
         } catch {
             // What is stored is not to blame for a limit, or for a cancel.
             let isUseless = isOfStored && (error.code == .damaged || error.code == .notAnImage)

@@ -53,7 +53,10 @@ extension FetchJob {
     private static func decide(
         _ found: [StoredEntry], _ request: CachingRequest, _ purpose: RequestPlan.Purpose, _ now: WallTime
     ) -> CacheDecision {
-        if purpose == .refetch { return .exchange(CacheExchange()) }
+        if purpose == .refetch {
+            let mayAsk = request.mayAskOrigin(CacheControl(request: request.fields))
+            return mayAsk ? .exchange(CacheExchange()) : .fail(CacheDecision.gatewayTimeout)
+        }
         let decision = CacheDecision.decide(found: found, request: request, now: now)
         // What is asked for behind a stale answer is the answer that follows it.
         if case .revalidation = purpose, case .serveStale(_, let exchange) = decision { return .exchange(exchange) }
@@ -65,6 +68,7 @@ extension FetchJob {
         case .serve(let answer): serve(answer, body, work, from: .disk)
         case .serveStale(let answer, _):
             engine.revalidate(plan)
+            work.isFollowed = true
             serve(answer, body, work, from: .disk)
         case .fail(let head): serveNothing(head, work)
         case .exchange(let exchange): ask(work, use, exchange)
@@ -110,7 +114,8 @@ extension FetchJob {
         default: break
         }
         work.head = head
-        work.isStale = answer.isStale
+        // What its origin has just called good is good now, however soon it is to be asked about again.
+        work.isStale = answer.isStale && source != .revalidated
         let bytes = Self.body(of: answer, stored)
         engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
         // A part is shown as it is stored: its coding is that of the whole.

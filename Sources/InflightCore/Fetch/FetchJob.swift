@@ -71,6 +71,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var goingOn: IncomingResponse?
         /// Whether the answer is stored and past its time.
         var isStale = false
+        /// Whether what follows it is asked for already.
+        var isFollowed = false
         /// How many tries have failed.
         var failedTries = 0
         /// What the job waits for, where it has no place.
@@ -381,11 +383,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
+        let isFollowed = work?.isFollowed ?? false
         letGo()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)), isOfStored: ofStored)
         } else {
-            result = JobResult(value)
+            result = JobResult(value, isFollowed: isFollowed)
         }
         return JobStep(ended: self)
     }

@@ -48,14 +48,18 @@ final class JobResult: Sendable {
     let value: Value
     /// What was stored turned out to be of no use: asking its origin may help.
     let isOfStored: Bool
+    /// It is stale, and what follows it is asked for.
+    let isFollowed: Bool
 
-    init(_ value: Value, isOfStored: Bool = false) {
+    init(_ value: Value, isOfStored: Bool = false, isFollowed: Bool = false) {
         self.value = value
         self.isOfStored = isOfStored
+        self.isFollowed = isFollowed
     }
 
-    var isStaleImage: Bool {
-        if case .image(let image) = value { return image.isStale }
+    /// A picture that another follows.
+    var isFollowedImage: Bool {
+        if case .image = value { return isFollowed }
         return false
     }
 
