@@ -24,29 +24,11 @@ struct ResumeTests {
         return policy
     }
 
-    /// Loads while time goes on whenever the load waits for it.
-    private func waited(_ stage: StoreStage, _ load: @escaping @Sendable () async throws -> String) async throws
-        -> String
-    {
-        let task = Task { try await load() }
-        let isOver = Guarded(false)
-        let watch = Task {
-            _ = try? await task.value
-            isOver.withLock { $0 = true }
-        }
-        while !isOver.withLock({ $0 }) {
-            stage.clock.advanceToNextTimer()
-            await Task.yield()
-        }
-        await watch.value
-        return try await task.value
-    }
-
     @Test("a transfer that broke goes on where it stopped, in the same load")
     func sameLoad() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
-        let text = try await waited(stage) { try await stage.data() }
+        let text = try await stage.waited { try await stage.data() }
         #expect(text == Self.text)
         #expect(stage.sent.last?.fields["range"] == "bytes=\(Self.cut)-")
         #expect(stage.sent.last?.fields["if-range"] == "\"strong\"")
@@ -60,7 +42,7 @@ struct ResumeTests {
     func withoutStore() async throws {
         let stage = try StoreStage(retry: Self.twoMore) { $0.store = nil }
         stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
-        let text = try await waited(stage) { try await stage.data() }
+        let text = try await stage.waited { try await stage.data() }
         #expect(text == Self.text)
         await stage.end()
     }
@@ -123,7 +105,7 @@ struct ResumeTests {
         stage.serve(
             StoreStage.url, StoreStage.ok(Self.text, weak).failing(.truncated, after: Self.cut),
             StoreStage.ok(Self.text, weak))
-        #expect(try await waited(stage) { try await stage.data() } == Self.text)
+        #expect(try await stage.waited { try await stage.data() } == Self.text)
         #expect(stage.sent.last?.fields.contains("range") == false)
         await stage.end()
     }
@@ -133,7 +115,7 @@ struct ResumeTests {
         let stage = try StoreStage(retry: Self.twoMore)
         stage.serve(StoreStage.url, .failure(.cannotConnect))
         do {
-            _ = try await waited(stage) { try await stage.data() }
+            _ = try await stage.waited { try await stage.data() }
             Issue.record("there was nobody to answer")
         } catch let error as LoadError {
             #expect(error.code == .cannotConnect)
@@ -148,7 +130,7 @@ struct ResumeTests {
         let stage = try StoreStage(retry: Self.twoMore)
         for number in 0..<40 { stage.serve("http://a.example/\(number)", .failure(.cannotConnect)) }
         for number in 0..<40 {
-            _ = try? await waited(stage) { try await stage.data("http://a.example/\(number)") }
+            _ = try? await stage.waited { try await stage.data("http://a.example/\(number)") }
         }
         // Ten retries at the beginning, and a tenth of one for each first try after the first failure.
         #expect(stage.sent.count == 40 + 10 + 3)
@@ -170,7 +152,7 @@ struct ResumeTests {
         stage.serve(
             StoreStage.url, .status(503, HTTPFields([("Retry-After", "20")])), StoreStage.ok("at last"))
         let start = stage.clock.now()
-        #expect(try await waited(stage) { try await stage.data() } == "at last")
+        #expect(try await stage.waited { try await stage.data() } == "at last")
         #expect(stage.clock.now() - start >= .seconds(20))
         stage.serve("http://a.example/2", .status(429, HTTPFields([("Retry-After", "3600")])))
         do {

@@ -85,6 +85,22 @@ final class StoreStage: Sendable {
         return image
     }
 
+    /// Loads while time goes on whenever the load waits for it.
+    func waited<Output: Sendable>(_ load: @escaping @Sendable () async throws -> Output) async throws -> Output {
+        let task = Task { try await load() }
+        let isOver = Guarded(false)
+        let watch = Task {
+            _ = try? await task.value
+            isOver.withLock { $0 = true }
+        }
+        while !isOver.withLock({ $0 }) {
+            clock.advanceToNextTimer()
+            await Task.yield()
+        }
+        await watch.value
+        return try await task.value
+    }
+
     /// Returns when the store has done all that it was handed.
     func settled() async { await pipeline.engine.storing.wait() }
 

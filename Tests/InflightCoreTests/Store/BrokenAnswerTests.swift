@@ -1,0 +1,149 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+/// What the simulator found: each as the shortest exchange of answers that shows it.
+@Suite("Answers that break, or are of no use", .timeLimit(.minutes(1)))
+struct BrokenAnswerTests {
+    private static let text = String((0..<40_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
+    private static let tag = ("ETag", "\"strong\"")
+    private static let cut = 30_000
+
+    private static func broken(_ fields: (String, String)...) -> ScriptedTransport.Script {
+        .ok(Bytes(text), fields: StoreStage.fields([tag] + fields)).failing(.truncated, after: cut)
+    }
+
+    private static func rest(_ tag: (String, String) = BrokenAnswerTests.tag, _ fields: (String, String)...)
+        -> ScriptedTransport.Script
+    {
+        .partial(
+            Bytes(String(text.dropFirst(cut))), from: cut, of: text.utf8.count,
+            fields: StoreStage.fields([tag] + fields))
+    }
+
+    /// No wait between two tries.
+    private static var atOnce: RetryPolicy {
+        var policy = RetryPolicy()
+        policy.firstDelay = .zero
+        return policy
+    }
+
+    private func events(
+        _ stage: StoreStage, _ change: (inout ImageRequest) -> Void = { _ in }
+    ) async -> [String] {
+        stage.pipeline.removeAllFromMemoryCache()
+        var request = ImageRequest(StoreStage.url)
+        change(&request)
+        var heard: [String] = []
+        for await event in stage.pipeline.events(for: request) {
+            switch event {
+            case .progress: break
+            case .stale(let image): heard.append("stale \(image.width) \(image.isStale)")
+            case .success(let image): heard.append("success \(image.width) \(image.isStale)")
+            case .failure(let error): heard.append("failure \(error.code)")
+            }
+        }
+        return heard
+    }
+
+    private func picture(_ control: String) -> ScriptedTransport.Script {
+        .ok(FakeCodec.picture(width: 4), fields: StoreStage.fields([("Cache-Control", control), Self.tag]))
+    }
+
+    @Test("an event stream ends with what its origin has called good, though it is to be asked each time")
+    func goodAgain() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, picture("no-cache"), .status(304, StoreStage.fields([Self.tag])))
+        _ = try await stage.image()
+        #expect(await events(stage) == ["success 4 false"])
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("an event stream ends with what stands in for an origin that fails")
+    func standsIn() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, picture("max-age=1, stale-if-error=60"), .failure(.cannotConnect))
+        _ = try await stage.image()
+        stage.clock.advance(by: .seconds(10))
+        #expect(await events(stage) == ["success 4 true"])
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("an event stream ends with what is stale where nobody is to be asked", arguments: [false, true])
+    func nobodyIsAsked(isOnlyCached: Bool) async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, picture("max-age=1, stale-while-revalidate=60"))
+        _ = try await stage.image()
+        stage.clock.advance(by: .seconds(10))
+        #expect(
+            await events(stage) { $0.cachePolicy = isOnlyCached ? .onlyCached : .preferCached } == ["success 4 true"])
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+
+    @Test("who asks nobody asks nobody either where what is stored is no picture")
+    func uselessAndOnlyCached() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, StoreStage.ok("no picture", ("Cache-Control", "max-age=60")))
+        _ = try await stage.get()
+        let error = await #expect(throws: LoadError.self) { try await stage.image { $0.cachePolicy = .onlyCached } }
+        #expect(error?.code == .notStored)
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+
+    @Test("what must not be kept is not kept either where its transfer broke and went on")
+    func brokenAndNotToBeKept() async throws {
+        let stage = try StoreStage(retry: Self.atOnce)
+        let control = ("Cache-Control", "no-store")
+        stage.serve(StoreStage.url, Self.broken(control), Self.rest(Self.tag, control))
+        #expect(try await stage.waited { try await stage.data() } == Self.text)
+        #expect(stage.sent.last?.fields["range"] == "bytes=\(Self.cut)-")
+        #expect(stage.store.entries.isEmpty)
+        await stage.end()
+    }
+
+    @Test("what was one person's stays that person's where its transfer broke and went on")
+    func brokenAndPersonal() async throws {
+        let stage = try StoreStage(retry: Self.atOnce)
+        stage.serve(
+            StoreStage.url, Self.broken(("Cache-Control", "max-age=60")), Self.rest(),
+            StoreStage.ok("for anybody", ("Cache-Control", "max-age=60")))
+        let text = try await stage.waited { try await stage.data { $0.fields.append("Authorization", "one") } }
+        #expect(text == Self.text)
+        #expect(try await stage.data() == "for anybody")
+        #expect(try await stage.data { $0.fields.append("Authorization", "one") } == Self.text)
+        #expect(stage.sent.count == 3)
+        await stage.end()
+    }
+
+    @Test("nothing is kept of a rest that belongs to another version")
+    func otherVersion() async throws {
+        let stage = try StoreStage(retry: Self.atOnce)
+        stage.serve(StoreStage.url, Self.broken(), Self.rest(("ETag", "\"other\"")), .status(404))
+        await #expect(throws: LoadError.self) { try await stage.waited { try await stage.data() } }
+        await stage.settled()
+        #expect(stage.sent.count == 3)
+        #expect(stage.store.entries.isEmpty)
+        await stage.end()
+    }
+
+    @Test("what stands in for an answer that broke stays stored")
+    func standInStays() async throws {
+        let stage = try StoreStage()
+        stage.serve(
+            StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=1, stale-if-error=60")),
+            StoreStage.ok("another", ("Cache-Control", "no-cache")).failing(.truncated, after: 3),
+            .failure(.cannotConnect))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(10))
+        #expect(try await stage.get().shown == "disk 200 one")
+        #expect(try await stage.get().shown == "disk 200 one")
+        #expect(stage.sent.count == 3)
+        await stage.end()
+    }
+}
