@@ -38,7 +38,7 @@ extension ContractModel {
         let before = tasks[task].wish
         if wish.kind != .refused { wish.kind = before.kind == .refused ? .picture : before.kind }
         (wish.size, wish.first, wish.second) = (before.size, before.first, before.second)
-        wish.language = before.language
+        (wish.language, wish.policy) = (before.language, before.policy)
         tasks[task].fallbacks += 1
         tasks[task].wish = wish
         tasks[task].phase = .asking

@@ -107,7 +107,7 @@ extension ContractModel {
     private func begin(_ number: Int) {
         guard let wish = loaders[number].wish else { return }
         let before = loaders[number].state
-        if wish.kind == .picture, let exchange = kept[wish.key(stage: wish.stages - 1, varied: false)] {
+        if wish.mayBeInMemory, let exchange = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)] {
             loaders[number].state = .loaded(exchange)
         } else {
             let task = asked(wish, priority: loaders[number].priority, queue: loaders[number].queue)

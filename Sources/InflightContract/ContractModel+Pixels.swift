@@ -58,8 +58,12 @@ extension ContractModel {
 
     /// Kept are the pictures that somebody asked for, not those on the way to them.
     func keep(_ job: Int) {
-        if bounds.keepsPictures, waiting.contains(where: { tasks[$0].job == job }) {
-            kept[jobs[job].key] = jobs[job].exchange
+        let wish = jobs[job].wish
+        // What is stale would hide what follows it.
+        if bounds.keepsPictures, !jobs[job].isStale, wish.policy != .noStore,
+            waiting.contains(where: { tasks[$0].job == job })
+        {
+            kept[wish.memoryKey(stage: jobs[job].stage, varied: jobs[job].isVaried)] = jobs[job].exchange
         }
     }
 
@@ -81,11 +85,22 @@ extension ContractModel {
         var stopping = 0
         for exchange in exchanges where exchange.job < 0 || !isLive(exchange.job) {
             stopping += 1
-            if !exchange.isCancelled, !exchange.isBetween {
+            if !exchange.isCancelled, !exchange.isBetween, !exchange.isHeld {
                 let what = exchange.serial < 0 ? "a hook or a source" : "exchange \(exchange.serial)"
                 broken(7, "\(what) goes on that nobody waits for")
             }
         }
+        for lookUp in store.lookUps where lookUp.job >= 0 && !isLive(lookUp.job) {
+            // It has no other place.
+            if !exchanges.contains(where: { $0.job == lookUp.job }) { stopping += 1 }
+        }
+        for job in store.waiting {
+            if !isLive(job) { stopping += 1 }
+            if store.lookUps.count < 24, !store.isChanging(key(of: job)) {
+                broken(7, "nobody looks whether resource \(jobs[job].wish.resource) is stored")
+            }
+        }
+        checkWrites()
         // What was started of which nothing has been seen yet.
         let hidden = bounds.startsAreHidden ? max(0, statistics.exchanges - startedExchanges) : 0
         var wanted = 0
@@ -125,6 +140,9 @@ extension ContractModel {
     public func isShutDown() {
         if !live.isEmpty || !exchanges.isEmpty || handed > 0 {
             broken(10, "shutdown returned while \(live.count + exchanges.count + handed) jobs go on")
+        }
+        if !store.writes.isEmpty || !store.choices.isEmpty || !store.lookUps.isEmpty {
+            broken(10, "shutdown returned while the store has work to do")
         }
     }
 

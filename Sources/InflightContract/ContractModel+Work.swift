@@ -9,7 +9,7 @@ extension ContractModel {
     func join(_ task: Int, varied: Bool) {
         let wish = tasks[task].wish
         if wish.kind == .refused { return fails(task, .unsupportedScheme) }
-        if wish.kind == .picture, let exchange = kept[wish.key(stage: wish.stages - 1, varied: varied)] {
+        if wish.mayBeInMemory, let exchange = kept[wish.memoryKey(stage: wish.stages - 1, varied: varied)] {
             tasks[task].isFromMemory = true
             return tell(task, .content(exchange))
         }
@@ -34,9 +34,10 @@ extension ContractModel {
                 JobRecord(
                     key: wish.key(stage: next, varied: varied), stage: next, wish: wish, origin: wish.origin,
                     isVaried: varied, hasCredentials: wish.hasCredentials, upstream: found,
-                    state: found < 0 ? .wanting : .blocked))
+                    state: found >= 0 ? .blocked : mayLookUp(wish) ? .looking : .wanting))
             found = jobs.count - 1
             live.append(found)
+            if jobs[found].state == .looking { store.waiting.append(found) }
         }
         tasks[task].job = found
         noteLevels()
@@ -76,7 +77,7 @@ extension ContractModel {
     func tell(_ task: Int, _ outcome: Outcome) {
         if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
         tasks[task].job = -1
-        tasks[task].phase = .told
+        tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .told
         tasks[task].outcome = outcome
         if tasks[task].queue == prefetchQueue { deliveries.append(task) }
     }
@@ -105,11 +106,20 @@ extension ContractModel {
     func succeeded(_ job: Int, exchange: Int) {
         live.removeAll { $0 == job }
         abandon(job)
+        var behind: [Int] = []
         var index = 0
         while index < waiting.count {
             let task = waiting[index]
+            if tasks[task].job == job {
+                (tasks[task].source, tasks[task].isStale) = (jobs[job].source, jobs[job].isStale)
+            }
             if tasks[task].job != job {
                 index += 1
+            } else if jobs[job].isFollowed, tasks[task].hearsStale, jobs[job].stage > 0 {
+                waiting.remove(at: index)
+                tasks[task].job = -1
+                tasks[task].stale = exchange
+                behind.append(task)
             } else if tasks[task].wish.kind == .bytes, tasks[task].wish.source == .picture {
                 fails(task, .invalidRequest)
             } else {
@@ -120,13 +130,35 @@ extension ContractModel {
             jobs[next].upstream = -1
             jobs[next].state = .wanting
             jobs[next].exchange = exchange
+            (jobs[next].source, jobs[next].isStale, jobs[next].isFollowed) =
+                (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed)
+            jobs[next].isOfStored = jobs[job].stage == 0 && jobs[job].isOfStored
         }
+        for task in behind { joinsAgain(task, .behindPicture) }
     }
 
     func failed(_ job: Int, _ code: LoadError.Code) {
-        for task in waiters(of: job) { fails(task, code) }
+        var again: [Int] = []
+        for task in waiters(of: job) {
+            guard jobs[job].isOfStored, code == .damaged, !tasks[task].hasRefetched else {
+                fails(task, code)
+                continue
+            }
+            if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
+            tasks[task].job = -1
+            tasks[task].hasRefetched = true
+            again.append(task)
+        }
         for next in live where level(of: next) < 0 { abandon(next) }
         live.removeAll { jobs[$0].state == .over }
+        for task in again { joinsAgain(task, .refetch) }
+    }
+
+    /// It was given no ending, and waits for something else now.
+    private func joinsAgain(_ task: Int, _ purpose: Wish.Purpose) {
+        tasks[task].wish.purpose = purpose
+        waiting.append(task)
+        join(task, varied: false)
     }
 
     // MARK: What the transport sees

@@ -46,6 +46,14 @@ public final class ContractModel {
         var isMoved = false
         var isFromMemory = false
         var outcome = Outcome.none
+        /// Where it says that it came from, and whether that is past its time.
+        var source = LoadSource.network
+        var isStale = false
+        /// It hears of what is stale before what follows.
+        var hearsStale = false
+        /// What is stale and was not heard of yet: what delivered it.
+        var stale = -1
+        var hasRefetched = false
         /// The furthest progress that was heard, and the furthest there is.
         var heard: Int64 = -1
         var sent: Int64 = 0
@@ -66,6 +74,12 @@ public final class ContractModel {
             /// For a place. (Of a decode it cannot be seen whether it has one before it begins.)
             case wanting
             case running
+            /// For the store.
+            case looking
+            /// For a body to be read from the store, or for what is to be written; it keeps its place.
+            case reading, settling
+            /// For a time to come.
+            case asleep
             case over
         }
 
@@ -86,6 +100,41 @@ public final class ContractModel {
         var sequence = 0
         var redirects = 0
         var startedAt: Int64 = -1
+
+        /// The first part of a body, whose rest is asked for.
+        struct Part {
+            var copy: StoredCopy
+            var delivery: Int
+        }
+
+        /// What is read for it.
+        struct Read {
+            var id: Int64
+            var copy: StoredCopy
+            var source: LoadSource
+            var isStale: Bool
+        }
+
+        // Where there is a store:
+        /// What was found when it was looked for, and what the origin is asked about.
+        var found: [StoredCopy] = []
+        var offered: [StoredCopy] = []
+        var conditions = Conditions()
+        var part: Part?
+        var reads: Read?
+        var lookUps = 0
+        var wasSent = false
+        var failedTries = 0
+        var wakesAt: Int64 = 0
+        var isSettling = false
+        /// What an answer that broke has to have written, where nothing better comes.
+        var lateWrites: [StoreRecord.Write.Change] = []
+        /// Of what it gives, or works on.
+        var source = LoadSource.network
+        var isStale = false
+        /// What follows it is asked for.
+        var isFollowed = false
+        var isOfStored = false
     }
 
     /// A place that a fetch takes: with an exchange, or while the caller's code is asked for it.
@@ -101,12 +150,36 @@ public final class ContractModel {
         var isBetween = false
         /// What is sent was asked for again after a 401.
         var isSecond = false
+
+        // Where there is a store:
+        /// The exchange is over, and its job keeps the place.
+        var isHeld = false
+        var judgement = Judgement.none
+        var requestTime: Int64 = 0
+        /// What its body is known by, and how much there is of that.
+        var delivery = -1
+        var received = 0
+        var isToBeKept = false
+        var replaced: Set<Int64> = []
+        var writes: [StoreRecord.Write.Change] = []
+
+        init(
+            serial: Int, job: Int, origin: UInt8, call: Int = -1, isSecond: Bool = false
+        ) {
+            self.serial = serial
+            self.job = job
+            self.origin = origin
+            self.call = call
+            self.isSecond = isSecond
+        }
     }
 
     public let bounds: Bounds
     /// What is asked for where a resource fails, in order: all but kind, size and processors.
     public var fallbacks: [UInt8: [Wish]] = [:]
     public internal(set) var violation: Violation?
+    /// What an answer is stored under, by resource, origin, and whether it was redirected there.
+    public var cacheKey: (UInt8, UInt8, Bool) -> String = { _, _, _ in "" }
     /// Which of the threads that stand above one another runs now.
     public var thread = 0
 
@@ -121,6 +194,7 @@ public final class ContractModel {
     var multiplexed: UInt8 = 0
     var isClosed = false
     var isStopped = false
+    var store = StoreRecord()
     var now: Int64 = 0
     var lastSequence = 0
     /// Work on pixels that the decode executor was handed and that is not done.
@@ -172,11 +246,15 @@ public final class ContractModel {
     ///   - queue: the callback queue, or -1 where the caller awaits.
     ///   - isCancelled: the surrounding task was cancelled before.
     /// - Returns: the number of the task.
-    public func asked(_ wish: Wish, priority: LoadPriority, queue: Int, isCancelled: Bool = false) -> Int {
+    ///   - hearsStale: its caller goes through its events.
+    public func asked(
+        _ wish: Wish, priority: LoadPriority, queue: Int, isCancelled: Bool = false, hearsStale: Bool = false
+    ) -> Int {
         let task = tasks.count
         tasks.append(
             TaskRecord(
                 wish: wish, first: wish.resource, priority: priority, queue: queue, hasClosures: queue >= 0))
+        tasks[task].hearsStale = hearsStale
         if isCancelled { tasks[task].phase = .cancelled }
         return task
     }
@@ -241,7 +319,7 @@ public final class ContractModel {
         isStopped = true
         for task in waiting {
             tasks[task].job = -1
-            tasks[task].phase = .told
+            tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .told
             tasks[task].outcome = .failure(.shutDown)
             if tasks[task].queue == prefetchQueue { deliveries.append(task) }
         }
@@ -256,7 +334,7 @@ public final class ContractModel {
 
     /// What `cached` gave for a picture.
     public func saw(cached exchange: Int?, for wish: Wish) {
-        let expected = kept[wish.key(stage: wish.stages - 1, varied: false)]
+        let expected = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
         if exchange != expected {
             broken(
                 7,
@@ -325,6 +403,7 @@ public final class ContractModel {
 
     private func check(_ task: Int, _ ending: Ending) {
         let record = tasks[task]
+        if record.stale >= 0 { broken(5, "task \(task) ended, and was not told what is stale before") }
         switch (record.outcome, ending) {
         case (.failure(let expected), .failure(let code)):
             if code != expected { broken(3, "task \(task) failed with \(code), its work with \(expected)") }
@@ -332,7 +411,9 @@ public final class ContractModel {
             check(content, exchange: exchange, task: task)
             let expected: LoadSource =
                 record.isFromMemory
-                ? .memory : record.wish.source != .none ? .source : record.isShared ? .shared : .network
+                ? .memory
+                : record.wish.source != .none
+                    ? .source : record.source != .network ? record.source : record.isShared ? .shared : .network
             if let source, source != expected, !record.isMoved {
                 broken(7, "task \(task) says \(source), but its source is \(expected)")
             }
@@ -352,6 +433,7 @@ public final class ContractModel {
         if content.exchange != exchange {
             broken(7, "task \(task) got what exchange \(content.exchange) gave; its job's was \(exchange)")
         }
+        checkVersion(content, task)
         if wish.kind == .picture, (content.size, content.first, content.second) != (wish.size, wish.first, wish.second)
         {
             broken(8, "task \(task) got a picture of another size, or other processors")

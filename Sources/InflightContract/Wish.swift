@@ -31,6 +31,24 @@ public struct Wish: Sendable, Hashable {
     public var source = Source.none
     /// It is sent with what proves who asks: to its own origin alone.
     public var hasCredentials = false
+    /// What is wanted of what is stored.
+    public var policy = CachePolicy.obey
+    public var purpose = Purpose.usual
+    /// Its method changes something.
+    public var isUnsafe = false
+    /// It has the field by which callers differ.
+    public var isOfCaller = false
+
+    /// Why it is asked for.
+    public enum Purpose: UInt8, Sendable {
+        case usual
+        /// What is stored is stale: this follows it.
+        case behindPicture, behind
+        /// What is stored is of no use.
+        case refetch
+
+        var isBehind: Bool { self == .behindPicture || self == .behind }
+    }
 
     public enum Source: UInt8, Sendable {
         case none
@@ -52,6 +70,9 @@ public struct Wish: Sendable, Hashable {
     }
 
     /// Fetch, decode, and a stage for each processor.
+    /// Whether a picture that is in memory will do.
+    var mayBeInMemory: Bool { kind == .picture && purpose == .usual && policy != .refresh && policy != .noStore }
+
     var stages: Int {
         guard kind == .picture else { return 1 }
         return first == 0 ? 2 : second == 0 ? 3 : 4
@@ -65,7 +86,16 @@ public struct Wish: Sendable, Hashable {
             case .answer: 1
             case .header: 2
             }
-        var key = Int(resource) | group << 8 | (varied ? Int(language) : 0) << 10
+        var key = memoryKey(stage: stage, varied: varied) | group << 8
+        // Loads with another policy, or for another purpose, are other jobs.
+        key |= (CachePolicy.allCases.firstIndex(of: policy) ?? 0) << 30
+        key |= Int(purpose.rawValue) << 34
+        return key
+    }
+
+    /// What a picture is known by in memory: the same whatever it was asked for.
+    func memoryKey(stage: Int, varied: Bool) -> Int {
+        var key = Int(resource) | (varied ? Int(language) : 0) << 10
         if stage > 0 { key |= (Int(size) + 1) << 14 }
         if stage > 1 { key |= Int(first) << 22 }
         if stage > 2 { key |= Int(second) << 26 }
@@ -78,12 +108,20 @@ public struct Content: Sendable, Hashable {
     public var resource: UInt8
     public var language: UInt8
     /// Which exchange it came from, counted by the world.
+    ///
+    /// Where there is a store: which reading of it, or which exchange, brought it.
     public var exchange: Int
     public var size: UInt8
     public var first: UInt8
     public var second: UInt8
+    /// Which state of its resource; -1 where its bytes are of several.
+    public var version: Int
 
-    public init(resource: UInt8, language: UInt8, exchange: Int, size: UInt8 = 0, first: UInt8 = 0, second: UInt8 = 0) {
+    public init(
+        resource: UInt8, language: UInt8, exchange: Int, size: UInt8 = 0, first: UInt8 = 0, second: UInt8 = 0,
+        version: Int? = nil
+    ) {
+        self.version = version ?? exchange
         self.resource = resource
         self.language = language
         self.exchange = exchange
@@ -123,6 +161,12 @@ public struct Bounds: Sendable {
     public var startsAreHidden = false
     /// The log hook is set.
     public var isLogged = false
+    /// There is a store, and servers tell what may be kept.
+    public var hasStore = false
+    /// Tries after the first, where there is a store.
+    public var retries = 0
+    /// The longest wait that a server is obeyed for, in milliseconds.
+    public var longestRetryAfter: Int64 = 60_000
 
     public init() {}
 }
@@ -143,6 +187,8 @@ public struct Place: Sendable {
     public var using = -1
     /// Calls of a prefetcher's that belong to a turn are further up this thread.
     public var isInTurn = false
+    /// A piece of work on pixels is further up this thread.
+    public var isWorking = false
     /// No other thread comes between.
     public var isAtomic = false
 

@@ -46,6 +46,15 @@ enum Resources {
         "http://\(redirectOrigin(of: resource) == 1 ? "b" : "a").example/\(String(resource, radix: 16))r"
     }
 
+    /// What an answer is stored under.
+    static func cacheKey(_ resource: UInt8, origin: UInt8, isRedirected: Bool) -> String {
+        if isRedirected { return target(of: resource) }
+        return resource == identified ? "identity the eighth" : urls[Int(resource)]
+    }
+
+    /// Whether its URL gives something else to whoever sends a field of their own.
+    static func isVaried(_ resource: UInt8) -> Bool { urls[Int(resource)] == urls[0] }
+
     static func redirectOrigin(of resource: UInt8) -> UInt8 {
         resource % 2 == 0 || resource == 9 ? 1 : 0
     }
@@ -89,6 +98,8 @@ enum Resources {
         var wish = Wish(kind: kind, resource: resource, origin: origins[Int(resource)])
         switch resource {
         case 1: wish.redirects = 2
+        case 4: wish.isOfCaller = true
+        case 5: wish.isUnsafe = true
         case 2: wish.totalTime = setup.totalTime
         case 8, 9, 13: wish.hasCredentials = true
         case bytesSource: wish.source = .bytes
@@ -109,13 +120,18 @@ enum Resources {
         if wish.hasCredentials { request.fields.append("Authorization", "secret") }
         switch wish.resource {
         case 1: request.limits.maximumRedirects = 2
-        case 2: request.limits.totalTimeout = .nanoseconds(setup.totalTime)
+        case 2 where setup.totalTime > 0: request.limits.totalTimeout = .nanoseconds(setup.totalTime)
         case 4: request.fields.append("X-Caller", "4")
         case 5:
             request.method = "POST"
             request.body = Bytes([5])
         case identified: request.identity = "the eighth"
         default: break
+        }
+        if wish.policy != .obey {
+            request.cachePolicy = wish.policy
+            // So that it is seen on the wire whose exchange it is.
+            request.fields.append("X-Policy", wish.policy.rawValue)
         }
         if setup.hasFallbacks, let others = fallbacks[wish.resource] {
             request.fallbacks = others.map { urls[Int($0)] }

@@ -17,6 +17,9 @@ struct Setup {
     var hasDidReceive = false
     var hasLog = false
     var hasFallbacks = false
+    /// There is a store, and what servers answer may be kept.
+    var hasStore = false
+    var hasRetries = false
     /// By loader, the queue that it lives on.
     var loaderQueues: [Int] = []
     var prefetch: Prefetch?
@@ -70,6 +73,7 @@ struct Setup {
                 isIntoMemory: draws.once(in: 2), turnQueue: [-1, 0, 2, 3][draws.below(4)], limit: 1 + draws.below(3),
                 room: draws.below(3))
         }
+        if draws.once(in: 3) { makeStored(hasSources: hasSources, &draws) }
         bounds.isFlat = !nests
         // Those who leave a varying answer join the next one after the other.
         bounds.isPriorityKnown = !nests && !hasHarmless
@@ -79,6 +83,35 @@ struct Setup {
         bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed && !bounds.startsAreHidden
         // What is sent at the end of a turn is told at once.
         if prefetch != nil, bounds.isLastInFirstOut { bounds.isOrderKnown = false }
+        // Look-ups take as long as they like, and seconds pass.
+        if hasStore { bounds.isOrderKnown = false }
+    }
+
+    /// A world with a store: nothing in it is nested, so that the model can foretell what becomes of everything stored.
+    private mutating func makeStored(hasSources: Bool, _ draws: inout Draws) {
+        hasStore = true
+        hasRetries = draws.once(in: 2)
+        bounds.hasStore = true
+        bounds.retries = hasRetries ? 2 : 0
+        (nests, hasHarmless, hasWillSend, hasDidReceive, isSlow) = (false, false, false, false, false)
+        bounds.isLastInFirstOut = false
+        totalTime = 0
+        prefetch = nil
+        // Fewer things, so that what is stored is asked for again.
+        resources = Array(resources.prefix(4)) + [4, 5]
+        resources += hasSources ? [Resources.bytesSource] : []
+        for other in [Resources.header, Resources.identified, 13] where draws.once(in: 2) { resources.append(other) }
+    }
+
+    /// What a caller of a world with a store wants of it.
+    static func policy(_ draws: inout Draws) -> CachePolicy {
+        switch draws.below(12) {
+        case 0: .refresh
+        case 1: .onlyCached
+        case 2: .preferCached
+        case 3: .noStore
+        default: .obey
+        }
     }
 
     /// As many things in every world, so that much is shared.
@@ -110,6 +143,16 @@ struct Setup {
         configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
         if hasHarmless { configuration.harmlessFields = ["Accept-Language"] }
         configuration.taskExecutor = world.executor
+        if hasStore { configuration.harmlessFields = ["X-Policy"] }
+        if let store = world.store { configuration.store = ownsTransport ? .owned { _ in store } : .shared(store) }
+        if hasRetries {
+            var retry = RetryPolicy()
+            // Chance is the seed's alone: no wait but what a server asks for.
+            retry.firstDelay = .zero
+            // What is remembered is seen only by what is not sent.
+            retry.longestMemory = .zero
+            configuration.retry = retry
+        }
         if hasWillSend { configuration.willSend = { [unowned world] in try await world.willSend(&$0) } }
         if hasDidReceive { configuration.didReceive = { [unowned world] in try await world.didReceive($0) } }
         if hasLog { configuration.log = { [unowned world] in world.log($0) } }

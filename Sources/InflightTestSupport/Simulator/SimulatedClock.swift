@@ -61,6 +61,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
     /// What was scheduled for a time that had come before is due at once: other threads had made time pass meanwhile.
     func fireDue() {
         hasDue = false
+        world.model.wakes()
         if timers.isEmpty { return }
         let due = timers.filter { $0.deadline <= time }
         timers.removeAll { $0.deadline <= time || $0.body == nil }

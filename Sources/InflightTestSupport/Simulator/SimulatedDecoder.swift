@@ -5,6 +5,8 @@ internal import InflightCore
 /// What a simulated body holds: PNG's signature, so that its format is told, and what it is about.
 struct SimulatedBody {
     static let count = 16
+    /// Of what may be kept: long enough to be broken off.
+    static let servedCount = 32
     static let damaged: UInt8 = 1
     static let huge: UInt8 = 2
 
@@ -15,8 +17,19 @@ struct SimulatedBody {
         let serial = UInt16(truncatingIfNeeded: content.exchange)
         return [
             0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, content.resource, content.language, UInt8(serial & 255),
-            UInt8(serial >> 8), flags, 0, 0, 0,
+            UInt8(serial >> 8), flags, UInt8(content.version & 255), UInt8(content.version >> 8 & 255), 0,
         ]
+    }
+
+    /// The same with a tail that says what version it is of.
+    func filled(to count: Int) -> [UInt8] {
+        bytes + [UInt8](repeating: UInt8(content.version & 255), count: count - Self.count)
+    }
+
+    /// Writes into a body what delivers it.
+    static func mark(_ body: inout [UInt8], delivery: Int) {
+        body[10] = UInt8(delivery & 255)
+        body[11] = UInt8(delivery >> 8 & 255)
     }
 
     init(content: Content, flags: UInt8) {
@@ -26,29 +39,40 @@ struct SimulatedBody {
 
     init(_ bytes: Bytes) {
         self = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe SimulatedBody(
+            var version = unsafe Int(bytes[13]) | Int(bytes[14]) << 8
+            if bytes.count > Self.count {
+                // Whole, and of one version from its beginning to its end.
+                for index in [Self.count, bytes.count / 2, bytes.count - 1] {
+                    if unsafe bytes[index] != bytes[13] { version = -1 }
+                }
+                if bytes.count != Self.servedCount, bytes.count % 1_000 > 0 { version = -1 }
+            }
+            return unsafe SimulatedBody(
                 content: Content(
-                    resource: bytes[8], language: bytes[9], exchange: Int(bytes[10]) | Int(bytes[11]) << 8),
+                    resource: bytes[8], language: bytes[9], exchange: Int(bytes[10]) | Int(bytes[11]) << 8,
+                    version: version),
                 flags: bytes[12])
         }
     }
 }
 
-/// A picture of two pixels that say what it is.
+/// A picture of three pixels that say what it is.
 extension Content {
     init(_ pixels: PixelBuffer) {
         self = unsafe pixels.withUnsafeBytes { bytes in
             unsafe Content(
                 resource: bytes[0], language: bytes[1], exchange: Int(bytes[2]) | Int(bytes[3]) << 8, size: bytes[4],
-                first: bytes[5], second: bytes[6])
+                first: bytes[5], second: bytes[6],
+                version: bytes[10] == 0 ? Int(bytes[8]) | Int(bytes[9]) << 8 : -1)
         }
     }
 
     var pixels: PixelBuffer {
         let bytes: [UInt8] = [
             resource, language, UInt8(exchange & 255), UInt8(exchange >> 8 & 255), size, first, second, 255,
+            UInt8(version & 255), UInt8(version >> 8 & 255), version < 0 ? 1 : 0, 255,
         ]
-        return PixelBuffer(width: 2, height: 1, bytesPerRow: 8, format: .rgbx, bytes: Bytes(bytes))
+        return PixelBuffer(width: 3, height: 1, bytesPerRow: 12, format: .rgbx, bytes: Bytes(bytes))
     }
 }
 
@@ -69,7 +93,10 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
         let body = SimulatedBody(bytes)
         let isHuge = body.flags & SimulatedBody.huge != 0
-        if isHuge, isComplete { world.model.pictureIsRefused(exchange: body.content.exchange, .tooManyPixels) }
+        // Whether it is a picture is looked at before it is stored, too.
+        if isHuge, isComplete, world.place.isWorking {
+            world.model.pictureIsRefused(exchange: body.content.exchange, .tooManyPixels)
+        }
         // The width tells whoever asks for the header alone which exchange it came from.
         return .info(
             ImageInfo(
@@ -141,6 +168,7 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
         var body: (@Sendable () -> Void)? = work.remove(at: world.draws.below(work.count))
         let before = world.place
         world.place = .init()
+        world.place.isWorking = true
         world.model.workBegins()
         body?()
         body = nil

@@ -2,11 +2,23 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
+/// One exchange under way.
+protocol ExchangeSteps: AnyObject {
+    /// Whether it can go on.
+    var isReady: Bool { get }
+    /// Whether its next step is its last.
+    var isAtEnd: Bool { get }
+    func move()
+    func end() -> TransportEnding
+    /// What would hang for ever is given up.
+    func endHanging()
+}
+
 /// A transport whose exchanges make their next step when the simulator says so.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTransport: Transport, @unchecked Sendable {
     private unowned let world: World
-    private var live: [SimulatedExchange] = []
+    private var live: [any ExchangeSteps] = []
 
     init(_ world: World) {
         self.world = world
@@ -15,6 +27,12 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
     let schemes: Set<String> = ["http"]
 
     func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
+        if world.setup.hasStore {
+            let exchange = ServedExchange(world, request, receiver)
+            live.append(exchange)
+            world.poke()
+            return exchange
+        }
         let exchange = SimulatedExchange(world, request, receiver)
         live.append(exchange)
         world.note(7, UInt64(exchange.serial), "exchange \(exchange.serial) starts: \(exchange.fate), \(request.url)")
@@ -55,9 +73,9 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
     }
 
     /// Ends an exchange, and others with it now and then: what a transport finds out together it tells together.
-    private func end(_ first: SimulatedExchange) {
+    private func end(_ first: any ExchangeSteps) {
         var ending = [first]
-        if !world.setup.bounds.isOrderKnown, world.draws.once(in: 3) {
+        if !world.setup.bounds.isOrderKnown, !world.setup.hasStore, world.draws.once(in: 3) {
             ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd }
         }
         // Taken out before their receivers hear of it: that is when their places are free.
@@ -72,14 +90,14 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
 
     /// What would hang for ever is given up.
     func endHanging() {
-        for exchange in live where exchange.fate == .hang { exchange.fate = .failEarly }
+        for exchange in live { exchange.endHanging() }
     }
 
     func removeAll() { live = [] }
 }
 
 // Unchecked: everything in a simulation happens on one thread.
-final class SimulatedExchange: Transfer, @unchecked Sendable {
+final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     enum Fate: CaseIterable {
         case whole, failEarly, failLate, status, unauthorized, redirect, damaged, huge, hang
     }
@@ -92,7 +110,7 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
 
     let serial: Int
     let sent: Resources.Sent
-    fileprivate(set) var fate: Fate
+    private(set) var fate: Fate
     private unowned let world: World
     private let receiver: any TransportReceiver
     private let body: [UInt8]
@@ -148,6 +166,10 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
     }
 
     func resume() { isPaused = false }
+
+    func endHanging() {
+        if fate == .hang { fate = .failEarly }
+    }
 
     var isReady: Bool { !isMoving && (isCancelled || isRefused || (isPaused ? fate == .failLate : fate != .hang)) }
 
@@ -249,7 +271,7 @@ final class SimulatedExchange: Transfer, @unchecked Sendable {
         if disposition == .cancel { isRefused = true }
     }
 
-    fileprivate func end() -> TransportEnding {
+    func end() -> TransportEnding {
         world.note(11, UInt64(serial), "exchange \(serial) ends")
         if world.asked[serial] != nil { isHeld = true } else { world.model.exchangeEnds(serial, meaning) }
         if isFailure {

@@ -27,6 +27,8 @@ public enum Simulator {
         public var queues = 0
         /// Hooks and sources that failed or refused.
         public var hooks = 0
+        /// Look-ups that failed, what was not taken, evicted, or damaged.
+        public var store = 0
 
         public init() {}
     }

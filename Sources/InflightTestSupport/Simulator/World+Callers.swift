@@ -53,6 +53,7 @@ extension World {
         case 30:
             fault(\.queues)
             queues[2].drop()
+        case 33 where setup.hasStore: store?.evictOne()
         case 31..<34: look()
         case 34:
             guard let pipeline else { return }
@@ -82,10 +83,14 @@ extension World {
         let resource = setup.resources[draws.below(setup.resources.count)]
         if resource == Resources.header { return Resources.wish(resource, kind: .header, setup: setup) }
         if resource == Resources.refusedAtFirst { return Resources.wish(resource, kind: .refused, setup: setup) }
+        let policy = setup.hasStore ? Setup.policy(&draws) : .obey
         let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
         var wish = Resources.wish(resource, kind: kind, setup: setup)
         // Nobody shares an answer to a POST; bytes and pictures are shared.
         if wish.source != .none || resource == 5, kind == .answer { wish.kind = .bytes }
+        if wish.source == .none { wish.policy = policy }
+        // An answer without a body has nothing to be known by.
+        if wish.kind == .answer, policy == .onlyCached { wish.policy = .obey }
         if resource == Resources.identified { wish.origin = UInt8(draws.below(2)) }
         if setup.hasHarmless { wish.language = UInt8(1 + draws.below(2)) }
         guard kind == .picture else { return wish }
@@ -164,12 +169,14 @@ extension World {
             return pipeline.load(request, on: callbackQueues[queue], progress: progress) {
                 [unowned self] task, result in
                 captured.touch()
+                if case .success(let image) = result { model.hears(id, isStale: image.isStale) }
                 ended(id, result.ending, task)
             }
         }
         return pipeline.loadResponse(request, on: callbackQueues[queue], progress: progress) {
             [unowned self] task, result in
             captured.touch()
+            if case .success(let response) = result { model.hears(id, isStale: response.isStale) }
             ended(id, result.ending, task)
         }
     }
@@ -210,6 +217,7 @@ extension World {
                 case .answer:
                     let response = try await pipeline.response(for: request)
                     check(response)
+                    model.hears(id, isStale: response.isStale)
                     ending = .content(SimulatedBody(response.body).content, response.source)
                 case .header:
                     let info = try await pipeline.info(for: request).info
@@ -239,7 +247,7 @@ extension World {
             var iterator = taken?.makeAsyncIterator()
             let isCancelled = Task.isCancelled || (caller.task?.isCancelled ?? false)
             let priority = caller.task?.priority ?? request.priority
-            let id = model.asked(wish, priority: priority, queue: -1, isCancelled: isCancelled)
+            let id = model.asked(wish, priority: priority, queue: -1, isCancelled: isCancelled, hearsStale: true)
             caller.id = id
             model.joins(id)
             note(22, UInt64(id), "task \(id), followed: \(wish.text)")
@@ -249,8 +257,12 @@ extension World {
                 case .progress(let progress):
                     note(23, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
                     model.heard(id, progress: progress.receivedBytes)
-                case .stale: preconditionFailure("something is stale, and there is no store")
+                case .stale(let image):
+                    let content = Content(image.pixels)
+                    note(80, UInt64(id), "task \(id) is shown what is stale, of \(content.exchange)")
+                    model.hearsStale(id, content)
                 case .success(let image):
+                    model.hears(id, isStale: image.isStale)
                     note(24, UInt64(id), "task \(id) got its picture")
                     model.heard(id, .content(Content(image.pixels), image.source))
                 case .failure(let error):
@@ -300,6 +312,7 @@ extension World {
         guard let pipeline else { return }
         var wish = wish()
         wish.kind = .picture
+        wish.policy = .obey
         if wish.resource == Resources.header { return }
         let cached = pipeline.cached(request(wish, .normal))
         model.saw(cached: cached.map { Content($0.pixels).exchange }, for: wish)
@@ -321,7 +334,8 @@ extension World {
 extension Wish {
     var text: String {
         "\(kind) of \(resource)" + (size > 0 ? " at \(size)" : "") + (first > 0 ? " by \(first)" : "")
-            + (second > 0 ? ", \(second)" : "") + (language > 1 ? " in language \(language)" : "")
+            + (second > 0 ? ", \(second)" : "") + (policy == .obey ? "" : ", \(policy.rawValue)")
+            + (language > 1 ? " in language \(language)" : "")
     }
 }
 
@@ -345,6 +359,6 @@ extension Result where Success == LoadedResponse, Failure == LoadError {
 
 extension Content {
     fileprivate init(data bytes: [UInt8]) {
-        self.init(resource: bytes[8], language: bytes[9], exchange: Int(bytes[10]) | Int(bytes[11]) << 8)
+        self = SimulatedBody(Bytes(bytes)).content
     }
 }

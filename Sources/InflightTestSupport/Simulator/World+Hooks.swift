@@ -233,7 +233,9 @@ extension World {
                 model.pictureIsFitted(Resources.pictureSource)
             }
         case "job failed", "redirected", "asked for better proof": poke()
-        default: callBack()
+        default:
+            // Between what is looked up and what becomes of it the model sees nothing.
+            if setup.hasStore { poke() } else { callBack() }
         }
     }
 }

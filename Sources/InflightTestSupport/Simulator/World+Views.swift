@@ -54,9 +54,17 @@ extension World {
 
     var hasViews: Bool { prefetcher != nil || loaders.contains { $0 != nil } }
 
-    /// At the end all are let go of.
+    /// At the end all are let go of, and what was kept for later is asked for before: it shows what made room for what.
     func closeViews() {
         for number in loaders.indices { release(loader: number) }
+        if prefetcher != nil, setup.prefetch?.isIntoMemory == false {
+            let before = place.isAtomic
+            place.isAtomic = true
+            for resource in setup.resources where resource != Resources.header {
+                take(Resources.wish(resource, kind: .bytes, setup: setup))
+            }
+            place.isAtomic = before
+        }
         releasePrefetcher()
     }
 
@@ -94,6 +102,7 @@ extension World {
             var wish = wish()
             while wish.kind != .picture && wish.kind != .refused { wish = self.wish() }
             wish.second = 0
+            wish.policy = .obey
             let priority = Self.priorities[draws.below(Self.priorities.count)]
             note(50, UInt64(number), "loader \(number) is to show \(wish.text), \(priority)")
             let request = request(wish, priority)
@@ -242,13 +251,16 @@ extension World {
             model.prefetcherMaySend(limit)
             prefetcher.limit = limit
         case 17:
-            guard let wish = prefetchWishes().first else { return }
-            let taken = prefetcher.takeResponse(for: request(wish, .normal))
-            note(67, UInt64(wish.resource), "the bytes of \(wish.text) are \(taken == nil ? "not there" : "taken")")
-            model.prefetcherGave(taken.map { SimulatedBody($0.body).content.exchange }, for: wish) { answersVary[$0] }
+            if let wish = prefetchWishes().first { take(wish) }
         case 18 where draws.once(in: 3): releasePrefetcher()
         default: model.prefetcherSays(prefetcher.statistics, bodySize: Int64(SimulatedBody.count))
         }
+    }
+
+    private func take(_ wish: Wish) {
+        let taken = prefetcher?.takeResponse(for: request(wish, .normal))
+        note(67, UInt64(wish.resource), "the bytes of \(wish.text) are \(taken == nil ? "not there" : "taken")")
+        model.prefetcherGave(taken.map { SimulatedBody($0.body).content.exchange }, for: wish) { answersVary[$0] }
     }
 
     private func releasePrefetcher() {

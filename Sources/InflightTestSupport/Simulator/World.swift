@@ -28,6 +28,8 @@ final class World: @unchecked Sendable {
     private(set) var clock: SimulatedClock! = nil
     private(set) var transport: SimulatedTransport! = nil
     private(set) var threads: SimulatedThreads! = nil
+    private(set) var server: SimulatedServer! = nil
+    private(set) var store: SimulatedStore?
     private(set) var executor: SimulatedTaskExecutor! = nil
     private(set) var queues: [SimulatedQueue] = []
     private(set) var callbackQueues: [CallbackQueue] = []
@@ -72,6 +74,11 @@ final class World: @unchecked Sendable {
         token = SharedValue(on: executor) { [unowned self] in try await makeToken() }
         transport = SimulatedTransport(self)
         threads = SimulatedThreads(self)
+        server = SimulatedServer(self)
+        if setup.hasStore {
+            store = SimulatedStore(self)
+            model.cacheKey = { Resources.cacheKey($0, origin: $1, isRedirected: $2) }
+        }
         queues = [SimulatedQueue.Kind.serial, .concurrent, .emptied, .serial, .serial].enumerated()
             .map { SimulatedQueue(self, index: $0, kind: $1) }
         callbackQueues = queues.map { .executor($0) }
@@ -154,6 +161,10 @@ final class World: @unchecked Sendable {
     private func tryStep(_ kind: Int) -> Bool {
         switch kind {
         case 0:
+            if let store, store.isReady, !transport.isReady || draws.once(in: 2) {
+                store.runOne()
+                return true
+            }
             guard transport.isReady else { return false }
             transport.runOne()
         case 1:
@@ -178,7 +189,10 @@ final class World: @unchecked Sendable {
             }
             guard executor.isReady else { return false }
             executor.runOne()
-        case 4: clock.advance(by: Int64(1 + draws.below(10)) * (setup.isSlow ? 1_000_000_000 : 1_000_000))
+        case 4:
+            // Halves of seconds where dates are written: they are exact.
+            let unit: Int64 = setup.hasStore ? 500_000_000 : setup.isSlow ? 1_000_000_000 : 1_000_000
+            clock.advance(by: Int64(1 + draws.below(10)) * unit)
         default:
             if isEnding { return false }
             act()
@@ -195,7 +209,7 @@ final class World: @unchecked Sendable {
 
     private var isAnythingReady: Bool {
         queues.contains { $0.isReady } || threads.isReady || transport.isReady || executor.isReady
-            || !pauses.isEmpty
+            || !pauses.isEmpty || store?.isReady ?? false
     }
 
     /// Everything goes on until nothing is left to do.
@@ -237,6 +251,7 @@ final class World: @unchecked Sendable {
         if let statistics, statistics.tasksUnderWay + statistics.jobsUnderWay > 0 { model.neverEnds() }
         asked = [:]
         letGo()
+        store?.removeAll()
         if codec != nil { model.leaks() }
     }
 

@@ -1,0 +1,422 @@
+public import InflightCore
+
+// Where there is a store: how a request goes out, what its answer means beside what is stored, and what is done about a
+// failure that may pass.
+
+extension ContractModel {
+    /// What the head of an answer means.
+    enum Judgement {
+        /// There is none yet.
+        case none
+        case content
+        case redirect
+        case failure(LoadError.Code)
+        case stored(StoredCopy, LoadSource, isStale: Bool)
+        /// All of the body was there already.
+        case complete
+        case anotherWay
+    }
+
+    // MARK: It goes out
+
+    /// An exchange is asked for.
+    ///
+    /// - Parameter receiver: who hears of it: the same for all exchanges of one job.
+    public func exchangeStarts(
+        _ serial: Int, kind: Wish.Kind, resource: UInt8, policy: CachePolicy, origin: UInt8, isRedirected: Bool,
+        hasCredentials: Bool, priority: LoadPriority, conditions: Conditions, receiver: ObjectIdentifier
+    ) {
+        sentExchanges += 1
+        let group: Wish.Kind? = kind == .header ? nil : kind
+        func fits(_ job: Int) -> Bool {
+            let wish = jobs[job].wish
+            guard wish.resource == resource, wish.policy == policy, jobs[job].origin == origin,
+                (jobs[job].redirects > 0) == isRedirected
+            else { return false }
+            return group == nil || (wish.kind == .bytes || wish.kind == .header ? .picture : wish.kind) == group
+        }
+        if let index = exchanges.firstIndex(where: { $0.isBetween && $0.job >= 0 && fits($0.job) }) {
+            exchanges[index].isBetween = false
+            exchanges[index].isCancelled = false
+            return begins(serial, index, conditions, hasCredentials)
+        }
+        let wanting = live.filter { jobs[$0].stage == 0 && jobs[$0].state == .wanting && fits($0) }
+        // Two jobs may look the same on the wire: then it is the turn of one.
+        let known = store.receivers[receiver].flatMap { wanting.contains($0) ? $0 : nil }
+        let best =
+            known
+            ?? wanting.filter {
+                !jobs[$0].wasSent && self.conditions(of: $0) == conditions && level(of: $0) == Int(priority.rawValue)
+            }
+            .min { isBefore($0, $1) } ?? wanting.first
+        guard let job = best else {
+            exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
+            return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
+        }
+        if Int(priority.rawValue) != level(of: job) {
+            broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level(of: job))")
+        }
+        store.receivers[receiver] = job
+        startedExchanges += 1
+        takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
+        begins(serial, exchanges.count - 1, conditions, hasCredentials)
+    }
+
+    private func begins(_ serial: Int, _ index: Int, _ conditions: Conditions, _ hasCredentials: Bool) {
+        let job = exchanges[index].job
+        exchanges[index].serial = serial
+        exchanges[index].requestTime = wallTime
+        exchanges[index].judgement = .none
+        guard isLive(job) else { return broken(7, "exchange \(serial) was started, but nobody waits for one") }
+        checkProof(hasCredentials, of: job)
+        let expected = self.conditions(of: job)
+        if conditions != expected {
+            broken(7, "exchange \(serial) asks with \(conditions), and should with \(expected)")
+        }
+        if !jobs[job].wasSent, jobs[job].failedTries == 0 {
+            let origin = jobs[job].origin
+            store.budgets[origin] = min(10_000, (store.budgets[origin] ?? 10_000) + 100)
+        }
+        jobs[job].wasSent = true
+        jobs[job].state = .running
+        jobs[job].exchange = serial
+    }
+
+    private func conditions(of job: Int) -> Conditions {
+        guard let part = jobs[job].part else { return jobs[job].conditions }
+        var conditions = Conditions()
+        conditions.offset = part.copy.end
+        conditions.hasIfRange = true
+        return conditions
+    }
+
+    // MARK: Its head comes
+
+    /// An answer's head is about to be handed over.
+    ///
+    /// - Parameters:
+    ///   - start: where its bytes begin, by `Content-Range`.
+    ///   - total: how long the whole is, as far as the head says.
+    public func headComes(_ serial: Int, _ head: AnswerHead, start: Int?, total: Int?) {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        let job = exchanges[index].job
+        guard job >= 0, isLive(job) else { return }
+        var copy = StoredCopy(
+            id: -1, key: key(of: job), head: head, isOfCaller: jobs[job].wish.isOfCaller,
+            hasProof: jobs[job].hasCredentials, requestTime: exchanges[index].requestTime, responseTime: wallTime,
+            end: 0,
+            total: total)
+        if copy.head.variesByCaller == false { copy.isOfCaller = false }
+        exchanges[index].delivery = serial
+        exchanges[index].received = 0
+        exchanges[index].writes = []
+        if let part = jobs[job].part {
+            jobs[job].part = nil
+            switch goesOn(part, head, start: start, total: total) {
+            case .content:
+                var merged = part.copy
+                merged.head = merged.head.updated(by: head)
+                (merged.requestTime, merged.responseTime) = (copy.requestTime, copy.responseTime)
+                merged.total = total ?? merged.total
+                merged.mayBeKept = request(of: job).mayKeep(merged)
+                exchanges[index].delivery = part.delivery
+                exchanges[index].received = merged.end
+                exchanges[index].replaced = part.copy.id < 0 ? [] : [part.copy.id]
+                merged.id = -1
+                store.deliveries[part.delivery] = merged
+                exchanges[index].judgement = .content
+                return
+            case .complete:
+                exchanges[index].delivery = part.delivery
+                exchanges[index].judgement = .complete
+                return
+            case .anotherWay:
+                exchanges[index].judgement = .anotherWay
+                return
+            default: break
+            }
+        }
+        copy.mayBeKept = isReading(job) && request(of: job).mayKeep(copy)
+        store.deliveries[serial] = copy
+        judge(index, job, copy)
+    }
+
+    /// RFC 9110 sections 14.4, 15.3.7 and 15.5.17: whether an answer to a range is the rest of what is there.
+    private func goesOn(_ part: JobRecord.Part, _ head: AnswerHead, start: Int?, total: Int?) -> Judgement {
+        let isSame =
+            part.copy.head.hasTag
+            ? head.tag == part.copy.head.tag && !head.isWeak
+            : !head.hasTag && head.lastModified == part.copy.head.lastModified && part.copy.head.hasStrongValidator
+        let fits = total == nil || part.copy.total == nil || total == part.copy.total
+        switch head.status {
+        case 206: return start == part.copy.end && fits && isSame ? .content : .anotherWay
+        case 416: return total == part.copy.end && fits && (head.tag == nil || isSame) ? .complete : .anotherWay
+        case 304: return .anotherWay
+        default: return .none
+        }
+    }
+
+    private func judge(_ index: Int, _ job: Int, _ copy: StoredCopy) {
+        let request = request(of: job)
+        let wish = jobs[job].wish
+        let head = copy.head
+        if wish.isUnsafe, jobs[job].redirects == 0, (200..<400).contains(head.status) {
+            exchanges[index].writes.append(.removeAll(key: copy.key))
+        }
+        if head.status == 304 {
+            exchanges[index].judgement = freshens(index, job, copy)
+            return
+        }
+        if [500, 502, 503, 504].contains(head.status), isReading(job),
+            let copy = request.standIn(jobs[job].found, now: wallTime)
+        {
+            exchanges[index].judgement = .stored(copy, .disk, isStale: !copy.isFresh(at: wallTime))
+            return
+        }
+        exchanges[index].replaced = []
+        if isReading(job), wish.policy != .noStore {
+            let matching = request.matching(jobs[job].found)
+            if copy.mayBeKept {
+                exchanges[index].isToBeKept = true
+                let old = head.status >= 500 ? matching.filter { $0.head.status >= 500 } : matching
+                exchanges[index].replaced = Set(old.map(\.id))
+            } else {
+                exchanges[index].isToBeKept = false
+                if head.status == 200 || head.status == 404, !head.noStore, !matching.isEmpty {
+                    exchanges[index].writes.append(.remove(Set(matching.map(\.id))))
+                }
+            }
+        } else {
+            exchanges[index].isToBeKept = false
+        }
+        if head.status == 302 {
+            exchanges[index].judgement = .redirect
+        } else if head.status != 200, wish.kind != .answer {
+            exchanges[index].judgement = .failure(.badStatus)
+        } else {
+            exchanges[index].judgement = .content
+        }
+    }
+
+    /// Whether it asks with a method that only reads: after a redirect everything does.
+    private func isReading(_ job: Int) -> Bool { !jobs[job].wish.isUnsafe || jobs[job].redirects > 0 }
+
+    /// RFC 9111 sections 4.3.3 and 4.3.4.
+    private func freshens(_ index: Int, _ job: Int, _ newer: StoredCopy) -> Judgement {
+        let offered = jobs[job].offered
+        if offered.isEmpty { return jobs[job].wish.kind == .answer ? .content : .failure(.badStatus) }
+        var selected: [StoredCopy] = []
+        if newer.head.hasTag {
+            selected = offered.filter { $0.head.hasTag && $0.head.version == newer.head.version }
+            if newer.head.isWeak { selected = Array(selected.prefix(1)) } else { selected.removeAll { $0.head.isWeak } }
+        } else {
+            selected = Array(offered.filter { $0.head.lastModified == newer.head.lastModified }.prefix(1))
+        }
+        guard let first = selected.first else { return .anotherWay }
+        var gone: Set<Int64> = []
+        for copy in selected {
+            if newer.head.noStore {
+                gone.insert(copy.id)
+            } else {
+                exchanges[index].writes.append(.update(freshened(copy, newer, job)))
+            }
+        }
+        if !gone.isEmpty { exchanges[index].writes.append(.remove(gone)) }
+        return .stored(freshened(first, newer, job), .revalidated, isStale: false)
+    }
+
+    private func freshened(_ copy: StoredCopy, _ newer: StoredCopy, _ job: Int) -> StoredCopy {
+        var updated = copy
+        updated.head = copy.head.updated(by: newer.head)
+        (updated.requestTime, updated.responseTime) = (newer.requestTime, newer.responseTime)
+        return updated
+    }
+
+    /// So many bytes of an exchange are about to be handed over.
+    public func bodyComes(_ serial: Int, _ count: Int) {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        exchanges[index].received += count
+        guard case .content = exchanges[index].judgement else { return }
+        bytesCome(serial, received: Int64(exchanges[index].received))
+    }
+
+    // MARK: It ends
+
+    /// An exchange is about to end.
+    ///
+    /// - Parameters:
+    ///   - failure: how it broke; `nil` where it did not.
+    ///   - isRefused: whoever receives it wanted no more of it.
+    public func servedExchangeEnds(_ serial: Int, failure: LoadError.Code?, isRefused: Bool, redirectsTo origin: UInt8)
+    {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        let record = exchanges[index]
+        let job = record.job
+        guard job >= 0 else {
+            exchanges.remove(at: index)
+            return
+        }
+        guard isLive(job) else { return endsForNobody(record, job, index) }
+        switch record.judgement {
+        case .redirect:
+            settle(record, job, isWhole: failure == nil)
+            exchanges.remove(at: index)
+            goesElsewhere(job, origin)
+        case .failure(let code):
+            settle(record, job, isWhole: failure == nil && !isRefused)
+            remedies(job, code, record)
+        case .stored(let copy, let source, let isStale):
+            settle(record, job, isWhole: false)
+            exchanges[index].isHeld = true
+            exchanges[index].serial = -1
+            reads(job, copy, source, isStale: isStale)
+            if jobs[job].wish.purpose.isBehind { settlesFirst(job) }
+        case .complete: succeeds(job, record, index)
+        case .anotherWay:
+            settle(record, job, isWhole: false)
+            asksAnotherWay(job)
+        case .content where failure == nil || isRefused && jobs[job].wish.kind == .header:
+            if jobs[job].wish.kind != .header { settle(record, job, isWhole: true) }
+            succeeds(job, record, index)
+        case .content, .none: breaks(job, failure ?? .badResponse, record, index)
+        }
+    }
+
+    /// Nobody waits for it any more; what was answered counts for the store all the same.
+    private func endsForNobody(_ record: ExchangeRecord, _ job: Int, _ index: Int) {
+        switch record.judgement {
+        case .stored(let copy, let source, let isStale):
+            settle(record, job, isWhole: false)
+            exchanges[index].isHeld = true
+            exchanges[index].serial = -1
+            jobs[job].reads = JobRecord.Read(id: copy.id, copy: copy, source: source, isStale: isStale)
+            jobs[job].isSettling = jobs[job].wish.purpose.isBehind && store.writes.contains { $0.job == job }
+        case .failure:
+            settle(record, job, isWhole: false)
+            exchanges.remove(at: index)
+            _ = takesRetry(job, .badStatus, record)
+        default:
+            settle(record, job, isWhole: false)
+            exchanges.remove(at: index)
+        }
+    }
+
+    private func succeeds(_ job: Int, _ record: ExchangeRecord, _ index: Int) {
+        (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed, jobs[job].isOfStored) = (
+            .network, false, false, false
+        )
+        jobs[job].exchange = record.delivery
+        if jobs[job].wish.purpose.isBehind {
+            exchanges[index].isHeld = true
+            exchanges[index].serial = -1
+            return settlesFirst(job)
+        }
+        exchanges.remove(at: index)
+        succeeded(job, exchange: record.delivery)
+    }
+
+    private func settlesFirst(_ job: Int) {
+        jobs[job].state = .settling
+        jobs[job].isSettling = true
+        settles(job)
+    }
+
+    private func breaks(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord, _ index: Int) {
+        if code == .cancelled {
+            return broken(7, "exchange \(record.serial) was stopped, though somebody waits for it")
+        }
+        if isReading(job), let copy = request(of: job).standIn(jobs[job].found, now: wallTime) {
+            // What stands in is not taken away by what broke.
+            jobs[job].lateWrites = []
+            exchanges[index].isHeld = true
+            exchanges[index].serial = -1
+            return reads(job, copy, .disk, isStale: !copy.isFresh(at: wallTime))
+        }
+        remedies(job, code, record)
+    }
+
+    /// What the answer means for the store has to be written now.
+    private func settle(_ record: ExchangeRecord, _ job: Int, isWhole: Bool) {
+        var writes = record.writes
+        if case .none = record.judgement { writes = jobs[job].lateWrites }
+        jobs[job].lateWrites = []
+        let keys = [key(of: job)]
+        for change in writes { store.writes.append(StoreRecord.Write(change: change, job: job, keys: keys)) }
+        guard record.isToBeKept || record.delivery != record.serial, isWhole, jobs[job].wish.kind != .header,
+            var copy = store.deliveries[record.delivery], copy.mayBeKept
+        else { return }
+        copy.end = record.received
+        copy.total = record.received
+        store.deliveries[record.delivery]?.total = record.received
+        store.writes.append(
+            StoreRecord.Write(
+                change: .keep(copy, delivery: record.delivery, replacing: record.replaced), job: job, keys: keys))
+    }
+
+    private func goesElsewhere(_ job: Int, _ origin: UInt8) {
+        jobs[job].redirects += 1
+        if jobs[job].redirects > jobs[job].wish.redirects { return failed(job, .badRedirect) }
+        if origin != jobs[job].origin { jobs[job].hasCredentials = false }
+        jobs[job].origin = origin
+        (jobs[job].conditions, jobs[job].offered, jobs[job].found) = (Conditions(), [], [])
+        (jobs[job].failedTries, jobs[job].lookUps, jobs[job].part) = (0, 0, nil)
+        if jobs[job].wish.policy == .noStore {
+            wantsPlace(job, ahead: true)
+        } else {
+            looks(job)
+        }
+    }
+
+    // MARK: Trying again
+
+    private func remedies(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord) {
+        exchanges.removeAll { $0.job == job }
+        guard let wait = takesRetry(job, code, record) else {
+            if code != .badStatus { settle(record, job, isWhole: false) }
+            return failed(job, code)
+        }
+        if case .content = record.judgement { jobs[job].lateWrites = record.writes }
+        jobs[job].state = .asleep
+        jobs[job].wakesAt = now + wait * 1_000_000
+        jobs[job].part = code == .badStatus ? nil : part(of: record) ?? jobs[job].lateEnough(record)
+        // What is stored of it is found again when all is there.
+        jobs[job].part?.copy.id = -1
+    }
+
+    /// Takes one of the tries that are left: in how many milliseconds, or `nil` where there is none.
+    private func takesRetry(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord) -> Int64? {
+        guard bounds.retries > 0 else { return nil }
+        jobs[job].failedTries += 1
+        let head = code == .badStatus ? store.deliveries[record.serial]?.head : nil
+        let mayPass =
+            head.map { [408, 425, 429].contains($0.status) || $0.status >= 500 && $0.status != 501 }
+            ?? [.cannotConnect, .timedOut, .truncated].contains(code)
+        let asked = (head?.retryAfter ?? 0) * 1000
+        let budget = store.budgets[jobs[job].origin] ?? 10_000
+        guard mayPass, asked <= bounds.longestRetryAfter, isReading(job), jobs[job].failedTries <= bounds.retries,
+            budget >= 1000
+        else { return nil }
+        store.budgets[jobs[job].origin] = budget - 1000
+        return asked
+    }
+
+    /// What is there of a body that broke, where its rest can be asked for.
+    private func part(of record: ExchangeRecord) -> JobRecord.Part? {
+        guard case .content = record.judgement, var copy = store.deliveries[record.delivery] else { return nil }
+        copy.end = record.received
+        guard copy.head.status == 200, copy.head.hasStrongValidator, copy.end > 0, !copy.isComplete else { return nil }
+        return JobRecord.Part(copy: copy, delivery: record.delivery)
+    }
+
+    /// Who sleeps until now wants a place again.
+    public func wakes() {
+        for job in live where jobs[job].state == .asleep && jobs[job].wakesAt <= now { wantsPlace(job, ahead: true) }
+    }
+}
+
+extension ContractModel.JobRecord {
+    /// It broke before its head had come: what is there of the body is there still.
+    fileprivate func lateEnough(_ record: ContractModel.ExchangeRecord) -> Part? {
+        if case .none = record.judgement { part } else { nil }
+    }
+}

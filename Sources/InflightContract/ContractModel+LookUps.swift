@@ -1,0 +1,296 @@
+import InflightCore
+
+// Where there is a store: what is looked up in it, what that means for who waits, and whether what it holds is what it
+// should hold. What the answers mean stands in ContractModel+Answers.swift.
+
+/// What the model knows of the store and of what was answered.
+struct StoreRecord {
+    /// One call that the store has not answered.
+    struct LookUp {
+        var number: Int
+        var job: Int
+        /// When it was asked: what is fresh then is fresh.
+        var time: Int64
+        /// What was found when it looked.
+        var found: [StoredCopy] = []
+        /// The copy whose body is wanted.
+        var chosen: StoredCopy?
+        var decision: CachedRequest.Decision?
+    }
+
+    /// Something that the store was asked to write, or has to be.
+    struct Write {
+        enum Change {
+            /// What this delivery brought.
+            case keep(StoredCopy, delivery: Int, replacing: Set<Int64>)
+            case update(StoredCopy)
+            case remove(Set<Int64>)
+            case removeAll(key: String)
+        }
+
+        var change: Change
+        var job: Int
+        /// What is stored under these changes, until all is done that belongs together.
+        var keys: [String]
+        /// The store was asked for it: its number there.
+        var number = -1
+    }
+
+    var copies: [Int64: StoredCopy] = [:]
+    /// Jobs that are to look, in their order.
+    var waiting: [Int] = []
+    var lookUps: [LookUp] = []
+    var lastNumber = 0
+    /// What was answered, by the number of what delivered it.
+    var deliveries: [Int: StoredCopy] = [:]
+    /// What has to be written, and what is being written.
+    var writes: [Write] = []
+    /// Bodies that broke off, or that nobody waits for any more: whether they are kept is the engine's choice.
+    var choices: [Int: (copy: StoredCopy, replaced: [Int64])] = [:]
+    /// Jobs whose exchanges were seen, by who heard of those.
+    var receivers: [ObjectIdentifier: Int] = [:]
+    /// What each origin may still be sent again, in thousandths.
+    var budgets: [UInt8: Int] = [:]
+
+    func isChanging(_ key: String) -> Bool {
+        writes.contains { $0.keys.contains(key) } || choices.values.contains { $0.copy.key == key }
+    }
+}
+
+extension ContractModel {
+    /// Milliseconds since 1970.
+    var wallTime: Int64 { Self.beginning + now / 1_000_000 }
+
+    /// What the clock shows at the beginning, in milliseconds since 1970.
+    public static let beginning: Int64 = 1_700_000_000_000
+
+    /// Whether what is stored could answer it.
+    func mayLookUp(_ wish: Wish) -> Bool {
+        bounds.hasStore && wish.source == .none && wish.policy != .noStore && !wish.isUnsafe
+    }
+
+    func key(of job: Int) -> String {
+        cacheKey(jobs[job].wish.resource, jobs[job].origin, jobs[job].redirects > 0)
+    }
+
+    func request(of job: Int) -> CachedRequest {
+        CachedRequest(
+            policy: jobs[job].wish.policy, isOfCaller: jobs[job].wish.isOfCaller, hasProof: jobs[job].hasCredentials)
+    }
+
+    // MARK: Looking
+
+    /// The store is asked what it has.
+    ///
+    /// - Returns: the number of the call.
+    public func looksUp(_ key: String) -> Int {
+        store.lastNumber += 1
+        let job = nextToLook(key)
+        if job == nil { broken(7, "the store is asked for \(key), and nobody waits for it") }
+        store.lookUps.append(StoreRecord.LookUp(number: store.lastNumber, job: job ?? -1, time: wallTime))
+        return store.lastNumber
+    }
+
+    /// Whose turn it is to look: who does so when all is done that changes what he looks for, or who reads what was found.
+    private func nextToLook(_ key: String) -> Int? {
+        let next = store.waiting.firstIndex { self.key(of: $0) == key }
+        // Also for whoever nobody wanted any more when he came to it.
+        let reading = exchanges.first { record in
+            record.job >= 0 && record.isHeld && jobs[record.job].reads != nil && !jobs[record.job].isSettling
+                && self.key(of: record.job) == key && !store.lookUps.contains { $0.job == record.job }
+        }?.job
+        if let reading, next == nil || store.isChanging(key) { return reading }
+        guard let next else { return nil }
+        if store.isChanging(key) { broken(12, "the store is asked for \(key) while that changes") }
+        return store.waiting.remove(at: next)
+    }
+
+    /// A job is to look what is stored.
+    func looks(_ job: Int) {
+        jobs[job].state = .looking
+        store.waiting.append(job)
+    }
+
+    /// The store looks: it has these, newest first, and is told to read the body at a position.
+    public func looks(_ number: Int, has ids: [Int64], under key: String, chosen position: Int?) {
+        guard let index = store.lookUps.firstIndex(where: { $0.number == number }) else { return }
+        let found = ids.compactMap { store.copies[$0] }
+        let expected = Set(store.copies.values.filter { $0.key == key }.map(\.id))
+        if expected != Set(ids) {
+            broken(12, "stored under \(key) is \(ids.sorted()), and should be \(expected.sorted())")
+        }
+        store.lookUps[index].found = found
+        let job = store.lookUps[index].job
+        guard job >= 0, isLive(job) else { return }
+        let wanted: StoredCopy?
+        if let read = jobs[job].reads {
+            wanted = found.first { $0.id == read.id }
+        } else {
+            let decision = decide(job, found, at: store.lookUps[index].time)
+            store.lookUps[index].decision = decision
+            wanted = decision.copy
+        }
+        store.lookUps[index].chosen = wanted
+        let chosen = position.map { ids[$0] }
+        if chosen != wanted?.id {
+            broken(
+                12,
+                "for resource \(jobs[job].wish.resource) copy \(chosen ?? -1) is read, and should be \(wanted?.id ?? -1)"
+            )
+        }
+    }
+
+    private func decide(_ job: Int, _ found: [StoredCopy], at time: Int64) -> CachedRequest.Decision {
+        let request = request(of: job)
+        switch jobs[job].wish.purpose {
+        case .refetch: return request.mayAsk ? .ask(Conditions(), offered: []) : .fail
+        case .usual: return request.decide(found, now: time)
+        case .behindPicture, .behind:
+            let decision = request.decide(found, now: time)
+            // What is asked for behind a stale answer is the answer that follows it.
+            if case .serveStale = decision { return request.question(found) }
+            return decision
+        }
+    }
+
+    /// The store is about to answer.
+    ///
+    /// - Parameter delivery: the number of the body that it read, or -1: there was none, or it was damaged.
+    public func lookUpEnds(_ number: Int, delivery: Int) {
+        guard let index = store.lookUps.firstIndex(where: { $0.number == number }) else { return }
+        let lookUp = store.lookUps.remove(at: index)
+        let job = lookUp.job
+        guard job >= 0, isLive(job) else {
+            // It stopped, and so what had its place.
+            exchanges.removeAll { $0.job == job && $0.isHeld }
+            return
+        }
+        let found = lookUp.found.filter { store.copies[$0.id] != nil || $0.id != lookUp.chosen?.id }
+        if let copy = lookUp.chosen, delivery >= 0 { store.deliveries[delivery] = copy }
+        if let read = jobs[job].reads {
+            jobs[job].reads = nil
+            guard delivery >= 0 else {
+                // It went in the meantime: asked once more, in the same place.
+                jobs[job].found = found
+                return asksAnotherWay(job)
+            }
+            return serve(job, read.copy, read.source, delivery: delivery, isStale: read.isStale, isFollowed: false)
+        }
+        jobs[job].found = found
+        jobs[job].lookUps += 1
+        var decision = lookUp.decision ?? decide(job, [], at: lookUp.time)
+        if decision.copy != nil, delivery < 0 {
+            if jobs[job].lookUps < 4 { return looks(job) }
+            decision = .ask(Conditions(), offered: [])
+        }
+        goOn(job, decision, delivery: delivery)
+    }
+
+    private func goOn(_ job: Int, _ decision: CachedRequest.Decision, delivery: Int) {
+        switch decision {
+        case .serve(let copy, let isStale):
+            serve(job, copy, .disk, delivery: delivery, isStale: isStale, isFollowed: false)
+        case .serveStale(let copy):
+            askBehind(jobs[job].wish)
+            serve(job, copy, .disk, delivery: delivery, isStale: true, isFollowed: true)
+        case .fail: failed(job, .notStored)
+        case .ask(let conditions, let offered):
+            (jobs[job].conditions, jobs[job].offered) = (conditions, offered)
+            wantsPlace(job, ahead: jobs[job].redirects > 0)
+        case .resume(let copy):
+            jobs[job].part = JobRecord.Part(copy: copy, delivery: delivery)
+            wantsPlace(job, ahead: jobs[job].redirects > 0)
+        }
+    }
+
+    func wantsPlace(_ job: Int, ahead: Bool) {
+        jobs[job].state = .wanting
+        jobs[job].level = level(of: job)
+        lastSequence += 1
+        jobs[job].sequence = ahead ? -lastSequence : lastSequence
+    }
+
+    /// The answer that follows a stale one is asked for, for the store.
+    private func askBehind(_ wish: Wish) {
+        var behind = wish
+        behind.purpose = wish.kind == .picture ? .behindPicture : .behind
+        if wish.kind != .answer { behind.kind = .bytes }
+        (behind.size, behind.first, behind.second) = (0, 0, 0)
+        let key = behind.key(stage: 0, varied: false)
+        if live.contains(where: { jobs[$0].key == key && jobs[$0].isInTable }) { return }
+        let task = asked(behind, priority: .low, queue: Self.ownQueue)
+        tasks[task].hasClosures = false
+        joins(task)
+    }
+
+    /// The queue of what the engine asks for itself.
+    static var ownQueue: Int { -3 }
+
+    // MARK: Serving
+
+    /// A job ends with what is stored.
+    func serve(
+        _ job: Int, _ copy: StoredCopy, _ source: LoadSource, delivery: Int, isStale: Bool, isFollowed: Bool
+    ) {
+        exchanges.removeAll { $0.job == job }
+        if copy.head.status != 200, jobs[job].wish.kind != .answer { return failed(job, .badStatus) }
+        (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed) = (source, isStale, isFollowed)
+        jobs[job].isOfStored = true
+        succeeded(job, exchange: delivery)
+    }
+
+    /// The body of a copy is to be read for a job that has a place.
+    func reads(_ job: Int, _ copy: StoredCopy, _ source: LoadSource, isStale: Bool) {
+        jobs[job].state = .reading
+        jobs[job].reads = JobRecord.Read(id: copy.id, copy: copy, source: source, isStale: isStale)
+    }
+
+    /// An answer is of no use: it is asked for once more in the same place, as its caller wants it.
+    func asksAnotherWay(_ job: Int) {
+        jobs[job].state = .running
+        (jobs[job].conditions, jobs[job].offered, jobs[job].part) = (Conditions(), [], nil)
+        guard let index = exchanges.firstIndex(where: { $0.job == job }) else {
+            return broken(11, "a fetch goes on without its place")
+        }
+        exchanges[index].serial = -1
+        exchanges[index].isHeld = false
+        exchanges[index].isBetween = true
+    }
+}
+
+extension ContractModel {
+    // MARK: What callers hear
+
+    /// Whoever goes through events is given what is stale.
+    public func hearsStale(_ task: Int, _ content: Content) {
+        if tasks[task].phase == .cancelled || tasks[task].phase == .gone {
+            return broken(4, "task \(task) was cancelled, and is given what is stale")
+        }
+        if tasks[task].stale < 0 { broken(5, "task \(task) is given what is stale, and nothing like it is there") }
+        if content.exchange != tasks[task].stale {
+            broken(7, "task \(task) is given \(content.exchange), and stale is \(tasks[task].stale)")
+        }
+        tasks[task].stale = -1
+        checkVersion(content, task)
+    }
+
+    /// Whether what a task ends with says that it is past its time; told before the ending.
+    public func hears(_ task: Int, isStale: Bool) {
+        guard bounds.hasStore, case .content = tasks[task].outcome, tasks[task].phase == .told else { return }
+        if isStale != tasks[task].isStale {
+            broken(7, "task \(task) is told that what it gets is \(isStale ? "stale" : "fresh"), which is wrong")
+        }
+    }
+
+    /// Bytes of one version, and of the right one.
+    func checkVersion(_ content: Content, _ task: Int) {
+        guard bounds.hasStore, tasks[task].wish.source == .none else { return }
+        if content.version < 0 { broken(12, "task \(task) got bytes of several versions, or damaged ones") }
+        guard let copy = store.deliveries[content.exchange] else {
+            return broken(12, "task \(task) got what nobody has answered")
+        }
+        if tasks[task].wish.kind != .header, copy.head.version != content.version {
+            broken(12, "task \(task) got version \(content.version), and was to get \(copy.head.version)")
+        }
+    }
+}

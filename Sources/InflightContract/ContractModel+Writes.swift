@@ -1,0 +1,189 @@
+public import InflightCore
+
+// What the store is asked to write: what HTTP's rules make of the answers, and nothing else.
+
+extension ContractModel {
+    // MARK: Asked
+
+    /// The store is asked to keep a body.
+    ///
+    /// - Parameters:
+    ///   - delivery: what its bytes say that they came with.
+    ///   - version: what they say that they are; -1 where they are of several.
+    /// - Returns: the number of the call.
+    public func keeps(
+        _ response: StoredResponse, delivery: Int, version: Int, byteCount: Int, under key: String,
+        replacing replaced: [Int64]
+    ) -> Int {
+        store.lastNumber += 1
+        guard let copy = store.deliveries[delivery] else {
+            broken(12, "what was never answered is to be kept under \(key)")
+            return store.lastNumber
+        }
+        if version != copy.head.version { broken(12, "bytes of several versions are to be kept under \(key)") }
+        let index = store.writes.firstIndex { write in
+            guard case .keep(_, delivery, _) = write.change, write.number < 0 else { return false }
+            return true
+        }
+        var kept = copy
+        kept.end = byteCount
+        check(response, kept)
+        if copy.key != key { broken(12, "what was answered for \(copy.key) is to be kept under \(key)") }
+        if let index, case .keep(let whole, _, let expected) = store.writes[index].change, whole.end == byteCount {
+            let parts = Set(replaced).subtracting(expected)
+            if !expected.isSubset(of: replaced) || parts.contains(where: { store.copies[$0]?.isComplete ?? false }) {
+                broken(12, "a new answer takes the place of \(replaced), and should of \(expected.sorted())")
+            }
+            store.writes[index].number = store.lastNumber
+            store.writes[index].change = .keep(whole, delivery: delivery, replacing: Set(replaced))
+        } else if !kept.mayBeKept || !kept.isComplete && !kept.head.hasStrongValidator {
+            // What broke off is kept where it is whole all the same, or its rest can be asked for.
+            broken(12, "an answer of \(key) is to be kept that must not be")
+        } else {
+            if replaced.contains(where: { store.copies[$0]?.key ?? key != key }) {
+                broken(12, "an answer of \(key) takes the place of another resource's")
+            }
+            store.choices[store.lastNumber] = (kept, replaced)
+        }
+        return store.lastNumber
+    }
+
+    /// The store is asked to change what stands beside a body.
+    public func updates(_ id: Int64, to response: StoredResponse) -> Int {
+        store.lastNumber += 1
+        let index = store.writes.firstIndex { write in
+            guard case .update(let copy) = write.change, write.number < 0 else { return false }
+            return copy.id == id && copy.responseTime == response.responseTime.milliseconds
+        }
+        guard let index, case .update(let copy) = store.writes[index].change else {
+            broken(12, "copy \(id) is to be changed, though nothing new is known of it")
+            return store.lastNumber
+        }
+        check(response, copy)
+        store.writes[index].number = store.lastNumber
+        return store.lastNumber
+    }
+
+    /// The store is asked to let go of copies.
+    public func removes(_ ids: [Int64]) -> Int {
+        store.lastNumber += 1
+        let index = store.writes.firstIndex { write in
+            guard case .remove(let expected) = write.change, write.number < 0 else { return false }
+            return expected.isSubset(of: ids)
+        }
+        if let index {
+            store.writes[index].number = store.lastNumber
+        } else if ids.contains(where: { store.copies[$0]?.isComplete ?? false }) {
+            broken(12, "copies \(ids) are to go, though they may be used")
+        }
+        return store.lastNumber
+    }
+
+    /// The store is asked to let go of all under a key.
+    public func removesAll(under key: String) -> Int {
+        store.lastNumber += 1
+        let index = store.writes.firstIndex { write in
+            guard case .removeAll(key) = write.change else { return false }
+            return write.number < 0
+        }
+        if let index {
+            store.writes[index].number = store.lastNumber
+        } else {
+            broken(12, "all under \(key) is to go, though nothing has changed it")
+        }
+        return store.lastNumber
+    }
+
+    /// Whether what stands beside a body is what was answered.
+    private func check(_ response: StoredResponse, _ copy: StoredCopy) {
+        let fields = response.head.fields
+        if response.requestTime.milliseconds != copy.requestTime
+            || response.responseTime.milliseconds != copy.responseTime
+        {
+            broken(12, "an answer of \(copy.key) is kept with other times than it had")
+        }
+        if response.head.status != copy.head.status || fields["etag"] != copy.head.tag
+            || fields["cache-control"] ?? "" != copy.head.control
+            || (fields["vary"] != nil) != copy.head.variesByCaller
+            || fields["age"].map({ Int64($0) ?? -1 }) != copy.head.age
+        {
+            broken(12, "an answer of \(copy.key) is kept with other fields than it had")
+        }
+        if response.selectingFields.contains("authorization") != copy.hasProof
+            || response.selectingFields.contains("x-caller") != (copy.isOfCaller && copy.head.variesByCaller)
+        {
+            broken(12, "an answer of \(copy.key) is kept for others than it was for")
+        }
+        if response.bodyRange != 0..<Int64(copy.end) || response.isComplete != copy.isComplete {
+            broken(12, "of an answer of \(copy.key) \(response.bodyRange) is kept, and \(copy.end) bytes are there")
+        }
+    }
+
+    // MARK: Done
+
+    /// The store does what it was asked to keep.
+    public func isKept(_ number: Int, as id: Int64) {
+        if var chosen = store.choices[number] {
+            for old in chosen.replaced { store.copies[old] = nil }
+            chosen.copy.id = id
+            store.copies[id] = chosen.copy
+        } else if let write = store.writes.first(where: { $0.number == number }),
+            case .keep(var copy, _, let replaced) = write.change
+        {
+            for old in replaced { store.copies[old] = nil }
+            copy.id = id
+            store.copies[id] = copy
+        }
+    }
+
+    /// The store does what it was asked to change.
+    public func isUpdated(_ number: Int) {
+        guard let write = store.writes.first(where: { $0.number == number }), case .update(let copy) = write.change
+        else { return }
+        store.copies[copy.id] = copy
+    }
+
+    /// A copy is gone: it was let go of, had no room any more, or was damaged.
+    public func isGone(_ id: Int64) { store.copies[id] = nil }
+
+    /// The store is about to say that it has done, or not, what it was asked to write.
+    public func writeEnds(_ number: Int) {
+        store.choices[number] = nil
+        guard let index = store.writes.firstIndex(where: { $0.number == number }) else { return }
+        let job = store.writes.remove(at: index).job
+        settles(job)
+    }
+
+    /// Who asks behind a stale answer ends only when the store has what was answered.
+    func settles(_ job: Int) {
+        guard jobs[job].state == .settling || !isLive(job), !store.writes.contains(where: { $0.job == job }) else {
+            return
+        }
+        guard isLive(job) else {
+            let isOver = jobs[job].isSettling && jobs[job].reads == nil
+            jobs[job].isSettling = false
+            if isOver { exchanges.removeAll { $0.job == job && $0.isHeld } }
+            return
+        }
+        jobs[job].isSettling = false
+        if let read = jobs[job].reads {
+            jobs[job].state = .reading
+            jobs[job].reads = read
+        } else {
+            exchanges.removeAll { $0.job == job }
+            succeeded(job, exchange: jobs[job].exchange)
+        }
+    }
+
+    /// What the store still has to be asked.
+    func checkWrites() {
+        for write in store.writes where write.number < 0 {
+            switch write.change {
+            case .keep(let copy, _, _): broken(12, "what was answered for \(copy.key) was not kept")
+            case .update(let copy): broken(12, "copy \(copy.id) of \(copy.key) was not made fresh again")
+            case .remove(let ids): broken(12, "copies \(ids.sorted()) were not let go of")
+            case .removeAll(let key): broken(12, "what is stored under \(key) was not let go of")
+            }
+        }
+    }
+}

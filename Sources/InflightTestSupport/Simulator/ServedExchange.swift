@@ -1,0 +1,166 @@
+internal import InflightConcurrency
+internal import InflightContract
+internal import InflightCore
+
+/// An exchange with a server whose answers may be kept: in worlds with a store.
+// Unchecked: everything in a simulation happens on one thread.
+final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
+    private enum Fate { case whole, failEarly, failLate, status(Int), redirect, hang }
+
+    let serial: Int
+    private let question: SimulatedServer.Question
+    private var fate: Fate
+    private unowned let world: World
+    private let receiver: any TransportReceiver
+    private let chunks: Int
+    private var answer: SimulatedServer.Answer?
+    private var sentBytes = 0
+    private var isCancelled = false
+    private var isRefused = false
+    private var isMoving = false
+
+    init(_ world: World, _ request: TransportRequest, _ receiver: any TransportReceiver) {
+        self.world = world
+        self.receiver = receiver
+        serial = world.answersVary.count
+        world.answersVary.append(false)
+        question = SimulatedServer.Question(request, setup: world.setup)
+        switch world.draws.below(40) {
+        case 0..<26: fate = .whole
+        case 26, 27: fate = .failEarly
+        case 28..<33: fate = .failLate
+        case 33: fate = .status(404)
+        case 34, 35: fate = .status([500, 503, 503, 429][world.draws.below(4)])
+        case 36, 37: fate = .redirect
+        case 38: fate = .hang
+        default: fate = .whole
+        }
+        chunks = 1 + world.draws.below(2)
+        let sent = question.sent
+        world.note(7, UInt64(serial), "exchange \(serial) starts: \(fate), \(request.url), \(question.conditions)")
+        world.model.exchangeStarts(
+            serial, kind: sent.kind, resource: sent.resource, policy: question.policy(request), origin: sent.origin,
+            isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, priority: request.priority,
+            conditions: question.conditions, receiver: ObjectIdentifier(receiver))
+        if case .whole = fate {} else { world.fault(\.transport) }
+    }
+
+    func cancel() {
+        world.note(8, UInt64(serial), "exchange \(serial) is cancelled")
+        world.model.exchangeIsCancelled(serial)
+        isCancelled = true
+        world.poke()
+    }
+
+    func resume() {}
+
+    private var hangs: Bool { if case .hang = fate { true } else { false } }
+
+    var isReady: Bool { !isMoving && (isCancelled || isRefused || !hangs) }
+
+    func endHanging() {
+        if case .hang = fate { fate = .failEarly }
+    }
+
+    var isAtEnd: Bool {
+        if isCancelled || isRefused { return true }
+        switch fate {
+        case .failEarly: return true
+        case .redirect: return answer != nil
+        case .failLate: return answer != nil && (sentBytes > 0 || answer?.body.isEmpty ?? true)
+        default: return answer.map { sentBytes == $0.body.count } ?? false
+        }
+    }
+
+    func move() {
+        isMoving = true
+        if answer != nil { sendBytes() } else { sendHead() }
+        isMoving = false
+    }
+
+    private func sendHead() {
+        if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
+        let made = makeAnswer()
+        answer = made
+        let length: Int? = world.draws.once(in: 4) ? nil : made.body.count
+        var head = ResponseHead(status: made.head.status)
+        head.fields = made.head.fields(start: made.start, total: made.total, length: length)
+        if case .redirect = fate { head.fields = Resources.redirects[Int(question.sent.resource)] }
+        if world.setup.isMultiplexed, question.sent.origin == 0 {
+            head.version = .http2
+            world.model.multiplexes(origin: question.sent.origin)
+        }
+        world.note(
+            9, UInt64(serial),
+            "exchange \(serial) has its head: \(head.status), version \(made.head.version), \(made.head.control)")
+        let total = head.status == 206 || head.status == 416 ? made.total : length
+        world.model.headComes(serial, made.head, start: made.start, total: total)
+        let disposition = receiver.didReceive(head, expectedBytes: length.map { Int64($0) })
+        if disposition == .cancel { isRefused = true }
+        world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: false)
+    }
+
+    private func makeAnswer() -> SimulatedServer.Answer {
+        switch fate {
+        case .status(let status): return world.server.failure(status, question, number: serial)
+        case .redirect: return SimulatedServer.Answer(head: AnswerHead(status: 302, version: serial))
+        default: return world.server.answer(question, number: serial)
+        }
+    }
+
+    private func sendBytes() {
+        guard let body = answer?.body else { return }
+        // The first part is always so long that it says what delivered it.
+        let end = min(body.count, sentBytes + max(SimulatedBody.count, (body.count + chunks - 1) / chunks))
+        world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
+        world.model.bodyComes(serial, end - sentBytes)
+        let offset = sentBytes
+        sentBytes = end
+        let disposition = unsafe body.withUnsafeBytes { bytes in
+            unsafe receiver.didReceive(UnsafeRawBufferPointer(rebasing: bytes[offset..<end]), at: Int64(offset))
+        }
+        if disposition == .cancel { isRefused = true }
+    }
+
+    func end() -> TransportEnding {
+        world.note(11, UInt64(serial), "exchange \(serial) ends")
+        var code: LoadError.Code?
+        if isCancelled || isRefused {
+            code = .cancelled
+        } else if case .failEarly = fate {
+            code = .cannotConnect
+        } else if case .failLate = fate {
+            code = .truncated
+        }
+        world.model.servedExchangeEnds(
+            serial, failure: code, isRefused: isRefused && !isCancelled,
+            redirectsTo: Resources.redirectOrigin(of: question.sent.resource))
+        if let code {
+            let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
+            return TransportEnding(receiver: receiver, result: .failure(error))
+        }
+        let summary = TransportSummary(wireBytes: Int64(sentBytes), bodyBytes: Int64(sentBytes))
+        return TransportEnding(receiver: receiver, result: .success(summary))
+    }
+}
+
+extension SimulatedServer.Question {
+    init(_ request: TransportRequest, setup: Setup) {
+        sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
+        conditions = Conditions()
+        conditions.tags = request.fields.values("if-none-match").flatMap { $0.split(separator: ", ").map(String.init) }
+            .sorted()
+        since = request.fields["if-modified-since"]
+        conditions.hasSince = since != nil
+        if let range = request.fields["range"], range.hasPrefix("bytes="), range.hasSuffix("-") {
+            conditions.offset = Int(range.dropFirst(6).dropLast())
+        }
+        ifRange = request.fields["if-range"]
+        conditions.hasIfRange = ifRange != nil
+    }
+
+    /// What its caller wants of what is stored, which callers of the simulator's say.
+    func policy(_ request: TransportRequest) -> CachePolicy {
+        request.fields["x-policy"].flatMap { CachePolicy(rawValue: $0) } ?? .obey
+    }
+}

@@ -1,0 +1,188 @@
+internal import InflightContract
+internal import InflightCore
+
+/// What the servers of a world with a store have, and what they say of it: resources that change, each with validators and
+/// directives of its own.
+// Unchecked: everything in a simulation happens on one thread.
+final class SimulatedServer: @unchecked Sendable {
+    /// One state of one resource.
+    struct Page {
+        var head: AnswerHead
+        var flags: UInt8
+        var byteCount: Int
+    }
+
+    /// What is asked of a server.
+    struct Question {
+        var sent: Resources.Sent
+        var conditions: Conditions
+        var ifRange: String?
+        var since: String?
+    }
+
+    struct Answer {
+        var head: AnswerHead
+        /// The first byte that is sent, where it is a part.
+        var start: Int?
+        var total: Int?
+        var body: [UInt8] = []
+    }
+
+    private unowned let world: World
+    private var pages: [String: Page] = [:]
+
+    init(_ world: World) {
+        self.world = world
+    }
+
+    private var seconds: Int64 { Int64(world.clock.secondsSince1970()) }
+
+    /// The answer to a question, with a number that no other answer has.
+    func answer(_ question: Question, number: Int) -> Answer {
+        let page = page(question.sent, number: number)
+        var head = page.head
+        // A clock that is behind, a cache on the way, or a server without a clock.
+        head.date = seconds
+        switch world.draws.below(12) {
+        case 0, 1: head.date = nil
+        case 2: head.date = seconds - Int64(world.draws.below(8))
+        case 3: head.age = Int64(world.draws.below(8))
+        default: break
+        }
+        let bytes = body(page, question.sent, number: number)
+        if let offset = question.conditions.offset { return part(from: offset, question, head, bytes) }
+        if isUnchanged(question, page) {
+            head.status = 304
+            return Answer(head: head)
+        }
+        return Answer(head: head, total: bytes.count, body: bytes)
+    }
+
+    /// An answer that is no page's.
+    func failure(_ status: Int, _ question: Question, number: Int) -> Answer {
+        var head = AnswerHead(status: status, version: number)
+        head.date = seconds
+        head.variesByCaller = Resources.isVaried(question.sent.resource) && !question.sent.isRedirected
+        if world.draws.once(in: 4) { head.maxAge = Int64(world.draws.below(12)) }
+        if status == 404, world.draws.once(in: 8) { head.noStore = true }
+        if status == 429 || status == 503 { head.retryAfter = [nil, 1, 2, 100][world.draws.below(4)] }
+        let page = Page(head: head, flags: 0, byteCount: SimulatedBody.servedCount)
+        let bytes = body(page, question.sent, number: number)
+        return Answer(head: head, total: bytes.count, body: bytes)
+    }
+
+    private func body(_ page: Page, _ sent: Resources.Sent, number: Int) -> [UInt8] {
+        var content = Content(resource: sent.resource, language: 0, exchange: number)
+        content.version = page.head.version
+        return SimulatedBody(content: content, flags: page.flags).filled(to: page.byteCount)
+    }
+
+    private func isUnchanged(_ question: Question, _ page: Page) -> Bool {
+        if let tag = page.head.tag, !question.conditions.tags.isEmpty { return question.conditions.tags.contains(tag) }
+        guard question.conditions.tags.isEmpty, let since = question.since, let date = page.head.lastModified else {
+            return false
+        }
+        return since == Self.text(date)
+    }
+
+    /// RFC 9110 sections 13.1.5 and 14.2; and servers that do not keep to them.
+    private func part(from offset: Int, _ question: Question, _ head: AnswerHead, _ bytes: [UInt8]) -> Answer {
+        var head = head
+        let validator = head.isWeak ? nil : head.tag ?? head.lastModified.map { Self.text($0) }
+        let isSame = validator != nil && question.ifRange == validator
+        let isBroken = world.draws.once(in: isSame ? 12 : 3)
+        if !isSame, !isBroken { return Answer(head: head, total: bytes.count, body: bytes) }
+        if offset >= bytes.count {
+            head.status = 416
+            return Answer(head: head, total: bytes.count)
+        }
+        head.status = 206
+        let start = isSame && isBroken ? offset / 2 : offset
+        return Answer(head: head, start: start, total: bytes.count, body: Array(bytes[start...]))
+    }
+
+    // MARK: Pages
+
+    private func page(_ sent: Resources.Sent, number: Int) -> Page {
+        let name = "\(sent.resource) \(sent.origin) \(sent.isRedirected)"
+        if var page = pages[name], !world.draws.once(in: 4) {
+            // The same bytes under other rules.
+            if world.draws.once(in: 8) {
+                direct(&page.head)
+                pages[name] = page
+            }
+            return page
+        }
+        let page = makePage(sent, number: number)
+        pages[name] = page
+        return page
+    }
+
+    private func makePage(_ sent: Resources.Sent, number: Int) -> Page {
+        var head = AnswerHead(status: 200, version: number)
+        switch world.draws.below(8) {
+        case 0: break
+        case 1: head.lastModified = Self.modified(number)
+        case 2: (head.hasTag, head.isWeak) = (true, true)
+        case 3: (head.hasTag, head.lastModified) = (true, Self.modified(number))
+        default: head.hasTag = true
+        }
+        direct(&head)
+        // What differs by whoever asks has to say so.
+        head.variesByCaller = Resources.isVaried(sent.resource) && !sent.isRedirected
+        var flags: UInt8 = world.draws.once(in: 24) ? SimulatedBody.damaged : 0
+        if world.setup.hasHuge, world.draws.once(in: 12) { flags = SimulatedBody.huge }
+        let isLong = world.draws.once(in: 8)
+        return Page(head: head, flags: flags, byteCount: isLong ? 20_000 : SimulatedBody.servedCount)
+    }
+
+    /// Another date for each version.
+    private static func modified(_ version: Int) -> Int64 {
+        ContractModel.beginning / 1000 - 800 + Int64(version)
+    }
+
+    /// How it may be kept and used.
+    private func direct(_ head: inout AnswerHead) {
+        let old = head
+        head = AnswerHead(status: old.status, version: old.version)
+        (head.hasTag, head.isWeak, head.lastModified) = (old.hasTag, old.isWeak, old.lastModified)
+        head.variesByCaller = old.variesByCaller
+        func draw(_ count: Int) -> Int64 { Int64(world.draws.below(count)) }
+        switch world.draws.below(12) {
+        case 0, 1: head.maxAge = 4 + draw(30)
+        case 2, 3: (head.maxAge, head.staleWhileRevalidate) = (draw(4), 5 + draw(40))
+        case 4: head.noStore = true
+        case 5: head.noCache = true
+        case 6: (head.maxAge, head.mustRevalidate) = (draw(8), true)
+        case 7: (head.maxAge, head.staleIfError) = (draw(4), 5 + draw(40))
+        case 8: (head.maxAge, head.isImmutable) = (10 + draw(20), true)
+        case 9: (head.maxAge, head.staleWhileRevalidate, head.staleIfError) = (draw(3), 20, 20)
+        case 10: (head.maxAge, head.staleWhileRevalidate, head.mustRevalidate) = (draw(3), 20, true)
+        default: break
+        }
+    }
+
+    static func text(_ date: Int64) -> String { HTTPDate.text(WallTime(milliseconds: date * 1000)) }
+}
+
+extension AnswerHead {
+    /// As it goes over the wire.
+    ///
+    /// - Parameter length: what `Content-Length` says; `nil` where it is not sent.
+    func fields(start: Int?, total: Int?, length: Int?) -> HTTPFields {
+        var fields = HTTPFields()
+        if let tag { fields.append("ETag", tag) }
+        if let lastModified { fields.append("Last-Modified", SimulatedServer.text(lastModified)) }
+        if let date { fields.append("Date", SimulatedServer.text(date)) }
+        if let age { fields.append("Age", "\(age)") }
+        if !control.isEmpty { fields.append("Cache-Control", control) }
+        if variesByCaller { fields.append("Vary", "X-Caller") }
+        if let retryAfter { fields.append("Retry-After", "\(retryAfter)") }
+        if let total, let start, status == 206 {
+            fields.append("Content-Range", "bytes \(start)-\(total - 1)/\(total)")
+        }
+        if let total, status == 416 { fields.append("Content-Range", "bytes */\(total)") }
+        if let length { fields.append("Content-Length", "\(length)") }
+        return fields
+    }
+}
