@@ -3,7 +3,9 @@ internal import InflightCore
 /// Makes a damaged index anew, of all its rows that are whole; or an empty one, where there is none.
 ///
 /// Each row is looked at by itself: its seal, and the checksum of its body where that is in the index. What lies on pages
-/// that cannot be read is lost, and so are files that no row names any more.
+/// that cannot be read is lost, and so are files that no row names any more. A damaged page on the way to others costs
+/// nothing: rows are then looked for page by page. Nor does the first one, which is the same in all indexes of a layout, but
+/// for what nobody needs who only reads.
 ///
 /// To be run while nobody else writes. Killed at any instruction it leaves the damaged index, which is mended by the next.
 struct IndexRepair {
@@ -23,7 +25,12 @@ struct IndexRepair {
         let made = try opener.make(paths.newIndex, identity: tag.identity)
         var state = try inDatabase { () throws(DatabaseError) in try IndexState.read(made) }
         if let old = opened() {
-            try inDatabase { () throws(DatabaseError) in try salvage(old, into: made, &state) }
+            try inDatabase { () throws(DatabaseError) in
+                if try salvage(old, into: made, &state) { return }
+                // What is in the log only is where SQLite finds it; it has to be where it is looked for.
+                _ = try? old.checkpoint(.passive)
+                try salvageLoose(into: made, &state)
+            }
         }
         // One file, without a log that would have to move along with it.
         _ = try inDatabase { () throws(DatabaseError) in try made.checkpoint(.truncate) }
@@ -37,6 +44,8 @@ struct IndexRepair {
 
     /// The damaged index, where it is one at all.
     private func opened() -> Database? {
+        if let old = ours() { return old }
+        try? mendFirstPage()
         if let old = ours() { return old }
         // The log may be another index's, which SQLite cannot tell: without it the index is what it was. Nothing has been
         // copied yet.
@@ -56,12 +65,16 @@ struct IndexRepair {
         return old
     }
 
+    /// - Returns: whether everything could be read.
     private func salvage(
         _ old: Database, into made: Database, _ state: inout IndexState
-    ) throws(DatabaseError) {
+    ) throws(DatabaseError) -> Bool {
+        var isWhole = true
+        var expected: Int64 = 0
         if let before = try? IndexState.read(old), before.identity == tag.identity {
             state.next = max(state.next, before.next)
             state.age = before.age
+            expected = before.entries
         }
         var (low, high) = (Int64.min, Int64.max)
         // From the lowest number up to what cannot be read, then from the highest down.
@@ -79,19 +92,61 @@ struct IndexRepair {
                         return true
                     }
                 }
-                if !rows.isEmpty { try keep(rows, of: old, in: made, &state) }
+                if !rows.isEmpty {
+                    let kept = try keep(rows, in: made, &state) { row in
+                        (try? StoredBodies.read(row, identity: tag.identity, in: old)) ?? nil
+                    }
+                    if kept < rows.count { isWhole = false }
+                }
                 for row in rows {
                     if order == "ASC" { low = max(low, row.id) } else { high = min(high, row.id) }
                 }
-                if case .failure = status { break }
-                if rows.count < Self.step { return }
+                if case .failure = status {
+                    isWhole = false
+                    break
+                }
+                if rows.count < Self.step { return isWhole && state.entries >= expected }
             }
+        }
+        return isWhole && state.entries >= expected
+    }
+
+    /// Takes the rows that no way leads to any more.
+    private func salvageLoose(into made: Database, _ state: inout IndexState) throws(DatabaseError) {
+        guard var pages = try? LoosePages(paths.index, fileSystem) else { return }
+        defer { pages.close() }
+        var rows: [EntryRow] = []
+        try pages.eachRow { (row) throws(DatabaseError) in
+            if try EntryRow.find(row.id, in: made) == nil { rows.append(row) }
+        }
+        rows.sort { $0.id < $1.id }
+        for start in stride(from: 0, to: rows.count, by: Int(Self.step)) {
+            let some = Array(rows[start..<min(rows.count, start + Int(Self.step))])
+            try keep(some, in: made, &state) { pages.body(of: $0, identity: tag.identity) }
         }
     }
 
+    /// Puts a new index's first page in the place of the damaged one's.
+    private func mendFirstPage() throws(FileError) {
+        let size = try fileSystem.status(paths.index).size
+        guard size >= Layout.pageBytes, let pages = UInt32(exactly: size / Layout.pageBytes) else { return }
+        var page = try WholeFile.read(paths.newIndex, limit: Int(Layout.pageBytes), fileSystem)
+        guard page.count == Int(Layout.pageBytes) else { return }
+        // How many pages there are, and none that are free (https://www.sqlite.org/fileformat2.html#the_database_header).
+        page.replaceSubrange(28..<32, with: unsafe withUnsafeBytes(of: pages.bigEndian) { unsafe Array($0) })
+        page.replaceSubrange(32..<40, with: [UInt8](repeating: 0, count: 8))
+        page.replaceSubrange(92..<96, with: page[24..<28])
+        let file = try fileSystem.open(paths.index, for: .extending)
+        defer { fileSystem.close(file) }
+        try fileSystem.writeAll(file, Bytes(page), at: 0)
+    }
+
+    /// - Returns: how many of the rows and their bodies are whole.
+    @discardableResult
     private func keep(
-        _ rows: [EntryRow], of old: Database, in made: Database, _ state: inout IndexState
-    ) throws(DatabaseError) {
+        _ rows: [EntryRow], in made: Database, _ state: inout IndexState, body: (EntryRow) -> Bytes?
+    ) throws(DatabaseError) -> Int {
+        var kept = 0
         try made.run("BEGIN IMMEDIATE")
         for row in rows {
             guard let record = row.checked(identity: tag.identity), row.id > 0, row.id < .max - (1 << 60) else {
@@ -104,16 +159,18 @@ struct IndexRepair {
                 guard let size = try? fileSystem.status(paths.body(row.file)).size, size >= row.length else { continue }
                 row.room = size
             } else {
-                guard let body = (try? StoredBodies.read(row, identity: tag.identity, in: old)) ?? nil else { continue }
+                guard let body = body(row) else { continue }
                 try made.change(
                     "INSERT OR IGNORE INTO body (id, bytes) VALUES (?, ?)", .number(row.id), .bytes(body.array))
             }
             try row.insert(made)
             state.next = max(state.next, row.id + 1)
             state.count(row, record, by: 1)
+            kept += 1
         }
         try state.write(made)
         try made.run("COMMIT")
+        return kept
     }
 
     /// Files that nobody will ever ask for, and that no number counts.

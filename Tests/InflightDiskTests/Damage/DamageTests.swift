@@ -1,7 +1,8 @@
 import InflightCore
-import InflightDisk
 import InflightTestSupport
 import Testing
+
+@testable import InflightDisk
 
 @Suite("Damage", .timeLimit(.minutes(4)))
 struct DamageTests {
@@ -96,6 +97,45 @@ struct DamageTests {
         bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8))
         folder.write(name, bytes)
         #expect(await Self.check(folder) >= 1)
+    }
+
+    /// Pages that lead to all rows of a table, and the first one, which says what tables there are.
+    @Test(arguments: ["sqlite_schema", "entry", "body", "cache"], [0, 0x5A] as [UInt8])
+    func `A page on the way to rows that is overwritten costs none of them`(table: String, byte: UInt8) async throws {
+        let folder = Folder()
+        await Self.filled(folder, count: 80)
+        let store = folder.store()
+        await store.keep("last", Bytes("x"))
+        let root = try #require(
+            try Database(path: folder.appending("index.sqlite"), mode: .reading, waitingAtMost: 1000)
+                .number("SELECT ifnull((SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'), 1)"))
+        await store.shutdown()
+        var bytes = folder.read("index.sqlite")
+        let page = Int(root - 1) * 4096..<Int(root) * 4096
+        bytes.replaceSubrange(page, with: [UInt8](repeating: byte, count: 4096))
+        folder.write("index.sqlite", bytes)
+        let log = EventLog()
+        #expect(await Self.check(folder, log, count: 80) == 80)
+        #expect(log.repairs == [81], "\(log.events)")
+        let verified = folder.store()
+        #expect(try await verified.verify().damage.isEmpty)
+        await verified.shutdown()
+    }
+
+    @Test func `What was removed does not come back from pages that are not in use`() async throws {
+        let folder = Folder()
+        await Self.filled(folder, count: 80)
+        let store = folder.store()
+        for number in 0..<60 { await store.removeAll(under: StoreKey(Self.url(number))) }
+        await store.shutdown()
+        var bytes = folder.read("index.sqlite")
+        // The first page, and the roots behind the map of pages.
+        bytes.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096))
+        for root in 3...8 { bytes[(root - 1) * 4096] = 0 }
+        folder.write("index.sqlite", bytes)
+        let next = folder.store()
+        for number in 0..<60 { #expect(await next.find(StoreKey(Self.url(number))).found.isEmpty) }
+        await next.shutdown()
     }
 
     @Test(arguments: [0, 1, 100, 4096, 4097, 20_000, 100_000])
