@@ -74,7 +74,10 @@ extension DiskStore {
         _ row: EntryRow, _ identity: UInt64, _ connection: ReaderPool.Connection, _ bodies: BodyFiles
     ) throws(DatabaseError) -> String? {
         guard let record = row.checked(identity: identity) else { return "Its row in the index is damaged." }
-        guard row.hash == EntryRow.hash(of: record.key, identity: identity) else { return "It cannot be found." }
+        let hash = EntryRow.hash(of: record.key, identity: identity)
+        let way = try connection.database.number(
+            "SELECT 1 FROM entry INDEXED BY entryByHash WHERE hash = ? AND id = ?", .number(hash), .number(row.id))
+        guard row.hash == hash, way != nil else { return "It cannot be found: the way to it in the index is damaged." }
         if row.isInFile {
             let name = CachePaths.name(row.file)
             do {

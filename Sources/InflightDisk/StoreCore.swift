@@ -96,22 +96,23 @@ final class StoreCore: Sendable {
         mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        run(\.reading) { self.readNow(triesAgain: true, mends: mends, body, completion: completion) }
+        run(\.reading) { self.readNow(opens: true, mends: mends, body, completion: completion) }
     }
 
+    /// - Parameter opens: an index that is not open is opened, and read then.
     private func readNow<Value: Sendable>(
-        triesAgain: Bool, mends: Bool,
+        opens: Bool, mends: Bool,
         _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        let again: @Sendable (WriteOperation.Outcome) -> Void = { _ in
-            self.run(\.reading) { self.readNow(triesAgain: false, mends: mends, body, completion: completion) }
+        @Sendable func again(opens: Bool, mends: Bool) {
+            run(\.reading) { self.readNow(opens: opens, mends: mends, body, completion: completion) }
         }
         switch readers.read(body) {
         case .value(let value): completion(value)
-        case .notOpen where triesAgain: write(.open, completion: again)
-        case .failed(let error, let index) where error.isDamage && triesAgain && mends:
-            write(.mend(index.index), completion: again)
+        case .notOpen where opens: write(.open) { _ in again(opens: false, mends: mends) }
+        case .failed(let error, let index) where error.isDamage && mends:
+            write(.mend(index.index)) { _ in again(opens: opens, mends: false) }
         case .notOpen, .failed: completion(nil)
         }
     }

@@ -61,7 +61,8 @@ struct Finding: Sendable {
             found.candidates.append(Candidate(row: row, entry: entry))
         }
         if found.candidates.count == 1, !found.candidates[0].row.isInFile {
-            found.body = try StoredBodies.read(found.candidates[0].row, identity: identity, in: connection.database)
+            found.body = try StoredBodies.readBeside(
+                found.candidates[0].row, identity: identity, in: connection.database)
         }
         return found
     }
@@ -88,7 +89,10 @@ struct Finding: Sendable {
         } else {
             // On this thread, in the connection that was just given back, unless somebody was quicker.
             let read = core.readers.read { (connection) throws(DatabaseError) in
-                try StoredBodies.read(row, identity: found.identity, in: connection.database)
+                try connection.database.snapshot { () throws(DatabaseError) -> Bytes? in
+                    guard try EntryRow.find(row.id, in: connection.database)?.seal == row.seal else { return nil }
+                    return try StoredBodies.readBeside(row, identity: found.identity, in: connection.database)
+                }
             }
             switch read {
             case .value(let body): finish(found, position, body)

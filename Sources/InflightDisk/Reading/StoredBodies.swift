@@ -19,4 +19,13 @@ enum StoredBodies {
         }
         return body
     }
+
+    /// The same for a row that was read in this snapshot: its body is there, unless the way to it is damaged.
+    static func readBeside(
+        _ row: EntryRow, identity: UInt64, in database: Database
+    ) throws(DatabaseError) -> Bytes? {
+        if let body = try read(row, identity: identity, in: database) { return body }
+        guard try database.number("SELECT 1 FROM body WHERE id = ?", .number(row.id)) != nil else { throw .damaged }
+        return nil
+    }
 }
