@@ -153,6 +153,30 @@ struct CacheCommandTests {
         }
     }
 
+    @Test("stat leaves damaged pages to verify, which changes nothing; who reads one mends it")
+    func verifyAfterStat() throws {
+        fetch()
+        let root = try #require(
+            try Database(path: place.appending("cache/index.sqlite"), mode: .reading, waitingAtMost: 1000)
+                .number("SELECT rootpage FROM sqlite_schema WHERE name = 'entryByHash'"))
+        var bytes = try #require(place.read("cache/index.sqlite"))
+        for position in Int(root - 1) * 4096..<Int(root) * 4096 { bytes[position] = 0 }
+        place.write("cache/index.sqlite", bytes)
+        for _ in 0..<2 {
+            let statistics = cache("stat")
+            #expect(statistics.status == 0 && statistics.errors.isEmpty, "\(statistics.errors)")
+            let verified = cache("verify")
+            #expect(verified.status == 1 && verified.text.contains("some of its pages are damaged"), "\(verified.text)")
+        }
+        // What is wanted again is looked for, and found where it always was.
+        let again = place.run(
+            "get", server.url("/small"), server.url("/large"), "-o", "again", "--any", "--cache", "cache")
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(server.requests.count == 2)
+        let verified = cache("verify")
+        #expect(verified.status == 0 && verified.text == "2 entries read, 100,005 bytes: all whole.\n")
+    }
+
     @Test("clear removes what is named and nothing else, and says how much that was")
     func clear() async throws {
         await keep(["http://a.org/1", "http://a.org/2", "https://a.org:8443/3", "http://b.org/4"])

@@ -18,7 +18,8 @@ struct UnwritableTests {
         if what == .everything {
             for name in folder.files.keys { unsafe chmod(folder.appending(name), allows ? 0o600 : 0o400) }
         }
-        for name in ["", "bodies"] { unsafe chmod(folder.appending(name), allows ? 0o700 : 0o500) }
+        let folders = Set(folder.bodies.map { String($0.dropLast(17)) })
+        for name in folders.union(["", "bodies"]) { unsafe chmod(folder.appending(name), allows ? 0o700 : 0o500) }
     }
 
     @Test(arguments: Forbidding.allCases)
