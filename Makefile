@@ -44,6 +44,8 @@ test: deps ## run all tests
 	@echo "==> kills: what a disk cache has acknowledged is there afterwards"
 	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 50
 	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 40 --processes 8
+	@echo "==> damage: caches whose files are not as they were"
+	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --damage 40
 	@echo "==> examples: they build, and the core links no C library"
 	@Scripts/check-examples.sh $(SCRATCH)/examples
 	@echo "==> tests of the scripts"
@@ -96,11 +98,13 @@ simulate: deps ## run N schedules of the simulator on all cores: N=1000000
 
 # As many kills as N says, where it is said.
 crash: KILLS = $(if $(filter file,$(origin N)),2000,$(N))
-crash: deps ## kill N processes that write into a disk cache, and look at what they leave: N=2000
+crash: deps ## kill N processes that write into a disk cache, damage 1,000 caches, look at what is left: N=2000
 	@echo "==> $(KILLS) kills"
 	@$(RELEASE) --product inflight-crash
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS) --processes 8
+	@echo "==> 1,000 damaged caches"
+	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --damage 1000
 	@echo "==> eight processes on one folder for a minute, with kills"
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --seconds 60 --processes 8
 

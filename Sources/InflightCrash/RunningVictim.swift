@@ -17,28 +17,13 @@ final class RunningVictim {
         let probePath = "\(scratch)/probe-\(name)"
         probe = SharedProbe(path: probePath)
         probe.isInside = false
-        var ends: [Int32] = [0, 0]
-        precondition(unsafe Glibc.pipe(&ends) == 0, "no pipe can be made")
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let child = Child(
+            ["victim", folder, probePath, String(seed), String(limit), waitsForDisk ? "disk" : "process"], descriptor: 3
+        )
         // Room for all that a victim says in its life, so that it never waits for its parent.
-        _ = fcntl(ends[0], Self.setPipeSize, 1 << 20)
-        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], 3)
-        let words = [
-            "/proc/self/exe", "victim", folder, probePath, String(seed), String(limit),
-            waitsForDisk ? "disk" : "process",
-        ]
-        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { unsafe arguments.forEach { unsafe free($0) } }
-        var child = pid_t()
-        let status = unsafe posix_spawn(&child, "/proc/self/exe", &actions, nil, &arguments, environ)
-        precondition(status == 0, "no victim can be started: error \(status)")
-        pid = child
-        pipe = ends[0]
-        close(ends[1])
+        _ = fcntl(child.pipe, Self.setPipeSize, 1 << 20)
+        _ = fcntl(child.pipe, F_SETFL, O_NONBLOCK)
+        (pid, pipe) = (child.pid, child.pipe)
     }
 
     deinit {

@@ -1,4 +1,5 @@
 import Glibc
+import InflightDisk
 
 /// Folders and files of this program's own, read and written whole.
 enum Scratch {
@@ -19,18 +20,8 @@ enum Scratch {
     /// None for what is no folder, links to one included.
     static func names(_ folder: String) -> [String] {
         var status = stat()
-        guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
-            let stream = unsafe opendir(folder)
-        else { return [] }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
+        guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return [] }
+        return (try? SystemFileSystem().names(in: folder).sorted()) ?? []
     }
 
     /// Paths of all files below a folder, from there on, in order.

@@ -4,8 +4,11 @@ import InflightDisk
 // Kills processes that write into a disk cache, and looks at what they leave: `make crash N=2000`.
 //
 //     inflight-crash [--count N | --seconds N] [--processes N] [--seed SEED]
+//     inflight-crash --damage N [--seed SEED]
 //
-// With several processes they share one folder, and everything is compared at the end.
+// With several processes they share one folder, and everything is compared at the end. With `--damage` nothing is
+// killed: so many caches are damaged, each as its seed says, and nothing wrong may be served, nothing crash, hang, or get
+// lost that could be kept.
 
 func fail(_ message: String) -> Never {
     print("inflight-crash: \(message)")
@@ -25,7 +28,18 @@ if CommandLine.arguments.count > 1, CommandLine.arguments[1] == "victim" {
     exit(0)
 }
 
+if CommandLine.arguments.count == 3, CommandLine.arguments[1] == "damaged" {
+    guard let seed = UInt64(CommandLine.arguments[2]) else { fail("a damaged cache has a seed") }
+    alarm(DamageRun.patience)
+    var cache = DamagedCache(seed: seed)
+    await cache.run()
+    for failure in cache.failures { print(failure) }
+    print("found \(cache.found) \(cache.all)")
+    exit(0)
+}
+
 var run = CrashRun()
+var damages: Int?
 var arguments = CommandLine.arguments.dropFirst()
 
 @MainActor
@@ -38,10 +52,18 @@ while let argument = arguments.popFirst() {
     switch argument {
     case "--count": run.kills = number(argument)
     case "--seconds": run.seconds = number(argument)
+    case "--damage": damages = number(argument)
     case "--processes": run.processes = number(argument)
     case "--seed": run.seed = number(argument)
-    default: fail("\(argument) is no option; there are --count, --seconds, --processes, --seed")
+    default: fail("\(argument) is no option; there are --count, --seconds, --damage, --processes, --seed")
     }
+}
+
+if let damages {
+    let failures = DamageRun(count: damages, seed: run.seed).run()
+    for failure in failures.prefix(20) { print("broken: \(failure)") }
+    print("\(damages) damaged caches, \(failures.count) of them treated wrongly")
+    exit(failures.isEmpty ? 0 : 1)
 }
 
 let summary = await run.run()

@@ -1,0 +1,69 @@
+import Glibc
+import InflightTestSupport
+
+/// What happens to the files of a cache.
+enum DamageKind: String, CaseIterable {
+    case indexBit = "a bit of the index"
+    case indexPage = "a page of the index, random"
+    case indexPages = "two pages of the index, swapped"
+    case indexCut = "the index, cut off"
+    case indexRandom = "the index, random"
+    case otherIndex = "another cache's index"
+    case logBit = "a bit of the log"
+    case logCut = "the log, cut off"
+    case otherLog = "another cache's log"
+    case sharedMemoryBit = "a bit of the log's shared memory"
+    case bodyBit = "a bit of a body"
+    case bodyCut = "a body, cut off"
+    case bodyGone = "something else in a body's place"
+    case bodies = "two bodies, swapped"
+    case partBit = "a bit of a part"
+    case tagBit = "a bit of the tag"
+    case two = "bits of two files"
+    case everything = "random files in all places"
+    case clock = "the clock, set back a year"
+
+    static func of(_ seed: UInt64) -> DamageKind { allCases[Int(seed % UInt64(allCases.count))] }
+
+    /// What a cache may lose by it.
+    struct Allowance {
+        /// These bodies, by their numbers.
+        var bodies: Set<Int> = []
+        /// So many others, whichever they are.
+        var others = 0
+        /// Any.
+        var all = false
+        /// What changed after the log began: it may be as it was before.
+        var isOld = false
+
+        mutating func add(_ other: Allowance) {
+            bodies.formUnion(other.bodies)
+            others += other.others
+            all = all || other.all
+            isOld = isOld || other.isOld
+        }
+    }
+}
+
+/// Pages of an index (https://www.sqlite.org/fileformat2.html#b_tree_pages).
+enum IndexPage {
+    static let size = 4096
+
+    /// What may be lost with a page.
+    static func allowance(_ page: ArraySlice<UInt8>, number: Int) -> DamageKind.Allowance {
+        var allowance = DamageKind.Allowance()
+        let first = page.startIndex
+        if number == 0 || page[first] == 5 {
+            // The header and the schema are the same in all indexes, and the way to rows is not needed to find them.
+        } else if page[first] == 2 {
+            // SQLite goes by it where it is not senseless, and then does not find what is there.
+            allowance.all = true
+        } else if page[first] == 10 || page[first] == 13 {
+            allowance.others = Int(page[first + 3]) << 8 | Int(page[first + 4])
+        } else {
+            // A piece of one body, or of the map of pages.
+            allowance.others = 1
+        }
+        return allowance
+    }
+}
