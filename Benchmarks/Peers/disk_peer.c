@@ -6,7 +6,7 @@
 //     disk_peer blobs FOLDER COUNT BYTES    a transaction for each blob: WAL, synchronous=NORMAL
 //     disk_peer blobs-read FOLDER COUNT BYTES   those blobs, in random order, with the checksum
 //
-// Prints `each_us=…`: microseconds of wall time for each.
+// Prints `each_us=… cpu_us=…`: microseconds of wall time and of CPU time for each.
 
 #include "CInflightSQLite.h"
 
@@ -18,10 +18,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now(void) {
+static double seconds(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static double wall, cpu;
+
+static void begin(void) {
+    wall = seconds(CLOCK_MONOTONIC);
+    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void end(size_t count, uint64_t sum) {
+    wall = seconds(CLOCK_MONOTONIC) - wall;
+    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    printf("each_us=%f cpu_us=%f sum=%llu\n", wall / count * 1e6, cpu / count * 1e6, (unsigned long long)(sum & 0xFFFF));
 }
 
 static void need(int is_well, const char *what) {
@@ -97,7 +110,7 @@ static void each_blob(const char *folder, size_t count, const char *bytes, size_
     const char *text = reads ? "SELECT bytes FROM blob WHERE key = ?" : "INSERT OR REPLACE INTO blob VALUES (?, ?)";
     need(sqlite3_prepare_v2(database, text, -1, &statement, 0) == SQLITE_OK, "prepare");
     uint64_t sum = 0;
-    double start = now();
+    begin();
     for (size_t i = 0; i < count; i++) {
         char key[64];
         snprintf(key, sizeof key, "http://bench/%zu", reads ? (size_t)(random_word() % count) : i);
@@ -114,7 +127,7 @@ static void each_blob(const char *folder, size_t count, const char *bytes, size_
         }
         sqlite3_reset(statement);
     }
-    printf("each_us=%f sum=%llu\n", (now() - start) / count * 1e6, (unsigned long long)(sum & 0xFFFF));
+    end(count, sum);
     sqlite3_finalize(statement);
     sqlite3_close(database);
 }
@@ -133,7 +146,7 @@ int main(int argc, char **argv) {
     int reads = strcmp(what, "read") == 0;
     if (reads)
         for (size_t i = 0; i < count; i++) write_file(folder, i, bytes, size, 0);
-    double start = now();
+    begin();
     for (size_t i = 0; i < count; i++) {
         if (reads) {
             sum ^= read_file(folder, random_word() % count);
@@ -141,6 +154,6 @@ int main(int argc, char **argv) {
             write_file(folder, i, bytes, size, strcmp(what, "synced") == 0);
         }
     }
-    printf("each_us=%f sum=%llu\n", (now() - start) / count * 1e6, (unsigned long long)(sum & 0xFFFF));
+    end(count, sum);
     return 0;
 }

@@ -113,7 +113,9 @@ case "write", "read":
     let before = Usage.now()
     await keep(store, count, bytes, atOnce: what == "write" ? atOnce : 64, lost: lost)
     if what == "write" {
-        sample.add("each_us", (Usage.now() - before).wall / Double(count) * 1e6)
+        let used = Usage.now() - before
+        sample.add("each_us", used.wall / Double(count) * 1e6)
+        sample.add("cpu_us", used.cpu / Double(count) * 1e6)
         sample.add("lost", lost.withLock { $0 })
     } else {
         _ = await read(store, count / 4, among: count, atOnce: atOnce)
