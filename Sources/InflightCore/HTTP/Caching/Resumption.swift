@@ -74,7 +74,8 @@ package struct Resumption: Hashable, Sendable {
 
     private func beyondTheEnd(_ head: ResponseHead) -> Verdict {
         guard let total = ContentRange(head.fields)?.total, total == offset, fits(total) else { return .askForWhole }
-        if let tag = EntityTag(of: head.fields), let own = stored.entityTag, !tag.stronglyEquals(own) {
+        // A tag that what is there does not have is another version's, which may be as long by chance.
+        if let tag = EntityTag(of: head.fields), !(stored.entityTag.map { tag.stronglyEquals($0) } ?? false) {
             return .askForWhole
         }
         var complete = stored

@@ -129,6 +129,9 @@ struct ResumptionTests {
         #expect(verdict(416, [("Content-Range", "bytes */3")], total: nil) == .askForWhole)
         #expect(verdict(416, [("Content-Range", "bytes */4"), ("ETag", "\"b\"")], total: nil) == .askForWhole)
         #expect(verdict(416, []) == .askForWhole)
+        let dated = [("Last-Modified", date(-1))]
+        let other = [("Content-Range", "bytes */4"), ("ETag", "\"b\"")]
+        #expect(verdict(416, other, stored: dated, total: nil) == .askForWhole)
     }
 
     @Test(
