@@ -27,6 +27,8 @@ final class Generation: Sendable {
         configuration.harmlessFields = [Item.field]
         // Some thirty pictures, of which each counts 256 bytes: what is kept is asked for often, and dropped often.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 30 * 256, reactsToMemoryPressure: false)
+        // What is asked for again is mostly stale by then, and followed by what its server has.
+        configuration.store = .owned { _ in MemoryStore() }
         pipeline = try ImagePipeline(configuration: configuration)
     }
 

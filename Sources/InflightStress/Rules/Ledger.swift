@@ -24,11 +24,11 @@ struct Tally: Sendable {
         case callback, awaited, stream, operation, bound, prefetched
         case cancel, cancelOnOwnQueue, priority, lookUp, queueChange, release
         // What they heard.
-        case progress, success, fromMemory, expectedFailure, cancelled, dropped, shutDown
+        case progress, stale, success, fromMemory, expectedFailure, cancelled, dropped, shutDown
     }
 
     // Inline: that an array's copy was let go of on another thread, the thread sanitizer does not see.
-    private var counts = InlineArray<19, Int>(repeating: 0)
+    private var counts = InlineArray<20, Int>(repeating: 0)
 
     subscript(_ entry: Entry) -> Int {
         get { counts[entry.rawValue] }

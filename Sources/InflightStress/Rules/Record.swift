@@ -124,6 +124,17 @@ final class Record: Sendable {
         leaves()
     }
 
+    /// A stream is given what is stale: the right picture, and before anything else that it ends with.
+    func wasShownStale(_ image: LoadedImage) {
+        enters(nil)
+        let endings = state.withLock { $0.endings }
+        if endings > 0 { violation(5, "what is stale came after the ending") }
+        if !image.isStale { violation(7, "what is told to be stale is fresh") }
+        if let complaint = wish.complaint(about: image.pixels) { violation(7, complaint) }
+        caller.count(.stale)
+        leaves()
+    }
+
     func ended(_ task: ImageTask?, _ outcome: Outcome) {
         enters(task)
         let (wasToldToCancel, wasTaken, endings) = state.withLock { state in

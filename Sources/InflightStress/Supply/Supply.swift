@@ -54,8 +54,9 @@ enum Supply: Sendable {
 extension Item {
     private static let scripts = all.flatMap { item in
         themes.indices.map { theme in
-            let vary = item.kind == .varying ? HTTPFields([("Vary", field)]) : HTTPFields()
-            return ScriptedTransport.Script.ok(item.body(theme: theme), chunks: [24], fields: vary)
+            var fields = item.kind == .varying ? HTTPFields([("Vary", field)]) : HTTPFields()
+            if let control = item.cacheControl { fields.append("Cache-Control", control) }
+            return ScriptedTransport.Script.ok(item.body(theme: theme), chunks: [24], fields: fields)
         }
     }
 
@@ -72,13 +73,23 @@ extension Item {
     }
 
     fileprivate func response(theme: String?) -> LoopbackServer.Response {
-        let answer = LoopbackServer.Response.ok(body(theme: kind == .varying ? Self.theme(theme) : 0))
+        var answer = LoopbackServer.Response.ok(body(theme: kind == .varying ? Self.theme(theme) : 0))
+        if let cacheControl { answer = answer.field("Cache-Control", cacheControl) }
         switch kind {
         case .plain: return answer
         case .moved: return .redirect(to: targetPath)
         case .varying: return answer.field("Vary", Self.field)
         case .missing: return .status(404)
         case .broken: return answer.reset(after: 12)
+        }
+    }
+
+    /// A third is not kept at all, a third is stale at once, and a third fresh for a while.
+    private var cacheControl: String? {
+        switch number % 3 {
+        case 0: nil
+        case 1: "max-age=0, stale-while-revalidate=600"
+        default: "max-age=1"
         }
     }
 
