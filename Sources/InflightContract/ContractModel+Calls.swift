@@ -63,14 +63,17 @@ extension ContractModel {
     }
 
     private func asksAgain(_ question: Question, isCancelled: Bool) -> Int {
-        let index = exchanges.firstIndex {
-            guard $0.isBetween, $0.job >= 0, $0.origin == question.origin else { return false }
-            return jobs[$0.job].wish.resource == question.resource && isCancelled != isLive($0.job)
+        let fitting = exchanges.indices.filter { index in
+            let record = exchanges[index]
+            guard record.isBetween, record.job >= 0, record.origin == question.origin else { return false }
+            let job = jobs[record.job]
+            return job.wish.resource == question.resource && job.wish.language == question.language
+                && Self.group(job.wish.kind) == Self.group(question.kind)
+                && (job.redirects > 0) == question.isRedirected
         }
+        let index = fitting.first { isCancelled != isLive(exchanges[$0].job) }
         // Its time may be up.
-        let late = exchanges.firstIndex {
-            $0.isBetween && $0.origin == question.origin && jobs[$0.job].wish.resource == question.resource
-        }
+        let late = fitting.first
         if let index = index ?? late {
             exchanges[index].isBetween = false
             exchanges[index].isSecond = true

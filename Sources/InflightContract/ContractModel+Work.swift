@@ -165,15 +165,17 @@ extension ContractModel {
 
     func isLive(_ job: Int) -> Bool { jobs[job].state != .over }
 
+    /// Bytes and pictures share their fetch.
+    static func group(_ kind: Wish.Kind) -> Wish.Kind { kind == .bytes ? .picture : kind }
+
     /// The job of these terms that waits for a place.
     func wanting(
         _ kind: Wish.Kind, _ resource: UInt8, _ language: UInt8?, isRedirected: Bool, origin: UInt8
     ) -> Int? {
-        let group = kind == .bytes ? Wish.Kind.picture : kind
         var job: Int?
         for next in live where jobs[next].stage == 0 && jobs[next].state == .wanting {
             let wish = jobs[next].wish
-            guard wish.resource == resource, (wish.kind == .bytes ? .picture : wish.kind) == group,
+            guard wish.resource == resource, Self.group(wish.kind) == Self.group(kind),
                 language == nil || wish.language == language, (jobs[next].redirects > 0) == isRedirected
             else { continue }
             // Where an answer varied there may be two that look the same: it is the turn of one.

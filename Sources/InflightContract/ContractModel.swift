@@ -213,6 +213,8 @@ public final class ContractModel {
     /// The queue on which the prefetcher hears of endings, and those that wait there.
     var prefetchQueue = -1
     var deliveries: [Int] = []
+    /// Several of its loads were ended at once by a shutdown, in whatever order: what it has and does is not known any more.
+    var isPrefetcherUnknown = false
     /// Those in phase `falling`, in their order.
     var falling: [Int] = []
     var joinedTasks = 0
@@ -317,6 +319,10 @@ public final class ContractModel {
         isClosed = true
         guard case .cancel = mode else { return }
         isStopped = true
+        if waiting.count(where: { tasks[$0].queue == prefetchQueue }) > 1 {
+            isPrefetcherUnknown = true
+            prefetcher = nil
+        }
         for task in waiting {
             tasks[task].job = -1
             tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .told
