@@ -50,11 +50,14 @@ struct CacheCommandTests {
     /// Entries with these URLs, stored long ago, or by the clock that is given.
     private func keep(_ urls: [String], clock: any EngineClock = VirtualClock()) async {
         let store = DiskStore(.init(folder: place.appending("cache"), clock: clock))
+        let kept = Guarded(0)
         for url in urls {
-            let id = await store.keep(.example(url, body: Bytes("x")), body: Bytes("x"), under: StoreKey(url))
-            #expect(id != nil)
+            store.keep(.example(url, body: Bytes("x")), body: Bytes("x"), under: StoreKey(url), replacing: []) { id in
+                if id != nil { kept.withLock { $0 += 1 } }
+            }
         }
         await store.shutdown()
+        #expect(kept.withLock { $0 } == urls.count)
     }
 
     private func cache(_ arguments: String..., environment: [String: String] = [:]) -> CommandResult {
