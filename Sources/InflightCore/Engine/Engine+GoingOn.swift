@@ -26,6 +26,13 @@ extension Engine {
     /// - Parameter wasTaken: whether it was under way: what was begun is finished, while a pipeline is closing too.
     func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
         var failure = failure
+        if failure.isOfStored, let request = task.takeProcessedLookUp() {
+            do throws(LoadError) {
+                return submit(task, plan: try plan(request, goal: task.goal), wasTaken: true)
+            } catch {
+                failure = JobResult(.failure(error))
+            }
+        }
         if failure.isOfStored, let request = task.takeRefetch() {
             log(.notice, "what is stored is of no use: asked for once more") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
@@ -41,7 +48,7 @@ extension Engine {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
             do throws(LoadError) {
-                return submit(task, plan: try plan(request, goal: task.goal), wasTaken: wasTaken)
+                return begin(task, plan: try plan(request, goal: task.goal), wasTaken: wasTaken)
             } catch {
                 failure = JobResult(.failure(error))
             }

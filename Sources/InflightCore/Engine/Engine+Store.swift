@@ -14,6 +14,8 @@ extension Engine {
         var request = stale.request
         request.priority = .low
         request.fallbacks = []
+        // It is about the bytes: those that are stored are stale.
+        request.storedForm = .original
         let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.wantsPicture)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
         guard let plan = try? plan(request, goal: goal, purpose: purpose), !hasJob(plan.fetchKey) else { return }

@@ -127,7 +127,7 @@ final class Engine: @unchecked Sendable {
 
     func begin(_ task: ImageTask) {
         switch task.subject {
-        case .plan(let plan): submit(task, plan: plan)
+        case .plan(let plan): begin(task, plan: plan)
         case .unplanned(let unplanned): fail(task, JobResult(.failure(unplanned.error)), wasTaken: false)
         }
     }
@@ -218,6 +218,7 @@ final class Engine: @unchecked Sendable {
 
     private func makeJob(_ position: Int, id: Machine.JobID, plan: RequestPlan) -> EngineJob {
         switch position {
+        case 0 where plan.purpose == .processed: ProcessedLookUp(engine: self, id: id, plan: plan)
         case 0 where plan.request.source != nil: SourceJob(engine: self, id: id, plan: plan)
         case 0: FetchJob(engine: self, id: id, plan: plan)
         case 1: DecodeJob(engine: self, id: id, plan: plan)
@@ -251,6 +252,13 @@ final class Engine: @unchecked Sendable {
     /// The highest priority of those who wait for the job now; `nil` where nobody does.
     func priority(of id: Machine.JobID) -> LoadPriority? {
         lock.withLock { machine.priority(of: id) }
+    }
+
+    /// Looks something up in the machine, with the lock held.
+    func readMachine(_ body: (borrowing Machine) -> Void) {
+        lock.lock()
+        body(machine)
+        lock.unlock()
     }
 
     func setPriority(of id: Machine.TaskID, to priority: LoadPriority) {

@@ -152,6 +152,17 @@ struct EngineMachine<Task, Job>: ~Copyable {
         forEachTask(ofJobAt: id.index, body)
     }
 
+    /// Calls `body` for each task that waits for this job's own result.
+    func forEachOwnTask(of id: JobID, _ body: (Task) -> Void) {
+        guard isAlive(id) else { return }
+        var waiter = jobs[Int(id.index)].firstTask
+        while waiter >= 0 {
+            let slot = tasks[Int(waiter)]
+            if let task = slot.task { body(task) }
+            waiter = slot.next
+        }
+    }
+
     private func forEachTask(ofJobAt index: Int32, _ body: (TaskID, Task) -> Void) {
         var waiter = jobs[Int(index)].firstTask
         while waiter >= 0 {

@@ -42,6 +42,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
+            keepProcessed(image)
             engine.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed), cachedAs: key)
         } catch {
             // What is stored is not to blame for a limit, or for a cancel.
@@ -49,6 +50,12 @@ class PixelJob: EngineJob, @unchecked Sendable {
             engine.jobEnded(
                 self, with: JobResult(.failure(error.about(url: plan.url.string)), isOfStored: isUseless))
         }
+    }
+
+    /// Has a store keep the picture as it is now, where somebody who waits for just that wants it.
+    private func keepProcessed(_ image: LoadedImage) {
+        guard let storable = image.storable, !image.isStale, let options = engine.storedOptions(id) else { return }
+        engine.keepProcessed(image.pixels, of: storable, by: plan, options)
     }
 
     final override var logFields: [(name: String, value: String)] {
@@ -78,16 +85,17 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         switch input {
         case .response(let bytes): response = bytes
         // From a source: there is nothing to decode.
-        case .image(let image): return image.fitted(to: RequestPlan.decodeOptions(plan.request))
+        case .image(let image): return image.fitted(to: plan.decodeOptions())
         case .info, .failure: preconditionFailure("a decode was started without bytes")
         }
         do throws(LoadError) {
             let (pixels, info) = try engine.codecs.decode(
-                response.body, options: RequestPlan.decodeOptions(plan.request), cancellation: cancellation)
+                response.body, options: plan.decodeOptions(), cancellation: cancellation)
             var image = LoadedImage(
                 pixels: pixels, info: info, head: response.head, url: response.url,
                 bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
             image.isStale = response.isStale
+            image.storable = response.storable
             return image
         } catch {
             throw error.naming(contentType: response.head.fields["content-type"])

@@ -128,6 +128,7 @@ extension FetchJob {
             redirectCount: work.redirected?.redirectCount ?? 0)
         if !work.interimHeads.isEmpty { response.interimHeads = work.interimHeads }
         if !work.trailers.isEmpty { response.trailers = work.trailers }
+        if let use = work.use, let incoming = use.incoming { response.storable = storable(incoming.response, use) }
         return response
     }
 }

@@ -23,7 +23,10 @@ extension FetchJob {
         use.changes = outcome.changes
         switch outcome {
         case .pass: break
-        case .serve(let answer, _): work.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
+        case .serve(let answer, let changes):
+            use.representation =
+                changes.updates.first { $0.id == answer.id }?.response ?? use.found[answer.position].response
+            work.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
         case .exchangeAgain(let exchange, _): work.verdict = .anotherWay(exchange)
         }
         return head
@@ -85,9 +88,8 @@ extension FetchJob {
 
     /// A long body is kept while it comes, as far as its rest could be asked for later.
     func keepPart(_ work: Work, _ use: StoreUse) {
-        guard let store = engine.store, plan.goal != .info, let incoming = use.incoming,
-            incoming.response.bodyRange.isEmpty,
-            incoming.response.hasStrongValidator
+        guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
+            let incoming = use.incoming, incoming.response.bodyRange.isEmpty, incoming.response.hasStrongValidator
         else { return }
         let isCoded = work.coded != nil
         let count = isCoded ? use.raw.count : work.body.count
@@ -119,16 +121,17 @@ extension FetchJob {
     func settle(
         _ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
     ) {
-        let changes = use.changes
+        var changes = use.changes
         use.changes = StoreChanges()
-        let keys = changes.isEmpty ? [] : [use.key] + changes.invalidated.map { StoreKey($0) }
-        let group = StoreGroup(engine.storing, changing: keys, completion)
+        if !keepsOriginal { changes.keeping = .nothing }
+        let invalidated = changes.invalidated.map { StoreKey($0) }.flatMap { [$0, ProcessedPictures.key($0)] }
+        let group = StoreGroup(engine.storing, changing: changes.isEmpty ? [] : [use.key] + invalidated, completion)
         defer { group.seal() }
         guard let store = engine.store else { return }
         for update in changes.updates {
             group { done in store.update(update.id, to: update.response) { _ in done() } }
         }
-        for url in changes.invalidated { group { store.removeAll(under: StoreKey(url), completion: $0) } }
+        for key in invalidated { group { store.removeAll(under: key, completion: $0) } }
         var removed = changes.removed
         switch changes.keeping {
         case .nothing: break

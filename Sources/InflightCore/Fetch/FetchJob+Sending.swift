@@ -20,7 +20,8 @@ extension FetchJob {
     func send(
         _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority, reason: OutgoingRequest.Reason
     ) {
-        let request = request(work, limits: limits, priority: priority)
+        let request = plan.outgoing(
+            after: work.redirected, usualFields: engine.usualFields, limits: limits, priority: priority)
         if work.failedTries == 0, work.exchange == 0, request.url.origin != nil,
             let error = engine.beginsToAsk(request.url, policy: plan.request.cachePolicy)
         {
@@ -70,48 +71,5 @@ extension FetchJob {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if endsAsCancelled() { return }
         send(work, limits: limits, priority: plan.request.priority, reason: reason)
-    }
-
-    func request(
-        _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority
-    ) -> TransportRequest {
-        let request = plan.request
-        // The usual case without building anything.
-        if work.redirected == nil, plan.goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
-            plan.url.userInfo == nil
-        {
-            return TransportRequest(
-                url: plan.url, method: request.method,
-                fields: plan.url.origin == nil ? HTTPFields() : engine.usualFields, body: request.body,
-                limits: limits, priority: priority)
-        }
-        let exchange = work.redirected ?? firstExchange()
-        var fields = exchange.fields
-        for index in 0..<exchange.originFields.count {
-            fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
-        }
-        if exchange.url.origin != nil {
-            for index in 0..<engine.usualFields.count {
-                let name = engine.usualFields.name(index)
-                // Somebody who asks for any answer says himself what he takes.
-                guard !fields.contains(name), plan.goal != .response || name != "Accept" else { continue }
-                fields.append(name: engine.usualFields.rawName(index), value: engine.usualFields.rawValue(index))
-            }
-        }
-        return TransportRequest(
-            url: exchange.url, method: exchange.method, fields: fields, body: exchange.body, limits: limits,
-            priority: priority)
-    }
-
-    func firstExchange() -> RedirectPolicy.Exchange {
-        var exchange = RedirectPolicy.Exchange(
-            url: plan.url, method: plan.request.method, fields: plan.request.fields,
-            originFields: plan.request.originFields, body: plan.request.body)
-        if plan.url.origin != nil, let userInfo = plan.url.userInfo, !exchange.fields.contains("authorization"),
-            !exchange.originFields.contains("authorization")
-        {
-            exchange.originFields.append("Authorization", "Basic " + Base64.encoded(Array(userInfo.utf8)))
-        }
-        return exchange
     }
 }

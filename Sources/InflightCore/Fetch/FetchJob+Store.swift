@@ -7,13 +7,8 @@ extension FetchJob {
     /// What the exchange that is next has to do with what is stored; `nil` where there is no store.
     func makeStoreUse(_ work: Work) -> StoreUse? {
         guard engine.store != nil, currentURL(work).origin != nil else { return nil }
-        let sent = request(work, limits: TransportRequest.Limits(), priority: .normal)
-        let url = sent.url.string
-        let identity = work.redirected == nil ? plan.request.identity : nil
-        var request = CachingRequest(
-            method: sent.method, url: url, fields: sent.fields, policy: plan.request.cachePolicy)
-        request.hasBody = sent.body != nil
-        return StoreUse(key: StoreKey(identity.map { "identity " + $0 } ?? url), request: request)
+        let (key, request) = plan.stored(after: work.redirected, usualFields: engine.usualFields)
+        return StoreUse(key: key, request: request)
     }
 
     /// Whether what is stored could answer the exchange that is next.
@@ -65,7 +60,9 @@ extension FetchJob {
 
     private func goOn(_ work: Work, _ use: StoreUse, _ decision: CacheDecision, _ body: Bytes?) {
         switch decision {
-        case .serve(let answer): serve(answer, body, work, from: .disk)
+        case .serve(let answer):
+            use.representation = use.found[answer.position].response
+            serve(answer, body, work, from: .disk)
         case .serveStale(let answer, _):
             engine.revalidate(plan)
             work.isFollowed = true
@@ -179,6 +176,7 @@ extension FetchJob {
             head: head, body: body, url: currentURL(work).string, wireBytes: 0, source: source,
             redirectCount: work.redirected?.redirectCount ?? 0)
         response.isStale = work.isStale
+        if let use = work.use, let stored = use.representation { response.storable = storable(stored, use) }
         finish(.response(response))
     }
 

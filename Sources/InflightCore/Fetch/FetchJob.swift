@@ -287,7 +287,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return nil
         }
         let policy = RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects)
-        switch policy.decide(work.redirected ?? firstExchange(), head: head) {
+        switch policy.decide(work.redirected ?? plan.firstExchange(), head: head) {
         case .follow(let next): return .redirect(next)
         case .refuse(let error): return .failure(error)
         case .none: return nil

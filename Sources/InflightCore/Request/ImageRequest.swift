@@ -94,6 +94,12 @@ public struct ImageRequest: Sendable {
         get { rest.value.expectsPicture }
         set { changeRest { $0.expectsPicture = newValue } }
     }
+    /// What a store keeps of a picture that is loaded from a server. It takes no part in what makes loads the same: the
+    /// bytes are kept where anybody who waits for them wants that.
+    public var storedForm: StoredForm {
+        get { rest.value.storedForm }
+        set { changeRest { $0.storedForm = newValue } }
+    }
     /// What the body's bytes have to add up to, its content coding undone. What does not fails as
     /// ``LoadError/Code/damaged``, and is not kept in a store.
     public var checksum: Checksum? {
@@ -184,6 +190,7 @@ extension ImageRequest {
         var cachePolicy = CachePolicy.obey
         var followsRedirects = true
         var expectsPicture = false
+        var storedForm = StoredForm.original
         var checksum: Checksum?
         var fallbacks: [String] = []
         var source: ImageSource?

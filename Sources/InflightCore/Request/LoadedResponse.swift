@@ -36,28 +36,39 @@ extension LoadedResponse {
     /// stored.
     public var interimHeads: [ResponseHead] {
         get { surroundings?.interimHeads ?? [] }
-        set { surround(newValue, trailers) }
+        set { surround(newValue, trailers, storable) }
     }
 
     /// The trailer fields that came behind the body, as they came (RFC 9110 section 6.5). They are no part of ``head``, and
     /// are not stored (RFC 9111 section 3.1): what is served from a store has none.
     public var trailers: HTTPFields {
         get { surroundings?.trailers ?? HTTPFields() }
-        set { surround(interimHeads, newValue) }
+        set { surround(interimHeads, newValue, storable) }
     }
 
-    private mutating func surround(_ interimHeads: [ResponseHead], _ trailers: HTTPFields) {
-        let isNeeded = !interimHeads.isEmpty || !trailers.isEmpty
-        surroundings = isNeeded ? Surroundings(interimHeads: interimHeads, trailers: trailers) : nil
+    /// What may be kept of a picture that is made of it; `nil` where nobody wants that, or HTTP forbids it.
+    var storable: StorableAnswer? {
+        get { surroundings?.storable }
+        set { surround(interimHeads, trailers, newValue) }
+    }
+
+    private mutating func surround(
+        _ interimHeads: [ResponseHead], _ trailers: HTTPFields, _ storable: StorableAnswer?
+    ) {
+        let isNeeded = !interimHeads.isEmpty || !trailers.isEmpty || storable != nil
+        surroundings =
+            isNeeded ? Surroundings(interimHeads: interimHeads, trailers: trailers, storable: storable) : nil
     }
 
     fileprivate final class Surroundings: Sendable {
         let interimHeads: [ResponseHead]
         let trailers: HTTPFields
+        let storable: StorableAnswer?
 
-        init(interimHeads: [ResponseHead], trailers: HTTPFields) {
+        init(interimHeads: [ResponseHead], trailers: HTTPFields, storable: StorableAnswer?) {
             self.interimHeads = interimHeads
             self.trailers = trailers
+            self.storable = storable
         }
     }
 }
@@ -78,6 +89,8 @@ public struct LoadedImage: Sendable {
     public var source: LoadSource
     /// Whether it was made from a stored answer past its time: see ``LoadedResponse/isStale``.
     public var isStale = false
+    /// See ``LoadedResponse/storable``.
+    var storable: StorableAnswer?
 
     public init(
         pixels: PixelBuffer, info: ImageInfo, head: ResponseHead, url: String, bodyBytes: Int64, wireBytes: Int64,

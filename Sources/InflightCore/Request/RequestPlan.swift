@@ -20,6 +20,8 @@ final class RequestPlan: Sendable {
         case revalidation(ofPicture: Bool)
         /// What is stored turned out to be of no use.
         case refetch
+        /// The finished picture is looked for in the store, and nothing is asked.
+        case processed
 
         /// Loads of another purpose are other jobs.
         fileprivate var keyBytes: [UInt8] {
@@ -27,6 +29,7 @@ final class RequestPlan: Sendable {
             case .usual: []
             case .revalidation(let ofPicture): [ofPicture ? 7 : 8]
             case .refetch: [10]
+            case .processed: [14]
             }
         }
     }
@@ -63,18 +66,20 @@ final class RequestPlan: Sendable {
         let bytes = Self.fetchBytes(
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying), varying: varying)
         // A space: no URL has one.
-        let fetchKey = FetchKey(
-            url: request.identity.map { "identity " + $0 } ?? url.string,
-            rest: purpose == .usual ? bytes : bytes + purpose.keyBytes)
+        var rest = purpose == .usual ? bytes : bytes + purpose.keyBytes
+        if purpose == .processed {
+            rest += Array(Self.pictureIdentity(request, request.storedForm.processedOptions).utf8)
+        }
+        let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
         self.fetchKey = fetchKey
         guard goal == .image else {
             decodeKey = nil
             processKeys = []
             return
         }
-        let decodeKey = DecodeKey(fetch: fetchKey, options: Self.decodeOptions(request))
+        let decodeKey = DecodeKey(fetch: fetchKey, options: Self.decodeOptions(request, purpose))
         self.decodeKey = decodeKey
-        if request.processors.isEmpty {
+        if request.processors.isEmpty || purpose == .processed {
             processKeys = []
         } else {
             let identities = request.processors.map(\.identity)
@@ -95,6 +100,8 @@ final class RequestPlan: Sendable {
         var usual = request
         usual.cachePolicy = .obey
         let plan = try? RequestPlan(usual, goal: .image, harmlessFields: harmlessFields, varying: varying)
+        // What is found as it was asked for has been through all steps.
+        if purpose == .processed { return plan?.finalKey }
         return plan?.memoryKey(at: step, harmlessFields: harmlessFields)
     }
 
@@ -122,8 +129,36 @@ final class RequestPlan: Sendable {
     /// The key of what the caller gets.
     var finalKey: JobKey { processKeys.last ?? decodeKey ?? fetchKey }
 
-    static func decodeOptions(_ request: ImageRequest) -> DecodeOptions {
-        var options = DecodeOptions(resize: request.resize)
+    /// Whether the finished picture may be stored.
+    var looksForProcessed: Bool {
+        goal == .image && purpose == .usual && !request.isUsual && request.storedForm.processedOptions != nil
+            && mayBeStored && request.cachePolicy != .refresh && request.method == "GET" && request.checksum == nil
+    }
+
+    /// What makes the picture that is asked for another than others of the same bytes: in every process the same.
+    func pictureIdentity(_ options: EncodeOptions?) -> String { Self.pictureIdentity(request, options) }
+
+    private static func pictureIdentity(_ request: ImageRequest, _ options: EncodeOptions?) -> String {
+        var parts: [String] = []
+        if let resize = request.resize {
+            let sides = [resize.width, resize.height].map { $0.map(String.init) ?? "" }
+            parts.append("resize \(sides.joined(separator: "x")) \(resize.fit.rawValue) \(resize.enlarges)")
+        }
+        parts += request.processors.map { "process " + $0.identity }
+        if let options {
+            let background = options.background.map(String.init).joined(separator: ",")
+            parts.append("as \(options.format) \(options.quality.map(String.init) ?? "") \(background)")
+        }
+        // Identities of processors may be anything.
+        var hash = SHA256()
+        for part in parts { hash.append(Array("\(part.utf8.count) \(part)".utf8)) }
+        return hash.hex
+    }
+
+    func decodeOptions() -> DecodeOptions { Self.decodeOptions(request, purpose) }
+
+    private static func decodeOptions(_ request: ImageRequest, _ purpose: Purpose) -> DecodeOptions {
+        var options = DecodeOptions(resize: purpose == .processed ? nil : request.resize)
         options.order = request.pixelOrder
         options.premultiplied = request.premultipliesAlpha
         options.maximumPixels = request.limits.maximumPixels

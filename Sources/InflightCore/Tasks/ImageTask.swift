@@ -40,6 +40,8 @@ public final class ImageTask: @unchecked Sendable {
         var takenFallbacks: UInt16 = 0
         /// Whether it was asked for once more because what was stored is of no use.
         var hasRefetched = false
+        /// Whether the finished picture is looked for in the store.
+        var looksForProcessed = false
         var priority: LoadPriority
         var id: Engine.Machine.TaskID?
         var news = News.none
@@ -136,6 +138,22 @@ public final class ImageTask: @unchecked Sendable {
             return true
         }
         return isFirst ? currentRequest : nil
+    }
+
+    /// What a store is to keep of it.
+    var storedForm: StoredForm { request.isUsual ? .original : request.storedForm }
+
+    func looksForProcessed() {
+        stripe.lock.withLock { state.looksForProcessed = true }
+    }
+
+    /// What is to be asked for, because the finished picture is not stored; `nil` where it was not looked for.
+    func takeProcessedLookUp() -> ImageRequest? {
+        let isOver = stripe.lock.withLock {
+            defer { state.looksForProcessed = false }
+            return state.looksForProcessed
+        }
+        return isOver ? currentRequest : nil
     }
 
     var plan: RequestPlan? {

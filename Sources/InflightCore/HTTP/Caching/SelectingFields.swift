@@ -13,6 +13,7 @@ package enum SelectingFields {
         var names = Set(head.fields.rawValues("vary").flatMap { FieldScanner.names($0) })
         guard !names.contains("*") else { return nil }
         if !CacheControl(head.fields).isPublic { names.insert("authorization") }
+        names.insert(ProcessedPictures.field)
         return names.sorted()
     }
 

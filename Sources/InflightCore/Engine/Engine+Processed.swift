@@ -1,0 +1,160 @@
+import InflightConcurrency
+
+// Pictures that are stored as they were asked for: looked for before anything else, and kept when they are made.
+
+/// What may be kept of a picture that is made of an answer.
+final class StorableAnswer: Sendable {
+    let key: StoreKey
+    let request: CachingRequest
+    /// What the picture is made of, as it is stored, or would be.
+    let response: StoredResponse
+
+    init(key: StoreKey, request: CachingRequest, response: StoredResponse) {
+        self.key = key
+        self.request = request
+        self.response = response
+    }
+}
+
+extension Engine {
+    /// Sets a task's work going: with a look for the finished picture, where such are kept.
+    ///
+    /// - Parameter wasTaken: whether the task was under way before.
+    func begin(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
+        guard store != nil, plan.looksForProcessed else { return submit(task, plan: plan, wasTaken: wasTaken) }
+        task.looksForProcessed()
+        do throws(LoadError) {
+            let lookUp = try self.plan(plan.request, goal: .image, varying: plan.varying, purpose: .processed)
+            submit(task, plan: lookUp, wasTaken: wasTaken)
+        } catch {
+            submit(task, plan: plan, wasTaken: wasTaken)
+        }
+    }
+
+    /// How the picture of a job is to be written for a store; `nil` where nobody who waits for it wants that.
+    func storedOptions(_ id: Machine.JobID) -> EncodeOptions? {
+        var options: EncodeOptions?
+        readMachine { machine in
+            machine.forEachOwnTask(of: id) { task in options = options ?? task.storedForm.processedOptions }
+        }
+        return options
+    }
+
+    /// Whether anybody who waits for a job's bytes wants something of `form` kept.
+    func isWanted(_ id: Machine.JobID, _ form: (StoredForm) -> Bool) -> Bool {
+        var isWanted = false
+        readMachine { machine in
+            machine.forEachTask(of: id) { _, task in isWanted = isWanted || form(task.storedForm) }
+        }
+        return isWanted
+    }
+
+    /// Has the store keep a picture, written on a thread for work on pixels. Returns at once.
+    func keepProcessed(_ pixels: PixelBuffer, of answer: StorableAnswer, by plan: RequestPlan, _ options: EncodeOptions)
+    {
+        guard let store else { return }
+        var options = options
+        if pixels.format.alpha != .opaque, options.format == .jpeg { options = EncodeOptions(format: .png) }
+        let request = ProcessedPictures.request(answer.request, identity: plan.pictureIdentity(options))
+        let key = ProcessedPictures.key(answer.key)
+        let group = StoreGroup(storing, changing: [key], nil)
+        defer { group.seal() }
+        group(bytes: pixels.byteCount) { [self, options] done in
+            workers.run { [self] in
+                let body: Bytes
+                do throws(LoadError) {
+                    body = try codecs.encode(pixels, options: options)
+                } catch {
+                    log(.error, "a processed picture cannot be stored") { [("error", error.description)] }
+                    return done()
+                }
+                guard
+                    let stored = ProcessedPictures.stored(
+                        madeOf: answer.response, for: request, type: options.format, byteCount: body.count)
+                else { return done() }
+                let replaced = Guarded([StoredEntry.ID]())
+                store.find(key) { found in
+                    let older = found.filter { SelectingFields.match($0.response, request.fields) }.map(\.id)
+                    replaced.withLock { $0 = older }
+                    return nil
+                } completion: { _, _ in
+                    store.keep(stored, body: body, under: key, replacing: replaced.withLock { $0 }) { _ in done() }
+                }
+            }
+        }
+    }
+}
+
+extension FetchJob {
+    /// Whether the bytes themselves are to be kept.
+    var keepsOriginal: Bool {
+        plan.request.isUsual || plan.request.storedForm.keepsOriginal || engine.isWanted(id, \.keepsOriginal)
+    }
+
+    /// What may be kept of a picture that is made of this answer.
+    func storable(_ response: StoredResponse, _ use: StoreUse) -> StorableAnswer? {
+        guard work?.redirected == nil, engine.isWanted(id, { $0.processedOptions != nil }) else { return nil }
+        return StorableAnswer(key: use.key, request: use.request, response: response)
+    }
+}
+
+/// Looks whether a picture is stored as it was asked for. Where it is not, its load goes on with the bytes.
+// Unchecked: it adds nothing that changes.
+final class ProcessedLookUp: EngineJob, @unchecked Sendable {
+    private let plan: RequestPlan
+
+    init(engine: Engine, id: ID, plan: RequestPlan) {
+        self.plan = plan
+        super.init(engine: engine, id: id)
+    }
+
+    override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
+
+    override func start(priority: LoadPriority) {
+        guard let store = engine.store, let options = plan.request.storedForm.processedOptions else {
+            preconditionFailure("a stored picture was looked for, and none are kept")
+        }
+        let (key, request) = plan.stored(after: nil, usualFields: engine.usualFields)
+        // What is transparent was written as PNG.
+        let ways = options.format == .jpeg ? [options, EncodeOptions(format: .png)] : [options]
+        let identities = ways.map { plan.pictureIdentity($0) }
+        let now = engine.wallTime
+        engine.storing.whenSettled(key) { [self] in
+            store.find(key) { _ in
+                nil
+            } completion: { [self] originals, _ in
+                look(for: ProcessedPictures.key(key), in: store) { pictures in
+                    identities.lazy.compactMap {
+                        ProcessedPictures.choose(pictures, originals: originals, for: request, identity: $0, now: now)
+                    }.first
+                }
+            }
+        }
+    }
+
+    private func look(
+        for key: StoreKey, in store: any ResponseStore, _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
+    ) {
+        engine.storing.whenSettled(key) { [self] in
+            store.find(key, choose: choose) { [self] pictures, body in
+                guard let body else { return end(.failure(missing), isOfStored: true) }
+                end(.response(response(pictures[body.position], body.bytes)), isOfStored: false)
+            }
+        }
+    }
+
+    private func end(_ value: JobResult.Value, isOfStored: Bool) {
+        result = JobResult(value, isOfStored: isOfStored)
+        engine.jobsCameOn(CollectionOfOne(JobStep(ended: self)))
+    }
+
+    private func response(_ entry: StoredEntry, _ body: Bytes) -> LoadedResponse {
+        LoadedResponse(head: entry.response.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
+    }
+
+    private var missing: LoadError {
+        LoadError(
+            .notStored, stage: .fetch, url: plan.url.string,
+            message: "The picture is not stored as it is asked for; its bytes are asked for instead.")
+    }
+}

@@ -1,0 +1,60 @@
+// What goes out for a request, before hooks and conditions of ours.
+
+extension RequestPlan {
+    /// - Parameters:
+    ///   - redirected: what is asked for after a redirect; `nil` for the first exchange.
+    ///   - usualFields: what is sent where the caller says nothing else.
+    func outgoing(
+        after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, limits: TransportRequest.Limits,
+        priority: LoadPriority
+    ) -> TransportRequest {
+        // The usual case without building anything.
+        if redirected == nil, goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
+            url.userInfo == nil
+        {
+            return TransportRequest(
+                url: url, method: request.method, fields: url.origin == nil ? HTTPFields() : usualFields,
+                body: request.body, limits: limits, priority: priority)
+        }
+        let exchange = redirected ?? firstExchange()
+        var fields = exchange.fields
+        for index in 0..<exchange.originFields.count {
+            fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
+        }
+        if exchange.url.origin != nil {
+            for index in 0..<usualFields.count {
+                let name = usualFields.name(index)
+                // Somebody who asks for any answer says himself what he takes.
+                guard !fields.contains(name), goal != .response || name != "Accept" else { continue }
+                fields.append(name: usualFields.rawName(index), value: usualFields.rawValue(index))
+            }
+        }
+        return TransportRequest(
+            url: exchange.url, method: exchange.method, fields: fields, body: exchange.body, limits: limits,
+            priority: priority)
+    }
+
+    func firstExchange() -> RedirectPolicy.Exchange {
+        var exchange = RedirectPolicy.Exchange(
+            url: url, method: request.method, fields: request.fields, originFields: request.originFields,
+            body: request.body)
+        if url.origin != nil, let userInfo = url.userInfo, !exchange.fields.contains("authorization"),
+            !exchange.originFields.contains("authorization")
+        {
+            exchange.originFields.append("Authorization", "Basic " + Base64.encoded(Array(userInfo.utf8)))
+        }
+        return exchange
+    }
+
+    /// What stored answers are looked for by, and compared with.
+    func stored(after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields) -> (StoreKey, CachingRequest) {
+        let sent = outgoing(
+            after: redirected, usualFields: usualFields, limits: TransportRequest.Limits(), priority: .normal)
+        let url = sent.url.string
+        let identity = redirected == nil ? request.identity : nil
+        var caching = CachingRequest(
+            method: sent.method, url: url, fields: sent.fields, policy: request.cachePolicy)
+        caching.hasBody = sent.body != nil
+        return (StoreKey(identity.map { "identity " + $0 } ?? url), caching)
+    }
+}

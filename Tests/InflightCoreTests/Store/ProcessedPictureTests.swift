@@ -1,0 +1,225 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A picture that is stored as it was asked for", .timeLimit(.minutes(1)))
+struct ProcessedPictureTests {
+    private static let fresh = ("Cache-Control", "max-age=60")
+
+    /// Nothing is found in memory.
+    private func stage() throws -> StoreStage {
+        try StoreStage { $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false) }
+    }
+
+    private func picture(_ width: UInt8, _ fields: (String, String)...) -> ScriptedTransport.Script {
+        .ok(FakeCodec.picture(width: width, height: 8), fields: StoreStage.fields(fields))
+    }
+
+    private func image(
+        _ stage: StoreStage, _ form: StoredForm, _ processor: FakeProcessor? = nil, width: Int? = 2,
+        url: String = StoreStage.url, policy: CachePolicy = .obey
+    ) async throws -> LoadedImage {
+        try await stage.image(url) {
+            $0.resize = width.map { Resize(width: $0, height: 2) }
+            $0.storedForm = form
+            $0.cachePolicy = policy
+            if let processor { $0.processors = [processor] }
+        }
+    }
+
+    private func processedCount(_ stage: StoreStage) -> Int {
+        stage.store.entries.count { $0.response.selectingFields.contains(":picture") }
+    }
+
+    @Test(
+        "is found again without asking, decoding at another size, or processing",
+        arguments: [
+            StoredForm.processed, .both,
+        ])
+    func found(form: StoredForm) async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh))
+        let processor = FakeProcessor(name: "a")
+        #expect(try await image(stage, form, processor).source == .network)
+        #expect(stage.store.entries.count == (form == .both ? 2 : 1))
+        stage.clock.advance(by: .seconds(30))
+        let again = try await image(stage, form, processor)
+        #expect(again.source == .disk)
+        #expect(again.width == 2)
+        // What was decoded is the small file.
+        #expect(again.info.storedWidth == 2)
+        #expect(processor.runs.count == 1)
+        #expect(stage.sent.count == 1)
+        await stage.end()
+    }
+
+    @Test("is found by its size, its processors and its way of being written alone")
+    func identity() async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh))
+        _ = try await image(stage, .processed, FakeProcessor(name: "a"))
+        #expect(try await image(stage, .processed, FakeProcessor(name: "b")).source == .network)
+        #expect(try await image(stage, .processed).source == .network)
+        #expect(try await image(stage, .processed, width: 3).source == .network)
+        #expect(try await image(stage, .processed(EncodeOptions(format: .png, quality: 3))).source == .network)
+        #expect(stage.sent.count == 5)
+        #expect(processedCount(stage) == 5)
+        #expect(try await image(stage, .processed, FakeProcessor(name: "b")).source == .disk)
+        await stage.end()
+    }
+
+    @Test("is not kept unless that is asked for, nor its bytes where it alone is")
+    func forms() async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh))
+        _ = try await image(stage, .original)
+        #expect(stage.store.entries.count == 1)
+        #expect(processedCount(stage) == 0)
+        await stage.end()
+    }
+
+    @Test("of two who share a load each has kept what he wants")
+    func shared() async throws {
+        let stage = try stage()
+        stage.transport.serve(
+            StoreStage.url,
+            .ok(FakeCodec.picture(width: 16), fields: StoreStage.fields([Self.fresh])).stalled("head"))
+        async let first = image(stage, .processed)
+        async let second = image(stage, .original, width: 4)
+        while stage.pipeline.statistics.sharedTasks == 0 { await Task.yield() }
+        stage.transport.release("head")
+        _ = try await (first, second)
+        await stage.settled()
+        #expect(stage.transport.startCount == 1)
+        #expect(stage.store.entries.count == 2)
+        #expect(processedCount(stage) == 1)
+        await stage.end()
+    }
+
+    @Test("is made again when it is stale, of bytes that still hold where they are kept too")
+    func stale() async throws {
+        let stage = try stage()
+        stage.serve(
+            StoreStage.url, picture(16, Self.fresh, ("ETag", "\"a\"")),
+            .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])))
+        let processor = FakeProcessor(name: "a")
+        _ = try await image(stage, .both, processor)
+        stage.clock.advance(by: .seconds(61))
+        #expect(try await image(stage, .both, processor).source == .revalidated)
+        #expect(processor.runs.count == 2)
+        #expect(stage.store.entries.count == 2)
+        #expect(try await image(stage, .both, processor).source == .disk)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("may be used as long as the bytes that it was made of, whoever asked whether they hold")
+    func sameBytes() async throws {
+        let stage = try stage()
+        stage.serve(
+            StoreStage.url, picture(16, Self.fresh, ("ETag", "\"a\"")),
+            .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])))
+        let processor = FakeProcessor(name: "a")
+        _ = try await image(stage, .both, processor)
+        stage.clock.advance(by: .seconds(61))
+        _ = try await stage.data()
+        #expect(try await image(stage, .both, processor).source == .disk)
+        #expect(processor.runs.count == 1)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("is not used when newer bytes are stored")
+    func newer() async throws {
+        let stage = try stage()
+        stage.serve(
+            StoreStage.url, picture(16, Self.fresh, ("ETag", "\"a\"")), picture(17, Self.fresh, ("ETag", "\"b\"")))
+        let processor = FakeProcessor(name: "a")
+        _ = try await image(stage, .both, processor)
+        stage.clock.advance(by: .seconds(1))
+        _ = try await stage.data { $0.cachePolicy = .refresh }
+        let again = try await image(stage, .both, processor)
+        #expect(again.info.storedWidth == 17)
+        #expect(processor.runs.count == 2)
+        #expect(processedCount(stage) == 1)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("that turns out to be damaged is made again, and kept in its place")
+    func damaged() async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh))
+        _ = try await image(stage, .processed)
+        let stored = try #require(stage.store.entries.first)
+        let garbage = Bytes("no picture")
+        await withCheckedContinuation { continuation in
+            var response = stored.response
+            response.bodyRange = 0..<Int64(garbage.count)
+            response.totalLength = Int64(garbage.count)
+            stage.store.keep(
+                response, body: garbage, under: ProcessedPictures.key(StoreKey(StoreStage.url)),
+                replacing: [stored.id]
+            ) { _ in continuation.resume() }
+        }
+        #expect(try await image(stage, .processed).width == 2)
+        #expect(stage.sent.count == 2)
+        #expect(stage.store.entries.count == 1)
+        #expect(try await image(stage, .processed).source == .disk)
+        await stage.end()
+    }
+
+    @Test("goes with the bytes where an unsafe method changes what they stand for (RFC 9111 section 4.4)")
+    func invalidated() async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh), .ok(Bytes("done")), picture(17, Self.fresh))
+        _ = try await image(stage, .both)
+        _ = try await stage.get { $0.method = "POST" }
+        #expect(stage.store.entries.isEmpty)
+        #expect(try await image(stage, .both).info.storedWidth == 17)
+        await stage.end()
+    }
+
+    @Test("is kept where HTTP lets its bytes be kept, and not of a load that was redirected")
+    func notKept() async throws {
+        let stage = try stage()
+        let other = "http://a.example/other"
+        stage.serve(StoreStage.url, .redirect(to: other))
+        stage.serve(other, picture(16, Self.fresh))
+        _ = try await image(stage, .processed)
+        #expect(stage.store.entries.count { $0.response.url == other } == 0)
+        #expect(processedCount(stage) == 0)
+        stage.serve(other, picture(16, ("Cache-Control", "no-store")))
+        _ = try await image(stage, .both, url: other)
+        #expect(processedCount(stage) == 0)
+        await stage.end()
+    }
+
+    @Test("is not looked for with refresh and no-store, and found with only-cached", arguments: CachePolicy.allCases)
+    func policies(policy: CachePolicy) async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh))
+        _ = try await image(stage, .processed)
+        let asks = policy == .refresh || policy == .noStore
+        #expect(try await image(stage, .processed, policy: policy).source == (asks ? .network : .disk))
+        #expect(stage.sent.count == (asks ? 2 : 1))
+        await stage.end()
+    }
+
+    @Test("of one person is not shown to another")
+    func people() async throws {
+        let stage = try stage()
+        stage.serve(StoreStage.url, picture(16, Self.fresh))
+        for name in ["anna", "ben"] {
+            let loaded = try await stage.image {
+                $0.storedForm = .processed
+                $0.originFields.append("Authorization", name)
+            }
+            #expect(loaded.source == .network)
+        }
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+}

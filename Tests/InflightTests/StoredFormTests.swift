@@ -1,0 +1,48 @@
+import Foundation
+import Inflight
+import InflightTestSupport
+import Testing
+
+@Suite("Pictures that a disk cache keeps as they were asked for", .timeLimit(.minutes(1)))
+struct StoredFormTests {
+    private func load(_ folder: String, _ url: String, _ form: StoredForm) async throws -> LoadedImage {
+        let pipeline = try ImagePipeline(configuration: .init(cache: .init(folder: folder)))
+        var request = ImageRequest(url, resize: Resize(width: 16))
+        request.storedForm = form
+        let image = try await pipeline.image(for: request)
+        await pipeline.shutdown(.finish)
+        return image
+    }
+
+    private static let jpeg = EncodeOptions(format: .jpeg, quality: 90)
+
+    @Test(
+        "come back in the next run: as PNG with the same pixels, as JPEG nearly so, and never without their transparency",
+        arguments: [("/a.jpg", StoredForm.processed), ("/a.jpg", .both(jpeg)), ("/a.png", .processed(jpeg))])
+    func nextRun(path: String, form: StoredForm) async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serve("/a.jpg", .ok(try Pictures.jpeg(), type: "image/jpeg").field("Cache-Control", "max-age=1000"))
+        server.serve("/a.png", .ok(try Self.transparent(), type: "image/png").field("Cache-Control", "max-age=1000"))
+        let folder = NSTemporaryDirectory() + "inflight-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+
+        let first = try await load(folder, server.url(path), form)
+        let second = try await load(folder, server.url(path), form)
+        #expect(first.source == .network)
+        #expect(second.source == .disk)
+        #expect(second.info.storedWidth == 16)
+        #expect(second.info.format == (form == .both(Self.jpeg) ? .jpeg : .png))
+        #expect(second.pixels.format == first.pixels.format)
+        let differences = zip(first.pixels.bytes.array, second.pixels.bytes.array).map { abs(Int($0) - Int($1)) }
+        #expect(differences.reduce(0, +) <= (form == .both(Self.jpeg) ? 8 * differences.count : 0))
+        #expect(server.requests.count == 1)
+    }
+
+    private static func transparent() throws -> Bytes {
+        let pixels = unsafe PixelBuffer(width: 32, height: 32, format: .rgba) { memory in
+            for index in 0..<(32 * 32 * 4) { unsafe memory[index] = UInt8(truncatingIfNeeded: index / 16) }
+        }
+        return try Pictures.codecs.encode(pixels, options: EncodeOptions(format: .png))
+    }
+}
