@@ -161,7 +161,8 @@ extension ContractModel {
         let wish = jobs[job].wish
         let head = copy.head
         if wish.isUnsafe, jobs[job].redirects == 0, (200..<400).contains(head.status) {
-            exchanges[index].writes.append(.removeAll(key: copy.key))
+            // The pictures that are stored as they were asked for go with the bytes.
+            for key in [copy.key, "picture of " + copy.key] { exchanges[index].writes.append(.removeAll(key: key)) }
         }
         if head.status == 304 {
             exchanges[index].judgement = freshens(index, job, copy)
