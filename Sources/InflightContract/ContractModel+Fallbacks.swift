@@ -11,7 +11,10 @@ extension ContractModel {
     }
 
     private func nextFallback(of task: Int) -> Wish? {
-        guard let next = fallbacks[tasks[task].first], tasks[task].fallbacks < next.count else { return nil }
+        // What the engine asks behind a stale answer is for that alone.
+        guard let next = fallbacks[tasks[task].first], tasks[task].fallbacks < next.count,
+            tasks[task].queue != Self.ownQueue
+        else { return nil }
         return next[tasks[task].fallbacks]
     }
 
