@@ -291,7 +291,8 @@ extension ContractModel {
             exchanges[index].isHeld = true
             exchanges[index].serial = -1
             jobs[job].reads = JobRecord.Read(id: copy.id, copy: copy, source: source, isStale: isStale)
-            jobs[job].isSettling = jobs[job].wish.purpose.isBehind && store.writes.contains { $0.job == job }
+            jobs[job].isSettling =
+                jobs[job].wish.purpose.isBehind && store.writes.contains { $0.group == jobs[job].group }
         case .failure:
             settle(record, job, isWhole: false)
             exchanges.remove(at: index)
@@ -342,7 +343,12 @@ extension ContractModel {
         if case .none = record.judgement { writes = jobs[job].lateWrites }
         jobs[job].lateWrites = []
         let keys = [key(of: job)]
-        for change in writes { store.writes.append(StoreRecord.Write(change: change, job: job, keys: keys)) }
+        store.lastGroup += 1
+        let group = store.lastGroup
+        jobs[job].group = group
+        for change in writes {
+            store.writes.append(StoreRecord.Write(change: change, job: job, keys: keys, group: group))
+        }
         guard record.isToBeKept || record.delivery != record.serial, isWhole, jobs[job].wish.kind != .header,
             var copy = store.deliveries[record.delivery], copy.mayBeKept
         else { return }
@@ -351,7 +357,8 @@ extension ContractModel {
         store.deliveries[record.delivery]?.total = record.received
         store.writes.append(
             StoreRecord.Write(
-                change: .keep(copy, delivery: record.delivery, replacing: record.replaced), job: job, keys: keys))
+                change: .keep(copy, delivery: record.delivery, replacing: record.replaced), job: job, keys: keys,
+                group: group))
     }
 
     private func goesElsewhere(_ job: Int, _ origin: UInt8) {

@@ -32,6 +32,8 @@ struct StoreRecord {
         var job: Int
         /// What is stored under these changes, until all is done that belongs together.
         var keys: [String]
+        /// Of all that was settled: a job that tries again may have written something before.
+        var group: Int
         /// The store was asked for it: its number there.
         var number = -1
     }
@@ -41,6 +43,7 @@ struct StoreRecord {
     var waiting: [Int] = []
     var lookUps: [LookUp] = []
     var lastNumber = 0
+    var lastGroup = 0
     /// What was answered, by the number of what delivered it.
     var deliveries: [Int: StoredCopy] = [:]
     /// What has to be written, and what is being written.

@@ -156,7 +156,9 @@ extension ContractModel {
 
     /// Who asks behind a stale answer ends only when the store has what was answered.
     func settles(_ job: Int) {
-        guard jobs[job].state == .settling || !isLive(job), !store.writes.contains(where: { $0.job == job }) else {
+        guard jobs[job].state == .settling || !isLive(job),
+            !store.writes.contains(where: { $0.group == jobs[job].group })
+        else {
             return
         }
         guard isLive(job) else {

@@ -127,6 +127,8 @@ public final class ContractModel {
         var failedTries = 0
         var wakesAt: Int64 = 0
         var isSettling = false
+        /// What was settled last for it.
+        var group = 0
         /// What an answer that broke has to have written, where nothing better comes.
         var lateWrites: [StoreRecord.Write.Change] = []
         /// Of what it gives, or works on.
