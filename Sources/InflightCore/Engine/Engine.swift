@@ -369,6 +369,10 @@ final class Engine: @unchecked Sendable {
         falling += fallingNow
         var idle = takeIdleWaiters()
         lock.unlock()
+        // What is begun and given up in one go is not begun.
+        actions.forEach { action in
+            if case .cancel(let job) = action { job.cancel() }
+        }
         perform(actions)
         for (task, result) in ended { task.didEnd(result) }
         if fallingNow > 0 {
