@@ -61,7 +61,7 @@ extension World {
             model.emptiesMemory()
             pipeline.removeAllFromMemoryCache()
         case 35 where steps > setup.steps * 3 / 4: shutDown()
-        case 36 where steps > setup.steps * 7 / 8:
+        case 36 where steps > setup.steps * 7 / 8 && hasAskedEnough:
             note(14, 0, "the pipeline is let go of")
             _ = pipeline.take()
         default:
@@ -69,6 +69,9 @@ extension World {
             model.saw(isCancelled: task.isCancelled, of: caller.id)
         }
     }
+
+    /// Nobody asks for anything without a pipeline.
+    private var hasAskedEnough: Bool { callers.count { $0.id >= 0 } >= 20 }
 
     /// One of the latest callers.
     private func caller() -> Caller? {
