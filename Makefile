@@ -65,6 +65,8 @@ lint: deps ## check format, files and imports; build with warnings as errors
 	@echo "==> build, warnings are errors"
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
+# Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program that
+# does nothing else): no leaks are looked for where it is used.
 sanitize: deps ## run all tests under the thread and the address sanitizer, and a million random operations
 	@echo "==> tests under the thread sanitizer"
 	@$(RUN_TESTS) --sanitize thread --scratch-path $(SCRATCH)/thread
@@ -72,7 +74,10 @@ sanitize: deps ## run all tests under the thread and the address sanitizer, and 
 	@$(STRESS_BUILD)
 	@$(STRESS) --operations 1000000
 	@echo "==> tests under the address sanitizer"
-	@$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address
+	@$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address --skip URLSession
+	@echo "==> tests over URLSession under the address sanitizer"
+	@ASAN_OPTIONS=detect_leaks=0 $(RUN_TESTS) --skip-build --sanitize address --scratch-path $(SCRATCH)/address \
+		--filter URLSession
 
 lab-tsan: deps ## show that the thread sanitizer finds the race of inflight lab
 	@echo "==> inflight lab race, under the thread sanitizer"

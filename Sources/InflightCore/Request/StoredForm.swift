@@ -14,9 +14,9 @@ public enum StoredForm: Sendable, Hashable {
     case both(EncodeOptions)
 
     /// The picture as it was asked for, without loss.
-    public static let processed = StoredForm.processed(EncodeOptions(format: .png))
+    public static var processed: StoredForm { .processed(EncodeOptions(format: .png)) }
     /// The bytes, and the picture as it was asked for, without loss.
-    public static let both = StoredForm.both(EncodeOptions(format: .png))
+    public static var both: StoredForm { .both(EncodeOptions(format: .png)) }
 
     var keepsOriginal: Bool {
         if case .processed = self { false } else { true }
