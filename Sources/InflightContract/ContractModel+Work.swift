@@ -11,6 +11,7 @@ extension ContractModel {
         if wish.kind == .refused { return fails(task, .unsupportedScheme) }
         if wish.mayBeInMemory, let exchange = kept[wish.memoryKey(stage: wish.stages - 1, varied: varied)] {
             tasks[task].isFromMemory = true
+            tasks[task].isStale = false
             return tell(task, .content(exchange))
         }
         // What was begun is finished, in another place too.
