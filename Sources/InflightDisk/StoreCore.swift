@@ -96,21 +96,22 @@ final class StoreCore: Sendable {
         mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        run(\.reading) { self.readNow(opens: true, mends: mends, body, completion: completion) }
+        run(\.reading) { self.readNow(opens: 3, mends: mends, body, completion: completion) }
     }
 
-    /// - Parameter opens: an index that is not open is opened, and read then.
+    /// - Parameter opens: how often an index that is not open is opened, and read then: it may be replaced by a mended one
+    ///   in that moment.
     private func readNow<Value: Sendable>(
-        opens: Bool, mends: Bool,
+        opens: Int, mends: Bool,
         _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        @Sendable func again(opens: Bool, mends: Bool) {
+        @Sendable func again(opens: Int, mends: Bool) {
             run(\.reading) { self.readNow(opens: opens, mends: mends, body, completion: completion) }
         }
         switch readers.read(body) {
         case .value(let value): completion(value)
-        case .notOpen where opens: write(.open) { _ in again(opens: false, mends: mends) }
+        case .notOpen where opens > 0: write(.open) { _ in again(opens: opens - 1, mends: mends) }
         case .failed(let error, let index) where error.isDamage && mends:
             write(.mend(index.index)) { _ in again(opens: opens, mends: false) }
         case .notOpen, .failed: completion(nil)
