@@ -4,7 +4,8 @@
     Scripts/check-files.py [ROOT]
 
 Text only, nobody's home folder, no package registry, tidy ends of lines; and in Swift each `@unchecked Sendable` and
-`nonisolated(unsafe)` has its reason in a comment: in its line, the one above, or the first one inside.
+`nonisolated(unsafe)` has its reason in a comment: in its line, the one above, or the first one inside; and what waits
+for a callback waits by the bridges of `InflightConcurrency`, which the thread sanitizer understands.
 """
 
 import pathlib
@@ -36,6 +37,9 @@ REGISTRY = re.compile(
     + r")\b"
 )
 UNSAFE = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
+CONTINUATION = re.compile(r"\bwith(?:Checked|Unsafe)(?:Throwing)?Continuation\b")
+# Examples show what the language has. The bridge itself is made of one.
+CONTINUATIONS_ARE_FINE = re.compile(r"Examples/|Sources/InflightConcurrency/Bridges/Bridge\.swift$")
 TABS_ARE_FINE = {"Makefile", ".gitmodules"}
 
 
@@ -81,6 +85,8 @@ def problems_in(name, content):
             yield number, "a package registry is named"
     if name.endswith(".swift"):
         yield from unexplained(lines)
+        if not CONTINUATIONS_ARE_FINE.match(name):
+            yield from continuations(lines)
 
 
 def unexplained(lines):
@@ -93,6 +99,12 @@ def unexplained(lines):
             near.append(lines[number])
         if not remark.strip("/ ") and not any(re.match(r"\s*//(?!/)\s*\S", line) for line in near):
             yield number, "no reason given: say in a // comment, here, in the line above or below, why this is safe"
+
+
+def continuations(lines):
+    for number, line in enumerate(lines, start=1):
+        if CONTINUATION.search(line.partition("//")[0]):
+            yield number, "a continuation looks like a race to the thread sanitizer: wait by a Bridge or a ValueBridge"
 
 
 def main(root):

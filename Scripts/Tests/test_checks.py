@@ -90,6 +90,14 @@ class Files(unittest.TestCase):
         self.assertEqual(self.lines("nonisolated(unsafe) var a = 1\n// Another thing.\n"), [1])
         self.assertEqual(self.lines("/// Not `nonisolated(unsafe)`.\n"), [])
 
+    def test_a_continuation_that_the_thread_sanitizer_does_not_understand_is_found(self):
+        line = "await withCheckedContinuation { $0.resume() }\n"
+        self.assertEqual(self.lines(line, "Tests/A/a.swift"), [1])
+        self.assertEqual(self.lines("try await withUnsafeThrowingContinuation(f)\n"), [1])
+        self.assertEqual(self.lines("// Not withCheckedContinuation.\n"), [])
+        self.assertEqual(self.lines(line, "Examples/Sources/a/main.swift"), [])
+        self.assertEqual(self.lines(line, "Sources/InflightConcurrency/Bridges/Bridge.swift"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -36,9 +36,9 @@ struct Contract9OperationQueueTests {
         transport.serveOthers(.ok(Bytes("x")))
         let queue = serialQueue()
         let pipeline = pipeline
-        let isThere = await withCheckedContinuation { done in
+        let isThere = await ValueBridge.value { done in
             pipeline.loadResponse(ImageRequest("http://a.example/"), on: .queue(queue)) { _, _ in
-                done.resume(returning: OperationQueue.current === queue)
+                done.open(with: OperationQueue.current === queue)
             }
         }
         #expect(isThere)
@@ -62,10 +62,10 @@ struct Contract9OperationQueueTests {
         gate.signal()
         // The queue serves the next as before.
         let pipeline = pipeline
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             pipeline.loadResponse(ImageRequest("http://a.example/next"), on: .queue(queue)) { _, _ in
                 heard.withLock { $0.append("next") }
-                done.resume()
+                done.open()
             }
         }
         #expect(heard.withLock { $0 } == ["next"])

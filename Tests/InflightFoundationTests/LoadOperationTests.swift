@@ -30,7 +30,7 @@ struct LoadOperationTests {
 
     /// Returns when everything in the queue has finished.
     private func finish(_ queue: OperationQueue) async {
-        await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
+        await Bridge.wait { done in queue.addBarrierBlock { done.open() } }
     }
 
     private func code(_ load: LoadOperation<LoadedResponse>) -> LoadError.Code? {
@@ -155,10 +155,10 @@ struct LoadOperationTests {
             let load = makeLoad("http://a.example/\(round)")
             let completions = Guarded(0)
             let queue = makeQueue()
-            await withCheckedContinuation { done in
+            await Bridge.wait { done in
                 load.completionBlock = {
                     completions.withLock { $0 += 1 }
-                    done.resume()
+                    done.open()
                 }
                 queue.addOperation(load)
                 DispatchQueue.global().async { load.cancel() }

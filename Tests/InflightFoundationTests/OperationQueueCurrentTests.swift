@@ -8,9 +8,9 @@ struct OperationQueueCurrentTests {
     @Test("inside its operations, and nowhere else")
     func current() async {
         let (one, other) = (OperationQueue(), OperationQueue())
-        let answers = await withCheckedContinuation { done in
+        let answers = await ValueBridge.value { done in
             CallbackQueue.queue(one).submit {
-                done.resume(returning: [CallbackQueue.queue(one).isCurrent, CallbackQueue.queue(other).isCurrent])
+                done.open(with: [CallbackQueue.queue(one).isCurrent, CallbackQueue.queue(other).isCurrent])
             }
         }
         #expect(answers == [true, false])
@@ -19,9 +19,9 @@ struct OperationQueueCurrentTests {
 
     @Test("the main one too, on whatever thread the main queue is served")
     func main() async {
-        let isCurrent = await withCheckedContinuation { done in
+        let isCurrent = await ValueBridge.value { done in
             CallbackQueue.queue(OperationQueue.main).submit {
-                done.resume(returning: CallbackQueue.queue(OperationQueue.main).isCurrent)
+                done.open(with: CallbackQueue.queue(OperationQueue.main).isCurrent)
             }
         }
         #expect(isCurrent)

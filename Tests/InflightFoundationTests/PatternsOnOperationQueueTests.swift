@@ -21,7 +21,7 @@ struct PatternsOnOperationQueueTests {
     private func cancelAll(on queue: OperationQueue) async {
         queue.cancelAllOperations()
         queue.isSuspended = false
-        await withCheckedContinuation { done in queue.addBarrierBlock { done.resume() } }
+        await Bridge.wait { done in queue.addBarrierBlock { done.open() } }
         queue.isSuspended = true
     }
 

@@ -29,11 +29,11 @@ struct LoaderSocketTests {
         server.serve("/3.png", .ok(try Pictures.png(width: 32), type: "image/png"))
         let pipeline = try ImagePipeline(configuration: .init())
         let cell = cell(pipeline)
-        let shown = Arrival<String>()
+        let shown = ValueBridge<String>()
         cell.submit { loader in
             loader.onChange = { loader in
                 guard case .loaded(let image) = loader.state else { return }
-                shown.arrive(image.url)
+                shown.open(with: image.url)
             }
         }
         for path in ["/1.jpg", "/2.jpg"] {
@@ -41,7 +41,7 @@ struct LoaderSocketTests {
             try await server.waitForRequest(path, within: .seconds(50))
         }
         cell.submit { $0.request = Self.request(server.url("/3.png")) }
-        #expect(await shown.arrived == server.url("/3.png"))
+        #expect(await shown.value() == server.url("/3.png"))
         await pipeline.shutdown(.finish)
         #expect(server.requestCount == 3)
     }
@@ -61,25 +61,28 @@ struct LoaderSocketTests {
         try await server.waitUntilHeld("half", within: .seconds(50))
         while prefetcher?.statistics.loaded != 1 { await Task.yield() }
         let cell = cell(pipeline)
-        let ahead = await withCheckedContinuation { (done: CheckedContinuation<LoadSource?, Never>) in
+        let ahead = await ValueBridge.value { (done: ValueBridge<LoadSource?>) in
             cell.submit { loader in
                 loader.request = Self.request(server.url("/ahead.jpg"))
-                guard case .loaded(let image) = loader.state else { return done.resume(returning: nil) }
-                done.resume(returning: image.source)
+                guard case .loaded(let image) = loader.state else {
+                    done.open(with: nil)
+                    return
+                }
+                done.open(with: image.source)
             }
         }
         #expect(ahead == .memory)
-        let width = Arrival<Int>()
+        let width = ValueBridge<Int>()
         cell.submit { loader in
             loader.onChange = { loader in
-                if case .loaded(let image) = loader.state { width.arrive(image.width) }
+                if case .loaded(let image) = loader.state { width.open(with: image.width) }
             }
             loader.request = Self.request(server.url("/joined.jpg"))
         }
         while pipeline.statistics.tasksUnderWay < 2 { await Task.yield() }
         prefetcher = nil
         server.release("half")
-        #expect(await width.arrived == 16)
+        #expect(await width.value() == 16)
         #expect(server.requestCount == 2)
     }
 }

@@ -28,19 +28,19 @@ struct SocketTests {
         server.serveOthers { _ in .ok(Bytes("x")) }
         server.serve("/first", .ok(Bytes("x")).held("first"))
         let pipeline = try pipeline { $0.maximumConcurrentFetches = 1 }
-        let arrivals = (0..<5).map { _ in Arrival<Bool>() }
+        let arrivals = (0..<5).map { _ in ValueBridge<Bool>() }
         var tasks: [ImageTask] = []
         for (index, path) in ["/first", "/a", "/b", "/c", "/d"].enumerated() {
             tasks.append(
                 pipeline.loadResponse(request(server.url(path)), on: .queue(queue)) { _, result in
-                    arrivals[index].arrive((try? result.get()) != nil)
+                    arrivals[index].open(with: (try? result.get()) != nil)
                 })
             // The next is asked for when this one is where it should be: no luck in the order.
             if index == 0 { try await server.waitForRequest("/first", within: .seconds(50)) }
         }
         tasks[3].priority = .veryHigh
         server.release("first")
-        for arrival in arrivals { #expect(await arrival.arrived) }
+        for arrival in arrivals { #expect(await arrival.value()) }
         #expect(server.requests.map(\.path) == ["/first", "/c", "/a", "/b", "/d"])
     }
 
@@ -75,17 +75,17 @@ struct SocketTests {
         defer { server.stop() }
         server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
         let pipeline = try pipeline()
-        let half = Arrival<LoadProgress>()
-        let end = Arrival<Int>()
+        let half = ValueBridge<LoadProgress>()
+        let end = ValueBridge<Int>()
         pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, progress in
-            if progress.receivedBytes == 500 { half.arrive(progress) }
+            if progress.receivedBytes == 500 { half.open(with: progress) }
         } completion: { _, result in
-            end.arrive((try? result.get().body.count) ?? 0)
+            end.open(with: (try? result.get().body.count) ?? 0)
         }
-        let progress = await half.arrived
+        let progress = await half.value()
         #expect(progress == LoadProgress(receivedBytes: 500, expectedBytes: 1000))
         server.release("half")
-        #expect(await end.arrived == 1000)
+        #expect(await end.value() == 1000)
     }
 
     @Test("sends one request for a hundred that ask at once, in every form")

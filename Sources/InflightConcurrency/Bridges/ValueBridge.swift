@@ -28,4 +28,15 @@ public final class ValueBridge<Value: Sendable>: Sendable {
         guard let value = stored.withLock({ $0 }) else { preconditionFailure("a bridge opens with its value") }
         return value
     }
+
+    /// Makes a bridge, has `start` pass it on, at once and where the caller is, and gives what it is opened with.
+    ///
+    /// It does not look at the task's cancellation; see ``Bridge/callback(isolation:_:)``, which does.
+    public static func value(
+        isolation: isolated (any Actor)? = #isolation, _ start: (ValueBridge<Value>) -> Void
+    ) async -> Value {
+        let bridge = ValueBridge()
+        start(bridge)
+        return await bridge.value()
+    }
 }

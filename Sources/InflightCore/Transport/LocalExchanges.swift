@@ -10,7 +10,7 @@ final class LocalExchanges: Sendable {
         /// Itself, while exchanges are under way.
         var keeper: LocalExchanges?
         var isShutDown = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Bridge] = []
     }
 
     private let count: Int
@@ -44,7 +44,7 @@ final class LocalExchanges: Sendable {
     }
 
     func didEnd(_ exchange: LocalExchange) {
-        let parting: (keeper: LocalExchanges?, threads: WorkerThreads?, waiters: [CheckedContinuation<Void, Never>]) =
+        let parting: (keeper: LocalExchanges?, threads: WorkerThreads?, waiters: [Bridge]) =
             state.withLock { state in
                 state.active[ObjectIdentifier(exchange)] = nil
                 guard state.active.isEmpty else { return (nil, nil, []) }
@@ -55,15 +55,15 @@ final class LocalExchanges: Sendable {
                 }
                 return (state.keeper, state.isShutDown ? state.threads : nil, state.waiters)
             }
-        for waiter in parting.waiters { waiter.resume() }
+        for waiter in parting.waiters { waiter.open() }
     }
 
     func shutdown() async {
-        await withCheckedContinuation { continuation in
+        await Bridge.wait { end in
             let (active, idle): ([LocalExchange], WorkerThreads?) = state.withLock { state in
                 state.isShutDown = true
                 guard state.active.isEmpty else {
-                    state.waiters.append(continuation)
+                    state.waiters.append(end)
                     return (Array(state.active.values), nil)
                 }
                 defer { state.threads = nil }
@@ -71,7 +71,7 @@ final class LocalExchanges: Sendable {
             }
             for exchange in active { exchange.shutDown() }
             if active.isEmpty {
-                withExtendedLifetime(idle) { continuation.resume() }
+                withExtendedLifetime(idle) { end.open() }
             }
         }
     }

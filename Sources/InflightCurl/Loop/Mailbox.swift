@@ -35,7 +35,7 @@ final class Mailbox: Sendable {
         var isAsleep = false
         /// There while a loop runs: letting go of it ends the thread.
         var thread: WorkerThreads?
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Bridge] = []
     }
 
     private enum Action {
@@ -86,14 +86,14 @@ final class Mailbox: Sendable {
     }
 
     func shutDown() async {
-        await withCheckedContinuation { continuation in
+        await Bridge.wait { end in
             let action: Action? = state.withLock { state in
                 state.ending = .now
                 guard state.isRunning else { return nil }
-                state.waiters.append(continuation)
+                state.waiters.append(end)
                 return Self.wakeUp(&state)
             }
-            if let action { perform(action) } else { continuation.resume() }
+            if let action { perform(action) } else { end.open() }
         }
     }
 
@@ -137,7 +137,7 @@ final class Mailbox: Sendable {
 
     /// The loop is through. `false`: letters came meanwhile, and it has to go on.
     func ended() -> Bool {
-        let parting: (WorkerThreads?, [CheckedContinuation<Void, Never>])? = state.withLock { state in
+        let parting: (WorkerThreads?, [Bridge])? = state.withLock { state in
             guard state.letters.isEmpty else { return nil }
             state.isRunning = false
             defer {
@@ -147,7 +147,7 @@ final class Mailbox: Sendable {
             return (state.thread, state.waiters)
         }
         guard let parting else { return false }
-        for waiter in parting.1 { waiter.resume() }
+        for waiter in parting.1 { waiter.open() }
         return true
     }
 }

@@ -47,8 +47,8 @@ struct ConfinedTests {
     func callbacks() async {
         let counter = ConfinedReference(Counter(on: here))
         let elsewhere = DispatchQueue(label: "elsewhere")
-        let count = await withCheckedContinuation { done in
-            counter.submit { $0.incrementLater(from: elsewhere) { done.resume(returning: $0) } }
+        let count = await ValueBridge.value { done in
+            counter.submit { $0.incrementLater(from: elsewhere) { done.open(with: $0) } }
         }
         #expect(count == 5)
     }
@@ -83,9 +83,9 @@ struct ConfinedTests {
     @Test("is released on its queue, whoever lets go of the last reference to it")
     func released() async {
         let here = here
-        let wasThere = await withCheckedContinuation { done in
+        let wasThere = await ValueBridge.value { done in
             _ = ConfinedReference(
-                Counter(on: here, witness: Witness { done.resume(returning: here.isCurrent) }))
+                Counter(on: here, witness: Witness { done.open(with: here.isCurrent) }))
         }
         #expect(wasThere)
     }
@@ -94,9 +94,9 @@ struct ConfinedTests {
     func capturesReleased() async {
         let here = here
         let counter = ConfinedReference(Counter(on: here))
-        let wasThere = await withCheckedContinuation { done in
+        let wasThere = await ValueBridge.value { done in
             counter.submit { counter in
-                let witness = Witness { done.resume(returning: here.isCurrent) }
+                let witness = Witness { done.open(with: here.isCurrent) }
                 let late = counter.callback { (_) in witness.touch() }
                 DispatchQueue.global().async { withExtendedLifetime(late) {} }
             }

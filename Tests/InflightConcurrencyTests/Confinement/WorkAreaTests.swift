@@ -108,7 +108,7 @@ struct WorkAreaTests {
         let area = WorkQueue("downloads")
         let log = Log()
         let asked = DispatchSemaphore(value: 0)
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             area.enterLater { out in
                 // The second call comes before the third, however quick this thread is.
                 asked.wait()
@@ -116,7 +116,7 @@ struct WorkAreaTests {
                 out.afterLeaving { log.note("out \(area.isInside)") }
                 area.enterLater { out in
                     log.note("third")
-                    out.afterLeaving { done.resume() }
+                    out.afterLeaving { done.open() }
                 }
             }
             area.enterLater { _ in log.note("second") }

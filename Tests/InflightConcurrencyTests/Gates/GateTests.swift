@@ -172,10 +172,10 @@ struct GateTests {
         let queue = DispatchQueue(label: "callbacks")
         let here = CallbackQueue.queue(queue)
         for ends in [true, false] {
-            let wasThere = await withCheckedContinuation { done in
+            let wasThere = await ValueBridge.value { done in
                 let gate = Gate<Int, String>(on: here)
                 do {
-                    let witness = Witness { done.resume(returning: here.isCurrent) }
+                    let witness = Witness { done.open(with: here.isCurrent) }
                     gate.setEndHandler { _ in witness.touch() }
                     gate.setEventHandler { _ in witness.touch() }
                 }
@@ -206,9 +206,9 @@ struct GateTests {
     @Test("is kept alive while a delivery is on its way")
     func keptAlive() async {
         let queue = DispatchQueue(label: "callbacks")
-        let told = await withCheckedContinuation { done in
+        let told = await ValueBridge.value { done in
             let gate = Gate<Int, String>(on: .queue(queue))
-            gate.setEndHandler { done.resume(returning: $0) }
+            gate.setEndHandler { done.open(with: $0) }
             gate.end(with: "end")
         }
         #expect(told == "end")
@@ -217,11 +217,11 @@ struct GateTests {
     @Test("on a concurrent queue tells in order too, from many threads at once")
     func concurrentQueue() async {
         let queue = DispatchQueue(label: "wide", attributes: .concurrent)
-        let told = await withCheckedContinuation { done in
+        let told = await ValueBridge.value { done in
             let gate = Gate<Int, String>(on: .queue(queue))
             let seen = Guarded([Int]())
             gate.setEventHandler { number in seen.withLock { $0.append(number) } }
-            gate.setEndHandler { _ in done.resume(returning: seen.withLock { $0 }) }
+            gate.setEndHandler { _ in done.open(with: seen.withLock { $0 }) }
             for number in 0..<2000 { gate.send(number) }
             gate.end(with: "end")
         }
@@ -255,12 +255,12 @@ struct GateTests {
         }
         let label = Label()
         let main = MainCallbackQueue.main
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             let gate = Gate<Int, String>(on: main.queue)
             gate.setEndHandler(
                 main.callback { text in
                     label.text = text
-                    done.resume()
+                    done.open()
                 })
             gate.end(with: "end")
         }

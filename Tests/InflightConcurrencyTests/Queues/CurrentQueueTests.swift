@@ -7,7 +7,7 @@ struct CurrentQueueTests {
     private func ask<Answer: Sendable>(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Answer) async
         -> Answer
     {
-        await withCheckedContinuation { done in queue.async { done.resume(returning: body()) } }
+        await ValueBridge.value { done in queue.async { done.open(with: body()) } }
     }
 
     @Test("on itself, and on no other")

@@ -15,11 +15,11 @@ final class Log: Sendable {
 extension DispatchQueue {
     /// Returns when what was submitted before has run.
     func settle() async {
-        await withCheckedContinuation { done in async { done.resume() } }
+        await Bridge.wait { done in async { done.open() } }
     }
 
     /// What `body` says on this queue.
     func ask<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
-        await withCheckedContinuation { done in async { done.resume(returning: body()) } }
+        await ValueBridge.value { done in async { done.open(with: body()) } }
     }
 }

@@ -27,11 +27,11 @@ struct BackgroundWorkTests {
         let work = count(to: 1000)
         let here = here
         let seen = Guarded([Int]())
-        let (result, wasThere) = await withCheckedContinuation { done in
+        let (result, wasThere) = await ValueBridge.value { done in
             work.setProgressHandler { step in
                 if here.isCurrent { seen.withLock { $0.append(step) } }
             }
-            work.setEndHandler { result in done.resume(returning: (try? result.get(), here.isCurrent)) }
+            work.setEndHandler { result in done.open(with: (try? result.get(), here.isCurrent)) }
             work.start()
             work.start()
         }
@@ -43,12 +43,12 @@ struct BackgroundWorkTests {
     @Test("runs on a thread of its own, by name, and not on the callback queue")
     func thread() async {
         let here = here
-        let name = await withCheckedContinuation { done in
+        let name = await ValueBridge.value { done in
             let work = BackgroundWork<Never, String>(name: "my work", on: here) {
             } slice: { (_: inout Void) in
                 .done(here.isCurrent ? "callback queue" : CallbackQueue.currentName)
             }
-            work.setEndHandler { done.resume(returning: (try? $0.get()) ?? "") }
+            work.setEndHandler { done.open(with: (try? $0.get()) ?? "") }
             work.start()
         }
         #expect(name.hasSuffix("(thread “my work”)"), "\(name)")
@@ -58,13 +58,13 @@ struct BackgroundWorkTests {
     func fails(atStart: Bool) async {
         struct Broken: Error {}
         let here = here
-        let result = await withCheckedContinuation { done in
+        let result = await ValueBridge.value { done in
             let work = BackgroundWork<Never, Int>(name: "failing", on: here) {
                 if atStart { throw Broken() }
             } slice: { (_: inout Void) in
                 throw Broken()
             }
-            work.setEndHandler { done.resume(returning: $0) }
+            work.setEndHandler { done.open(with: $0) }
             work.start()
         }
         #expect(throws: Broken.self) { try result.get() }

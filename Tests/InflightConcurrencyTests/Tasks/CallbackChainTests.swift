@@ -57,7 +57,7 @@ struct CallbackChainTests {
     @Test("asks on the caller's queue, acts elsewhere, in order, and ends once")
     func runs() async {
         let (here, log) = (here, log)
-        let summary = await withCheckedContinuation { done in
+        let summary = await ValueBridge.value { done in
             let chain = CallbackChain(1...3, name: "chain", on: here) { entry in
                 here.preconditionIsCurrent("a question")
                 log.note("ask \(entry)")
@@ -66,7 +66,7 @@ struct CallbackChainTests {
                 log.note("act \(entry) \(answer ?? 0) \(here.isCurrent)")
                 return .goOn
             }
-            chain.setEndHandler { done.resume(returning: $0) }
+            chain.setEndHandler { done.open(with: $0) }
             chain.start()
             chain.start()
         }
@@ -76,13 +76,13 @@ struct CallbackChainTests {
 
     @Test("ends where the work says stop")
     func stops() async {
-        let summary = await withCheckedContinuation { done in
+        let summary = await ValueBridge.value { done in
             let chain = CallbackChain(1...3, name: "chain", on: here) { _ in
                 true
             } acting: { entry, _ in
                 entry == 2 ? .stop : .goOn
             }
-            chain.setEndHandler { done.resume(returning: $0) }
+            chain.setEndHandler { done.open(with: $0) }
             chain.start()
         }
         #expect(summary.answered == 2)
@@ -105,10 +105,10 @@ struct CallbackChainTests {
         chain.start()
         for entry in 1...3 {
             if all || entry == 2 { hand.dropAll() } else { hand.runNext() }
-            await withCheckedContinuation { done in
+            await Bridge.wait { done in
                 DispatchQueue.global().async {
                     acted.wait()
-                    done.resume()
+                    done.open()
                 }
             }
             while hand.count == 0 { await Task.yield() }

@@ -70,7 +70,7 @@ struct Contract4Tests {
         }
         _ = try await last.value
         await stage.pipeline.shutdown(.finish)
-        await withCheckedContinuation { done in queue.async { done.resume() } }
+        await Bridge.wait { done in queue.async { done.open() } }
         #expect(broken.count == 0)
         #expect(stage.pipeline.statistics.tasksUnderWay == 0)
     }

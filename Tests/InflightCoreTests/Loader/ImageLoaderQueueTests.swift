@@ -36,8 +36,8 @@ struct ImageLoaderQueueTests {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
         let view = PhotoView(stage.pipeline)
-        await withCheckedContinuation { done in
-            view.bind(Stage.url) { done.resume() }
+        await Bridge.wait { done in
+            view.bind(Stage.url) { done.open() }
             #expect(view.shown == [nil])
         }
         #expect(view.shown.last == 4)
@@ -50,11 +50,11 @@ struct ImageLoaderQueueTests {
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
         let queue = DispatchQueue(label: "app.cell")
         let loader = ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: .queue(queue)))
-        let shown = await withCheckedContinuation { done in
+        let shown = await ValueBridge.value { done in
             loader.submit { loader in
                 loader.onChange = { loader in
                     dispatchPrecondition(condition: .onQueue(queue))
-                    if case .loaded = loader.state { done.resume(returning: loader.shown) }
+                    if case .loaded = loader.state { done.open(with: loader.shown) }
                 }
                 loader.request = ImageRequest(Stage.url)
             }

@@ -29,10 +29,10 @@ struct ImageLoaderReleaseTests {
     }
 
     private func releaseElsewhere(_ kept: Kept) async {
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             DispatchQueue.global().async {
                 kept.release()
-                done.resume()
+                done.open()
             }
         }
     }

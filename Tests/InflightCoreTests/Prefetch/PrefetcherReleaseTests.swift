@@ -33,14 +33,14 @@ struct PrefetcherReleaseTests {
     func releasedBesideAView() async throws {
         let stage = try PrefetchStage()
         let log = Log()
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             let prefetcher = stage.prefetcher()
             prefetcher.start(requests(1, 2))
             stage.turns.runAll()
             stage.stage.load(url(1), log: log, name: "view") { $0.priority = .high }
             DispatchQueue.global().async {
                 prefetcher.pause()
-                done.resume()
+                done.open()
             }
         }
         try await stage.transport.wait(for: .cancelled(url(2)), within: .seconds(50))

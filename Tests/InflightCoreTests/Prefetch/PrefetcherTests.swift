@@ -65,10 +65,10 @@ struct PrefetcherTests {
         let prefetcher = stage.prefetcher(limit: 1)
         let requests = requests(1, 2)
         prefetcher.start(requests)
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             DispatchQueue.global().async {
                 prefetcher.stop([requests[0]])
-                done.resume()
+                done.open()
             }
         }
         #expect(stage.turns.count == 1)

@@ -155,14 +155,14 @@ struct ProcessedPictureTests {
         _ = try await image(stage, .processed)
         let stored = try #require(stage.store.entries.first)
         let garbage = Bytes("no picture")
-        await withCheckedContinuation { continuation in
+        await Bridge.wait { bridge in
             var response = stored.response
             response.bodyRange = 0..<Int64(garbage.count)
             response.totalLength = Int64(garbage.count)
             stage.store.keep(
                 response, body: garbage, under: ProcessedPictures.key(StoreKey(StoreStage.url)),
                 replacing: [stored.id]
-            ) { _ in continuation.resume() }
+            ) { _ in bridge.open() }
         }
         #expect(try await image(stage, .processed).width == 2)
         #expect(stage.sent.count == 2)

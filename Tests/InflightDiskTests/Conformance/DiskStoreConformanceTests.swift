@@ -1,3 +1,4 @@
+import InflightConcurrency
 import InflightCore
 import InflightDisk
 import InflightTestSupport
@@ -40,10 +41,10 @@ struct DiskStoreConformanceTests {
 
     @Test func `A store that is let go of without a shutdown does what was asked`() async {
         let folder = Folder()
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             folder.store().keep(.example("a", body: Bytes("x")), body: Bytes("x"), under: StoreKey("a"), replacing: [])
             { _ in
-                done.resume()
+                done.open()
             }
         }
         let second = folder.store()

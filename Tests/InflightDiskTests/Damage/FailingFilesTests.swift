@@ -44,14 +44,14 @@ struct FailingFilesTests {
         let folder = Folder()
         let files = FailingFileSystem()
         let callers = Guarded<Set<UInt>>([])
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+        await Bridge.wait { done in
             callers.withLock { _ = $0.insert(UInt(pthread_self())) }
             let store = folder.store { $0.fileSystem = files }
             store.keep(
                 .example("a", body: StoreWork.body(2)), body: StoreWork.body(2), under: StoreKey("a"), replacing: []
             ) {
                 _ in
-                store.find(StoreKey("a"), choose: { _ in 0 }) { _, _ in done.resume() }
+                store.find(StoreKey("a"), choose: { _ in 0 }) { _, _ in done.open() }
             }
         }
         #expect(!files.threads.isEmpty)

@@ -39,12 +39,12 @@ struct RecorderTests {
     func otherThread() async {
         let recorder = Recorder()
         let span = recorder.begin("a", "x", .away)
-        await withCheckedContinuation { done in
+        await Bridge.wait { done in
             DispatchQueue(label: "other").async {
                 span.end()
                 recorder.mark("a", "behind")
                 span.end()
-                done.resume()
+                done.open()
             }
         }
         let recording = recorder.recording

@@ -67,6 +67,6 @@ private final class ThreadTransport: Transport {
     }
 
     func shutdown() async {
-        await withCheckedContinuation { continuation in threads.run { continuation.resume() } }
+        await Bridge.wait { bridge in threads.run { bridge.open() } }
     }
 }

@@ -28,26 +28,3 @@ enum Pictures {
         try codecs.encode(gradient(width: width, height: height), options: EncodeOptions(format: .png))
     }
 }
-
-/// Something that happens once, awaited by a test.
-actor Arrival<Value: Sendable> {
-    private var value: Value?
-    private var waiting: [CheckedContinuation<Value, Never>] = []
-
-    nonisolated func arrive(_ value: Value) {
-        Task { await set(value) }
-    }
-
-    private func set(_ value: Value) {
-        self.value = value
-        for continuation in waiting { continuation.resume(returning: value) }
-        waiting = []
-    }
-
-    var arrived: Value {
-        get async {
-            if let value { return value }
-            return await withCheckedContinuation { waiting.append($0) }
-        }
-    }
-}
