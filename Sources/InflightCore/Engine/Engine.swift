@@ -369,10 +369,6 @@ final class Engine: @unchecked Sendable {
         falling += fallingNow
         var idle = takeIdleWaiters()
         lock.unlock()
-        // What is begun and given up in one go is not begun.
-        actions.forEach { action in
-            if case .cancel(let job) = action { job.cancel() }
-        }
         perform(actions)
         for (task, result) in ended { task.didEnd(result) }
         if fallingNow > 0 {
@@ -391,17 +387,20 @@ final class Engine: @unchecked Sendable {
         return idleWaiters
     }
 
-    /// Does what the machine said, in its order, with no lock held; what is delivered comes last, so that work begins
-    /// first and a callback queue that sleeps is woken once for all of it.
+    /// Does what the machine said, in its order, with no lock held, but what is given up first: what is begun and given up
+    /// in one go is not begun. What is delivered comes last, so that work begins before and a callback queue that sleeps is
+    /// woken once for all of it.
     private func perform(_ actions: Machine.Actions) {
+        actions.forEach { action in
+            if case .cancel(let job) = action { job.cancel() }
+        }
         var delivers = false
         actions.forEach { action in
             switch action {
             case .start(let job, let priority): job.start(priority: priority)
-            case .cancel(let job): job.cancel()
             case .discard(let job): job.discard()
             case .reprioritize(let job, let priority): job.reprioritize(priority)
-            case .feed: break
+            case .cancel, .feed: break
             case .deliver: delivers = true
             }
         }

@@ -155,21 +155,20 @@ struct EngineMachine<Task, Job>: ~Copyable {
     /// Calls `body` for each task that waits for this job's own result.
     func forEachOwnTask(of id: JobID, _ body: (Task) -> Void) {
         guard isAlive(id) else { return }
-        var waiter = jobs[Int(id.index)].firstTask
-        while waiter >= 0 {
-            let slot = tasks[Int(waiter)]
-            if let task = slot.task { body(task) }
-            waiter = slot.next
-        }
+        forEachOwnTask(ofJobAt: id.index) { _, task in body(task) }
     }
 
-    private func forEachTask(ofJobAt index: Int32, _ body: (TaskID, Task) -> Void) {
+    private func forEachOwnTask(ofJobAt index: Int32, _ body: (TaskID, Task) -> Void) {
         var waiter = jobs[Int(index)].firstTask
         while waiter >= 0 {
             let slot = tasks[Int(waiter)]
             if let task = slot.task { body(TaskID(index: waiter, generation: slot.generation), task) }
             waiter = slot.next
         }
+    }
+
+    private func forEachTask(ofJobAt index: Int32, _ body: (TaskID, Task) -> Void) {
+        forEachOwnTask(ofJobAt: index, body)
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
             forEachTask(ofJobAt: dependent, body)

@@ -80,7 +80,7 @@ extension FetchJob {
             return failed(failure, work, nil)
         }
         if plan.goal == .info {
-            _ = probe(work, isComplete: true)
+            probeWhole(work)
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
         }
         let body = work.body.take()

@@ -242,7 +242,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return .cancel
         }
         if let use = work.use { keepPart(work, use) }
-        if plan.goal == .info { return probe(work, isComplete: false) ? .cancel : .proceed }
+        if plan.goal == .info { return probe(work) ? .cancel : .proceed }
         let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
         engine.didProgress(id, progress)
         return .proceed
@@ -307,24 +307,31 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if !concerned.isEmpty { engine.answerVaries(id, of: plan, by: concerned) }
     }
 
-    /// Looks whether enough has come to tell what picture it is; where all has, it is told, or why it cannot be.
-    func probe(_ work: Work, isComplete: Bool) -> Bool {
-        guard isComplete || work.body.count >= work.neededBytes else { return false }
-        do throws(LoadError) {
-            if isComplete {
-                work.verdict = .info(try engine.codecs.info(of: work.body.copy()))
-                return true
-            }
+    /// Looks whether enough has come to tell what picture it is, or why that cannot be told.
+    private func probe(_ work: Work) -> Bool {
+        guard work.body.count >= work.neededBytes else { return false }
+        work.verdict = info(work) { () throws(LoadError) in
             switch try engine.codecs.probe(work.body.copy(), isComplete: false) {
+            case .info(let info): return info
             case .needsMoreBytes(let count):
                 work.neededBytes = count
-                return false
-            case .info(let info): work.verdict = .info(info)
+                return nil
             }
-        } catch {
-            work.verdict = .failure(error.naming(contentType: work.head?.fields["content-type"]))
         }
-        return true
+        return work.verdict != nil
+    }
+
+    /// What picture the whole body is, or why that cannot be told.
+    func probeWhole(_ work: Work) {
+        work.verdict = info(work) { () throws(LoadError) in try engine.codecs.info(of: work.body.copy()) }
+    }
+
+    private func info(_ work: Work, _ read: () throws(LoadError) -> ImageInfo?) -> Verdict? {
+        do throws(LoadError) {
+            return try read().map { .info($0) }
+        } catch {
+            return .failure(error.naming(contentType: work.head?.fields["content-type"]))
+        }
     }
 
     /// Forgets the exchange that has ended, and what came of it: another follows.

@@ -85,12 +85,18 @@ final class Caller: Sendable {
         hands.letGo()
     }
 
-    /// Something is cancelled now and then; then somebody is waited for. Nothing is done because time goes by: on a slow
-    /// machine all would be cancelled, and nothing come to its own end.
+    /// Something is cancelled now and then, or its queue emptied; then somebody is waited for. Nothing is done because time
+    /// goes by: on a slow machine all would be cancelled, and nothing come to its own end.
     private func makeRoom(_ hands: inout Hands) {
-        if hands.random.below(4) == 0 {
+        switch hands.random.below(8) {
+        case 0, 1:
             hands.anyRecord()?.cancel()
             did(.cancel)
+        case 2:
+            // Where callers wait for room, this is when most is waiting there.
+            manual.manual?.dropAll()
+            did(.queueChange)
+        default: break
         }
         while !hasRoom, !world.isOver {
             // What is held back by a queue that stands still is let go on.

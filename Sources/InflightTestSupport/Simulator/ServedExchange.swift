@@ -114,12 +114,9 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         let end = min(body.count, sentBytes + max(SimulatedBody.count, (body.count + chunks - 1) / chunks))
         world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
         world.model.bodyComes(serial, end - sentBytes)
-        let offset = sentBytes
+        let piece = sentBytes..<end
         sentBytes = end
-        let disposition = unsafe body.withUnsafeBytes { bytes in
-            unsafe receiver.didReceive(UnsafeRawBufferPointer(rebasing: bytes[offset..<end]), at: Int64(offset))
-        }
-        if disposition == .cancel { isRefused = true }
+        if !receiver.wantsMore(after: piece, of: body) { isRefused = true }
     }
 
     func end() -> TransportEnding {
@@ -135,12 +132,7 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         world.model.servedExchangeEnds(
             serial, failure: code, isRefused: isRefused && !isCancelled,
             redirectsTo: Resources.redirectOrigin(of: question.sent.resource))
-        if let code {
-            let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
-            return TransportEnding(receiver: receiver, result: .failure(error))
-        }
-        let summary = TransportSummary(wireBytes: Int64(sentBytes), bodyBytes: Int64(sentBytes))
-        return TransportEnding(receiver: receiver, result: .success(summary))
+        return receiver.ending(code, sentBytes: sentBytes)
     }
 }
 

@@ -14,6 +14,26 @@ protocol ExchangeSteps: AnyObject {
     func endHanging()
 }
 
+extension TransportReceiver {
+    /// Hands over a piece of a body. Gives whether the rest is wanted.
+    func wantsMore(after piece: Range<Int>, of body: [UInt8]) -> Bool {
+        let disposition = unsafe body.withUnsafeBytes { bytes in
+            unsafe didReceive(UnsafeRawBufferPointer(rebasing: bytes[piece]), at: Int64(piece.lowerBound))
+        }
+        return disposition != .cancel
+    }
+
+    /// The end of an exchange that brought so many bytes, or failed.
+    func ending(_ code: LoadError.Code?, sentBytes: Int) -> TransportEnding {
+        if let code {
+            let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
+            return TransportEnding(receiver: self, result: .failure(error))
+        }
+        let summary = TransportSummary(wireBytes: Int64(sentBytes), bodyBytes: Int64(sentBytes))
+        return TransportEnding(receiver: self, result: .success(summary))
+    }
+}
+
 /// A transport whose exchanges make their next step when the simulator says so.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTransport: Transport, @unchecked Sendable {
@@ -263,23 +283,15 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         let end = min(body.count, sentBytes + chunk)
         world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
         if case .content = verdict { world.model.bytesCome(serial, received: Int64(end)) }
-        let offset = sentBytes
+        let piece = sentBytes..<end
         sentBytes = end
-        let disposition = unsafe body.withUnsafeBytes { bytes in
-            unsafe receiver.didReceive(UnsafeRawBufferPointer(rebasing: bytes[offset..<end]), at: Int64(offset))
-        }
-        if disposition == .cancel { isRefused = true }
+        if !receiver.wantsMore(after: piece, of: body) { isRefused = true }
     }
 
     func end() -> TransportEnding {
         world.note(11, UInt64(serial), "exchange \(serial) ends")
         if world.asked[serial] != nil { isHeld = true } else { world.model.exchangeEnds(serial, meaning) }
-        if isFailure {
-            let error = LoadError(errorCode, stage: .fetch, message: "The simulator wants it so.")
-            return TransportEnding(receiver: receiver, result: .failure(error))
-        }
-        let summary = TransportSummary(wireBytes: Int64(sentBytes), bodyBytes: Int64(sentBytes))
-        return TransportEnding(receiver: receiver, result: .success(summary))
+        return receiver.ending(isFailure ? errorCode : nil, sentBytes: sentBytes)
     }
 }
 

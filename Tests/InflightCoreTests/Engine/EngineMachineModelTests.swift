@@ -99,7 +99,7 @@ struct EngineMachineModelTests {
             observer.hear(world.move(job, to: MachineWorld.otherOrigin, ahead: Bool.random(using: &random)))
         case 2 where !job.contains("@"):
             if !wasStopping { observer.asleep.insert(job) }
-            observer.hear(world.sleep(job))
+            observer.hear(world.goToSleep(job))
         default:
             let lines = world.succeed(job)
             if wasStopping { #expect(lines.allSatisfy { $0.hasPrefix("start") }) }

@@ -101,7 +101,7 @@ final class MachineWorld {
         return lines(actions)
     }
 
-    func sleep(_ job: String) -> [String] {
+    func goToSleep(_ job: String) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobSlept(id, now: now, actions: &actions) }
         return lines(actions)
@@ -232,7 +232,7 @@ struct EngineMachineTests {
         #expect(world.add("a", "u") == ["start u normal"])
         #expect(world.add("b", "v") == [])
         #expect(world.add("c", "w") == [])
-        #expect(world.sleep("u") == ["start v normal"])
+        #expect(world.goToSleep("u") == ["start v normal"])
         #expect(world.prioritize("a", .high) == [])
         #expect(world.prioritize("a", .normal) == [])
         #expect(world.add("d", "u") == [], "who comes while it sleeps waits with it")
@@ -246,7 +246,7 @@ struct EngineMachineTests {
     func leftAsleep() {
         let world = MachineWorld(fetches: 1)
         _ = world.add("a", "u")
-        #expect(world.sleep("u") == [])
+        #expect(world.goToSleep("u") == [])
         #expect(!world.isIdle)
         #expect(world.cancel("a") == ["discard u"])
         #expect(world.isIdle)
@@ -260,7 +260,7 @@ struct EngineMachineTests {
         _ = world.add("a", "u")
         _ = world.add("b", "v")
         #expect(world.cancel("a") == ["cancel u"])
-        #expect(world.sleep("u") == ["discard u", "start v normal"])
+        #expect(world.goToSleep("u") == ["discard u", "start v normal"])
     }
 
     @Test("gives a cancelled job's place back only when its work has stopped")

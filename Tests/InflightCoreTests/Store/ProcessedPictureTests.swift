@@ -29,6 +29,17 @@ struct ProcessedPictureTests {
         }
     }
 
+    /// A server whose picture is called good again, that was asked once, so long ago that what is kept of it is stale.
+    private func staleStage(_ processor: FakeProcessor) async throws -> StoreStage {
+        let stage = try stage()
+        stage.serve(
+            StoreStage.url, picture(16, Self.fresh, ("ETag", "\"a\"")),
+            .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])))
+        _ = try await image(stage, .both, processor)
+        stage.clock.advance(by: .seconds(61))
+        return stage
+    }
+
     private func processedCount(_ stage: StoreStage) -> Int {
         stage.store.entries.count { $0.response.selectingFields.contains(":picture") }
     }
@@ -100,13 +111,8 @@ struct ProcessedPictureTests {
 
     @Test("is made again when it is stale, of bytes that still hold where they are kept too")
     func stale() async throws {
-        let stage = try stage()
-        stage.serve(
-            StoreStage.url, picture(16, Self.fresh, ("ETag", "\"a\"")),
-            .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])))
         let processor = FakeProcessor(name: "a")
-        _ = try await image(stage, .both, processor)
-        stage.clock.advance(by: .seconds(61))
+        let stage = try await staleStage(processor)
         #expect(try await image(stage, .both, processor).source == .revalidated)
         #expect(processor.runs.count == 2)
         #expect(stage.store.entries.count == 2)
@@ -117,13 +123,8 @@ struct ProcessedPictureTests {
 
     @Test("may be used as long as the bytes that it was made of, whoever asked whether they hold")
     func sameBytes() async throws {
-        let stage = try stage()
-        stage.serve(
-            StoreStage.url, picture(16, Self.fresh, ("ETag", "\"a\"")),
-            .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])))
         let processor = FakeProcessor(name: "a")
-        _ = try await image(stage, .both, processor)
-        stage.clock.advance(by: .seconds(61))
+        let stage = try await staleStage(processor)
         _ = try await stage.data()
         #expect(try await image(stage, .both, processor).source == .disk)
         #expect(processor.runs.count == 1)
