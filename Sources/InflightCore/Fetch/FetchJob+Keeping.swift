@@ -112,6 +112,11 @@ extension FetchJob {
             work, use, hasOwnBody ? use.raw.take() : work.body.take(), isWhole: isWhole, completion: completion)
     }
 
+    /// How many bytes follow what is kept. Where the rest was asked for and no answer came, that is what came before.
+    private func bytesCome(_ work: Work, after incoming: IncomingResponse) -> Int64 {
+        work.resumption == nil ? work.receivedBytes : work.rawBytes - incoming.response.bodyRange.upperBound
+    }
+
     /// Has the store do what the answer means for it.
     ///
     /// - Parameters:
@@ -137,7 +142,7 @@ extension FetchJob {
         case .nothing: break
         case .new(let incoming, let replaced):
             let part = use.keeper?.end()
-            guard let ended = incoming.ended(after: work.receivedBytes, isWhole: isWhole),
+            guard let ended = incoming.ended(after: bytesCome(work, after: incoming), isWhole: isWhole),
                 isWorthKeeping(ended, body, isWhole: isWhole)
             else {
                 // A part that was kept already stays, if its rest could still be asked for.

@@ -44,8 +44,9 @@ extension FetchJob {
     /// - Parameter canGoOn: whether what came of the body is good as far as it goes.
     private func sleep(_ work: Work, for wait: Duration, canGoOn: Bool) -> JobStep {
         let resumption = canGoOn && work.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
-        if let resumption {
+        if var resumption {
             endExchange(work)
+            resumption.id = work.storedPart
             work.resumption = resumption
         } else {
             beginAnew(work)

@@ -90,6 +90,7 @@ extension FetchJob {
         guard unsafe body.withUnsafeBytes({ unsafe take($0, work) }) == nil else { return forget(work) }
         work.receivedBytes = 0
         work.resumption = resumption
+        work.storedPart = resumption.id
     }
 
     private func forget(_ work: Work) {

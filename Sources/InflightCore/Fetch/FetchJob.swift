@@ -69,6 +69,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var resumption: Resumption?
         /// The rest of a body that comes.
         var goingOn: IncomingResponse?
+        /// What holds the first part of the body in the store, where it was found there: the whole takes its place.
+        var storedPart: StoredEntry.ID?
         /// Whether the answer is stored and past its time.
         var isStale = false
         /// Whether what follows it is asked for already.
@@ -105,6 +107,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             expectedBytes = nil
             neededBytes = 0
             goingOn = nil
+            storedPart = nil
         }
 
         func takeResume() -> Bool {

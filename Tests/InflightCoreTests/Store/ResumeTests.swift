@@ -60,6 +60,21 @@ struct ResumeTests {
         await stage.end()
     }
 
+    @Test("what came of a body is kept though the tries for its rest fail, and gives way to the whole when that has come")
+    func failingRest() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        let unreachable = ScriptedTransport.Script.failure(.cannotConnect)
+        stage.serve(StoreStage.url, Self.broken, unreachable, unreachable, unreachable, Self.part(Self.cut))
+        await #expect(throws: LoadError.self) { try await stage.waited { try await stage.data() } }
+        await stage.settled()
+        #expect(stage.store.entries.map(\.response.bodyRange) == [0..<Int64(Self.cut)])
+        #expect(try await stage.waited { try await stage.data() } == Self.text)
+        #expect(stage.sent.dropFirst().allSatisfy { $0.fields["range"] == "bytes=\(Self.cut)-" })
+        #expect(stage.sent.count == 5)
+        #expect(stage.store.entries.map(\.response.isComplete) == [true])
+        await stage.end()
+    }
+
     @Test("a changed validator never splices two versions")
     func changed() async throws {
         let stage = try StoreStage()
