@@ -60,7 +60,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("what came of a body is kept though the tries for its rest fail, and gives way to the whole when that has come")
+    @Test("what came of a body is kept though the tries for its rest fail, and gives way to the whole that comes")
     func failingRest() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         let unreachable = ScriptedTransport.Script.failure(.cannotConnect)
