@@ -93,6 +93,7 @@ http {
     server {
         listen 127.0.0.1:$port backlog=1024;
         location = /status { stub_status; }
+        location /fresh/ { alias $folder/files/; add_header Cache-Control "max-age=3600"; }
     }
     server {
         listen 127.0.0.1:$tls_port ssl http2 backlog=1024;

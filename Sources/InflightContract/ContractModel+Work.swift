@@ -190,16 +190,19 @@ extension ContractModel {
 
     /// An exchange is asked for.
     ///
-    /// - Parameter call: the call of `willSend` that has just returned, or -1.
+    /// - Parameters:
+    ///   - receiver: who hears of it: the same for all exchanges of one job.
+    ///   - call: the call of `willSend` that has just returned, or -1.
     public func exchangeStarts(
         _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
-        hasCredentials: Bool = false, priority: LoadPriority, after call: Int = -1
+        hasCredentials: Bool = false, priority: LoadPriority, receiver: ObjectIdentifier? = nil, after call: Int = -1
     ) {
         sentExchanges += 1
         if call >= 0 { return exchangeStarts(serial, origin: origin, hasCredentials, priority, after: call) }
         if bounds.asksBefore { broken(7, "exchange \(serial) was started, and willSend was not asked") }
         startedExchanges += 1
-        guard let job = wanting(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
+        let known = isRedirected ? receiver.flatMap { redirected($0, resource) } : nil
+        guard let job = known ?? wanting(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
             return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
         }
@@ -209,8 +212,17 @@ extension ContractModel {
         if bounds.isPriorityKnown { check(priority, of: job) }
         jobs[job].state = .running
         jobs[job].exchange = serial
+        if let receiver { store.receivers[receiver] = job }
         if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
         takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
+    }
+
+    /// The job that is redirected, and whose exchanges this one hears of: of two that look the same, only that tells.
+    private func redirected(_ receiver: ObjectIdentifier, _ resource: UInt8) -> Int? {
+        guard let job = store.receivers[receiver], jobs[job].state == .wanting, jobs[job].redirects > 0,
+            jobs[job].wish.resource == resource
+        else { return nil }
+        return job
     }
 
     private func exchangeStarts(

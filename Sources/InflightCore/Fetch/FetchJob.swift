@@ -170,9 +170,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
                 engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
             }
         case .time(let time):
-            timer = engine.clock.schedule(at: time) { [self] in
-                engine.jobsCameOn(CollectionOfOne(JobStep(job: self, event: .woke)))
-            }
+            timer = engine.clock.schedule(at: time) { [self] in wake() }
         }
         // It may have been started meanwhile, or wait for something else by now, on another thread.
         let useless: (any ScheduledWork)? = stripe.lock.withLock {
@@ -181,6 +179,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return work.timer
         }
         useless?.cancel()
+    }
+
+    /// Waits for its turn from now on, which may be at once.
+    private func wake() {
+        stripe.lock.withLock {
+            if let work { work.wait = .turn(deadline: deadline(work)) }
+        }
+        engine.jobsCameOn(CollectionOfOne(JobStep(job: self, event: .woke)))
+        waits()
     }
 
     override func discard() {
@@ -367,9 +374,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return waitForTurn(work, in: work.use.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
+    /// When its whole time is up.
+    private func deadline(_ work: Work) -> MonotonicTime? {
+        plan.request.limits.totalTimeout.map { work.startedAt + $0 }
+    }
+
     /// The job gives its place back and goes on when its turn comes.
     func waitForTurn(_ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool) -> JobStep {
-        let deadline = plan.request.limits.totalTimeout.map { work.startedAt + $0 }
+        let deadline = deadline(work)
         if let deadline, engine.clock.now() >= deadline { return ending(.failure(timedOut())) }
         stripe.lock.withLock { work.wait = .turn(deadline: deadline) }
         let group = lane == .store ? OriginKey.none : currentURL(work).originKey

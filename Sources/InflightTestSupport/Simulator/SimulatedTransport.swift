@@ -60,7 +60,7 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         world.model.exchangeStarts(
             exchange.serial, kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
             isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, priority: request.priority,
-            after: world.place.returning)
+            receiver: ObjectIdentifier(receiver), after: world.place.returning)
         world.place.returning = -1
         if world.setup.hasWillSend, request.fields.values("X-For") != [request.url.string] {
             world.model.wasSentUnchanged(exchange.serial)

@@ -189,6 +189,31 @@ struct ResumeTests {
         await stage.end()
     }
 
+    @Test("a load that has slept and waits for its turn ends when its time is up, the sleep not counted")
+    func deadlineAfterSleep() async throws {
+        let stage = try StoreStage(retry: Self.twoMore) { $0.maximumConcurrentFetches = 1 }
+        stage.serve(StoreStage.url, .status(503, HTTPFields([("Retry-After", "20")])))
+        stage.serve("http://a.example/2", StoreStage.ok("two").stalled("two"))
+        let sleeper = Task { try await stage.data { $0.limits.totalTimeout = .seconds(5) } }
+        try await stage.clock.waitForTimers()
+        let other = Task { try await stage.data("http://a.example/2") { $0.limits.totalTimeout = nil } }
+        try await stage.transport.waitForStarts(2)
+        // It wakes, and its place is taken.
+        stage.clock.advance(by: .seconds(21))
+        try #require(stage.clock.timerCount == 1)
+        stage.clock.advance(by: .seconds(5))
+        do {
+            _ = try await sleeper.value
+            Issue.record("it was not to be asked")
+        } catch let error as LoadError {
+            #expect(error.code == .timedOut)
+        }
+        stage.transport.release("two")
+        #expect(try await other.value == "two")
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
     @Test("a load that sleeps holds no place, and cancel ends the sleep at once")
     func sleeping() async throws {
         let stage = try StoreStage(retry: Self.twoMore) { $0.maximumConcurrentFetches = 1 }

@@ -19,6 +19,8 @@ struct ContractModelTests {
             serial, kind: .bytes, resource: resource, language: 1, origin: 0, priority: priority)
     }
 
+    private final class Receiver {}
+
     private func onQueue(_ queue: Int) -> Place {
         var place = Place()
         place.queue = queue
@@ -220,6 +222,33 @@ struct ContractModelTests {
             1, kind: .bytes, resource: 1, language: 1, origin: 1, isRedirected: true, hasCredentials: true,
             priority: .normal)
         #expect(model.violation?.rule == 8)
+    }
+
+    @Test("tells two redirected fetches that look the same by who hears of them", arguments: [true, false])
+    func twins(cancelsItsOwn: Bool) {
+        let (here, own, late) = (Receiver(), Receiver(), Receiver())
+        func start(_ serial: Int, _ language: UInt8, _ receiver: Receiver, isRedirected: Bool = false) {
+            model.exchangeStarts(
+                serial, kind: .bytes, resource: 1, language: language, origin: isRedirected ? 1 : 0,
+                isRedirected: isRedirected, priority: .normal, receiver: ObjectIdentifier(receiver))
+        }
+        var other = wish
+        other.language = 2
+        _ = ask()
+        let leaving = model.asked(other, priority: .normal, queue: 0)
+        model.joins(leaving)
+        start(0, 1, here)
+        model.answerVaries(0)
+        start(1, 2, own)
+        model.joins(model.asked(other, priority: .normal, queue: 0))
+        start(2, 2, late)
+        model.exchangeEnds(1, .redirect(origin: 1))
+        model.exchangeEnds(2, .redirect(origin: 1))
+        start(3, 2, late, isRedirected: true)
+        start(4, 2, own, isRedirected: true)
+        model.cancels(leaving)
+        model.exchangeIsCancelled(cancelsItsOwn ? 4 : 3)
+        #expect(model.violation?.rule == (cancelsItsOwn ? nil : 7))
     }
 
     @Test("contract 7: a token that is made while another is good, or being made")
