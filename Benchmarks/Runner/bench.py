@@ -19,6 +19,7 @@ PARTS = {
     "http": http_part.run,
     "sharing": http_part.run_sharing,
     "get": command_part.run_get,
+    "warm": command_part.run_warm,
     "start": command_part.run_start,
     "decode": decode_part.run,
     "disk": disk_part.run,

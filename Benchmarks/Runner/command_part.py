@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 
+from http_part import counted
 from measure import in_turns
 
 
@@ -65,6 +66,31 @@ def run_get(bench, table):
             table.compare(f"{what}: rate", "/s", *rates, "`curl --parallel`")
             times = [[one["cpu"] / bench.count * 1e6 for one in samples[side]] for side in ("ours", "peer")]
             table.compare(f"{what}: CPU time of each", "µs", *times, "`curl --parallel`")
+
+
+def run_warm(bench, table):
+    urls, target, cache = bench.folder / "fresh.txt", bench.folder / "got", bench.folder / "cache"
+    urls.write_text("".join(f"{bench.plain}/fresh/{index:05}.jpg\n" for index in range(bench.count)))
+    command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet"]
+
+    def get(*options):
+        return counted(bench, lambda: watched([*command, *options], target))
+
+    def cold():
+        shutil.rmtree(cache, ignore_errors=True)
+        return get("--cache", cache)
+
+    samples = in_turns(
+        max(3, bench.rounds // 2), cold=cold, warm=lambda: get("--cache", cache), without=lambda: get("--no-cache"))
+    if any(one["requests"] for one in samples["warm"]):
+        raise SystemExit("bench: `inflight get` asked for what is stored and fresh")
+    figures = [("seconds", "time", "ms", 1000, "≤ 0.33"), ("cpu", "CPU time of each", "µs", 1e6 / bench.count, "")]
+    for key, title, unit, scale, target_ratio in figures:
+        what = f"`inflight get` of {bench.count:,} that are stored, to files: {title}"
+        stored, empty, none = ([one[key] * scale for one in samples[side]] for side in ("warm", "cold", "without"))
+        table.compare(what, unit, stored, empty, "nothing stored yet", target_ratio)
+        table.compare(what, unit, stored, none, "`--no-cache`")
+    shutil.rmtree(cache, ignore_errors=True)
 
 
 def start_time(command):
