@@ -43,6 +43,7 @@ let package = Package(
                 .product(name: "InflightCore", package: "inflight"),
                 .product(name: "InflightConcurrency", package: "inflight"),
             ]),
+        .executableTarget(name: "URLCacheSpeed", dependencies: ["BenchmarkSupport"]),
         // JPEG to a thumbnail in memory.
         .executableTarget(
             name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),

@@ -19,11 +19,11 @@ def on(program, *arguments):
 
 
 def run(bench, table):
-    ours, peer = bench.binary("DiskSpeed"), bench.peer("disk_peer")
+    ours, disk_peer, cache_peer = bench.binary("DiskSpeed"), bench.peer("disk_peer"), bench.binary("URLCacheSpeed")
     count = 1000 if bench.is_quick else 5000
     rounds = min(bench.rounds, 7)
 
-    def compare(what, our, theirs, name, target=""):
+    def compare(what, our, theirs, name, target="", peer=disk_peer):
         sides = in_turns(rounds, ours=lambda: on(ours, *our), peer=lambda: on(peer, *theirs))
         for figure, title, wanted in (("each_us", what, target), ("cpu_us", f"{what}: CPU time", "")):
             values = {side: [sample[figure] for sample in samples] for side, samples in sides.items()}
@@ -40,6 +40,12 @@ def run(bench, table):
     compare(
         "the same, beside files", ("write", count, BYTES, "--at-once", 64), ("files", count, BYTES),
         "write and rename")
+    # The peer takes tens of milliseconds for each, more the more there are.
+    few = 100
+    for verb, what in (("write", "acknowledged"), ("read", "from the disk cache")):
+        compare(
+            f"{few} bodies of 30 KB {what}, one at a time: each", (verb, few, BYTES), (verb, few, BYTES), "`URLCache`",
+            peer=cache_peer)
     synced = max(50, count // 20)
     compare(
         "the same, beside files that wait for the disk", ("write", count, BYTES, "--at-once", 64),
