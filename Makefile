@@ -107,7 +107,8 @@ crash: deps ## kill N processes that write into a disk cache, damage 1,000 cache
 	@echo "==> $(KILLS) kills"
 	@$(RELEASE) --product inflight-crash
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
-	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS) --processes 8
+	@echo "==> a tenth of them, each of one of eight processes"
+	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $$((($(KILLS) + 9) / 10)) --processes 8
 	@echo "==> 1,000 damaged caches"
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --damage 1000
 	@echo "==> eight processes on one folder for a minute, with kills"
