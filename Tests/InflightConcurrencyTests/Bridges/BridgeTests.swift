@@ -22,6 +22,23 @@ struct BridgeTests {
         #expect(await bridge.value() == 1)
     }
 
+    @Test("made for one wait is passed on at once, where the caller is")
+    @MainActor func passedOn() async {
+        var passed = 0
+        await Bridge.wait { bridge in
+            MainActor.assertIsolated()
+            passed += 1
+            bridge.open()
+        }
+        let value = await ValueBridge<Int>.value { bridge in
+            MainActor.assertIsolated()
+            passed += 1
+            DispatchQueue.global().async { bridge.open(with: 4) }
+        }
+        MainActor.assertIsolated()
+        #expect((passed, value) == (2, 4))
+    }
+
     @Test("orders what was done before it was opened before what comes after the wait")
     func ordered() async {
         final class Plain: @unchecked Sendable {  // ordered by the bridge alone: for the thread sanitizer
