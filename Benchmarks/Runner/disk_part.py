@@ -44,7 +44,7 @@ def run(bench, table):
     few = 100
     for verb, what in (("write", "acknowledged"), ("read", "from the disk cache")):
         compare(
-            f"{few} bodies of 30 KB {what}, one at a time: each", (verb, few, BYTES), (verb, few, BYTES), "`URLCache`",
+            f"a body of 30 KB {what}, of {few}", (verb, few, BYTES), (verb, few, BYTES), "`URLCache`",
             peer=cache_peer)
     synced = max(50, count // 20)
     compare(
