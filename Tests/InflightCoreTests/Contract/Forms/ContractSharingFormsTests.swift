@@ -60,8 +60,8 @@ struct Contract7FormsTests {
         stage.transport.serve(Stage.url, inOrder: pictures.map { .ok($0) })
         stage.load().cancel()
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
-        await stage.tasks(1)
-        #expect(stage.transport.startCount == 2)
+        // A task is under way a moment before its exchange is: on another thread, where it is awaited.
+        try await stage.transport.waitForStarts(2, within: .seconds(50))
         stage.transport.finishAll()
         #expect(await load.heard.ending == "9 wide")
     }
@@ -117,6 +117,7 @@ struct Contract8FormsTests {
         }
         let loads = ["mine", "yours", "mine"].map { form.begin(request($0), stage.pipeline) }
         await stage.tasks(3)
+        try await stage.transport.waitForStarts(2, within: .seconds(50))
         #expect(stage.transport.startCount == 2)
         stage.transport.release("all")
         for load in loads { #expect(await load.heard.ending == "4 wide") }
@@ -144,6 +145,7 @@ struct Contract9FormsTests {
         await stage.tasks(operations.count + others.count)
         queue.cancelAllOperations()
         await stage.tasks(others.count)
+        await Bridge.wait { done in queue.addBarrierBlock { done.open() } }
         #expect(operations.allSatisfy { $0.isFinished && $0.result?.code == .cancelled })
         stage.transport.release("all")
         for other in others { #expect(await other.heard.ending == "4 wide") }
