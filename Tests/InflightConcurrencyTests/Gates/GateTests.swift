@@ -208,7 +208,7 @@ struct GateTests {
         let queue = DispatchQueue(label: "callbacks")
         let told = await ValueBridge.value { done in
             let gate = Gate<Int, String>(on: .queue(queue))
-            gate.setEndHandler { done.open(with: $0) }
+            gate.setEndHandler { done.openOnce(with: $0) }
             gate.end(with: "end")
         }
         #expect(told == "end")
@@ -221,7 +221,7 @@ struct GateTests {
             let gate = Gate<Int, String>(on: .queue(queue))
             let seen = Guarded([Int]())
             gate.setEventHandler { number in seen.withLock { $0.append(number) } }
-            gate.setEndHandler { _ in done.open(with: seen.withLock { $0 }) }
+            gate.setEndHandler { _ in done.openOnce(with: seen.withLock { $0 }) }
             for number in 0..<2000 { gate.send(number) }
             gate.end(with: "end")
         }

@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import Testing
 
 /// Whatever happens, in the order in which it happens.
 final class Log: Sendable {
@@ -21,5 +22,12 @@ extension DispatchQueue {
     /// What `body` says on this queue.
     func ask<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
         await ValueBridge.value { done in async { done.open(with: body()) } }
+    }
+}
+
+extension ValueBridge {
+    /// Opens it for an ending, and sees that there was none before.
+    func openOnce(with value: Value) {
+        if !open(with: value) { Issue.record("it ended twice: \(value)") }
     }
 }

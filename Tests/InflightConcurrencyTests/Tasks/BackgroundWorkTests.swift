@@ -31,7 +31,7 @@ struct BackgroundWorkTests {
             work.setProgressHandler { step in
                 if here.isCurrent { seen.withLock { $0.append(step) } }
             }
-            work.setEndHandler { result in done.open(with: (try? result.get(), here.isCurrent)) }
+            work.setEndHandler { result in done.openOnce(with: (try? result.get(), here.isCurrent)) }
             work.start()
             work.start()
         }
@@ -48,7 +48,7 @@ struct BackgroundWorkTests {
             } slice: { (_: inout Void) in
                 .done(here.isCurrent ? "callback queue" : CallbackQueue.currentName)
             }
-            work.setEndHandler { done.open(with: (try? $0.get()) ?? "") }
+            work.setEndHandler { done.openOnce(with: (try? $0.get()) ?? "") }
             work.start()
         }
         #expect(name.hasSuffix("(thread “my work”)"), "\(name)")
@@ -64,7 +64,7 @@ struct BackgroundWorkTests {
             } slice: { (_: inout Void) in
                 throw Broken()
             }
-            work.setEndHandler { done.open(with: $0) }
+            work.setEndHandler { done.openOnce(with: $0) }
             work.start()
         }
         #expect(throws: Broken.self) { try result.get() }

@@ -66,7 +66,7 @@ struct CallbackChainTests {
                 log.note("act \(entry) \(answer ?? 0) \(here.isCurrent)")
                 return .goOn
             }
-            chain.setEndHandler { done.open(with: $0) }
+            chain.setEndHandler { done.openOnce(with: $0) }
             chain.start()
             chain.start()
         }
@@ -82,7 +82,7 @@ struct CallbackChainTests {
             } acting: { entry, _ in
                 entry == 2 ? .stop : .goOn
             }
-            chain.setEndHandler { done.open(with: $0) }
+            chain.setEndHandler { done.openOnce(with: $0) }
             chain.start()
         }
         #expect(summary.answered == 2)
