@@ -6,7 +6,7 @@ import Testing
 
 @testable import InflightCodecs
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct BadInputTests {
     private func code(_ body: () throws -> Void) -> LoadError.Code? {
         do {

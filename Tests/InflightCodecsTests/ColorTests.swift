@@ -1,7 +1,7 @@
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ColorTests {
     static func iccp(_ profile: [UInt8]) -> [UInt8] {
         // zlib's format with one stored block, and Adler's sum.

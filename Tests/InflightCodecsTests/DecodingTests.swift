@@ -16,7 +16,7 @@ func info(_ bytes: [UInt8]) throws -> ImageInfo {
     return info
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DecodingTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String

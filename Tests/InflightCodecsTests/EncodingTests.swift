@@ -1,7 +1,7 @@
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct EncodingTests {
     static let photo = PixelBuffer(width: 61, height: 43, format: .rgbx) { x, y in
         SIMD4(UInt8(x * 4), UInt8(y * 5), UInt8((x + y) * 2), 255)

@@ -1,7 +1,7 @@
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct OrientationTests {
     /// The stored pixel that is seen at `x`, `y`, by the table of CIPA DC-008: which side of what is seen the first row
     /// and the first column of what is stored are.

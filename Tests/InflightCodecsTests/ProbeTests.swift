@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ProbeTests {
     @Test("the header tells what kind of picture it is")
     func kinds() throws {

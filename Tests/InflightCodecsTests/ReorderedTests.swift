@@ -6,7 +6,7 @@ import Testing
 
 /// Files whose parts are whole, but left out, repeated, in another order, or changed at one place: each part passes its
 /// own checks, so that what one says of another is believed too soon.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ReorderedTests {
     /// Where a file can be cut: its beginning, then one part after the other.
     private static func parts(_ bytes: [UInt8]) -> [[UInt8]] {

@@ -4,7 +4,7 @@ import Testing
 @testable import InflightCodings
 @testable import InflightCore
 
-@Suite("Content codings", .timeLimit(.minutes(1)))
+@Suite("Content codings", .timeLimit(.minutes(10)))
 struct ContentCodingTests {
     private static let codings = AcceptedCodings(ContentCodings.standard)
 

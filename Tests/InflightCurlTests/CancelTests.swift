@@ -3,7 +3,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CancelTests {
     @Test func `Cancelling closes the connection, and the end says so once`() throws {
         let server = try LoopbackServer()

@@ -3,7 +3,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ExchangeTests {
     @Test func `A GET brings the head, the body and one end, and leaves its connection for the next`() throws {
         let server = RawServer { connection in

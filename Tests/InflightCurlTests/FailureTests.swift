@@ -3,7 +3,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct FailureTests {
     private func answered(
         _ bytes: String, _ change: (inout TransportRequest) -> Void = { _ in }

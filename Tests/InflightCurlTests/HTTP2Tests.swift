@@ -3,7 +3,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct HTTP2Tests {
     private func transport(_ nginx: Nginx) throws -> CurlTransport {
         var configuration = CurlTransport.Configuration()

@@ -4,7 +4,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct NameTests {
     private func transport(_ server: FakeNameServer) throws -> CurlTransport {
         var configuration = CurlTransport.Configuration()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCurl
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ProxyTests {
     private func transport(_ environment: [String: String], dns: FakeNameServer? = nil) throws -> CurlTransport {
         var configuration = CurlTransport.Configuration()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCurl
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RulesTests {
     private static let http = Origin(scheme: "http", host: "a.example.org", port: 80)
     private static let https = Origin(scheme: "https", host: "a.example.org", port: 443)

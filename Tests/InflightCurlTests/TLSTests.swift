@@ -4,7 +4,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct TLSTests {
     private func server(_ certificate: LoopbackServer.Certificate = .valid) throws -> (LoopbackServer, Scratch) {
         let scratch = try Scratch()

@@ -5,7 +5,7 @@ import InflightFoundation
 import InflightTestSupport
 import Testing
 
-@Suite("contract 9: callbacks on an OperationQueue", .timeLimit(.minutes(1)))
+@Suite("contract 9: callbacks on an OperationQueue", .timeLimit(.minutes(10)))
 struct Contract9OperationQueueTests {
     private let transport = ScriptedTransport(.automatic)
     private let pipeline: ImagePipeline

@@ -5,7 +5,7 @@ import InflightFoundation
 import InflightTestSupport
 import Testing
 
-@Suite("A load as an operation", .timeLimit(.minutes(1)))
+@Suite("A load as an operation", .timeLimit(.minutes(10)))
 struct LoadOperationTests {
     private let transport = ScriptedTransport(.automatic)
     private let pipeline: ImagePipeline

@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightFoundation
 import Testing
 
-@Suite("An OperationQueue as a callback queue knows whether it is current", .timeLimit(.minutes(1)))
+@Suite("An OperationQueue as a callback queue knows whether it is current", .timeLimit(.minutes(10)))
 struct OperationQueueCurrentTests {
     @Test("inside its operations, and nowhere else")
     func current() async {

@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightFoundation
 import Testing
 
-@Suite("Patterns on an OperationQueue whose owner cancels everything on it", .timeLimit(.minutes(1)))
+@Suite("Patterns on an OperationQueue whose owner cancels everything on it", .timeLimit(.minutes(10)))
 struct PatternsOnOperationQueueTests {
     private func makeQueue() -> OperationQueue {
         let queue = OperationQueue()

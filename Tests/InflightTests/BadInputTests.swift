@@ -3,7 +3,7 @@ import InflightTestSupport
 import Testing
 
 /// What strangers send, end to end: the code that the caller sees for each, and that the message gives nothing away.
-@Suite("Bad input over the standard pipeline", .timeLimit(.minutes(2)))
+@Suite("Bad input over the standard pipeline", .timeLimit(.minutes(10)))
 struct BadInputTests {
     private static let password = "hunter2"
 

@@ -3,7 +3,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("A pipeline with a disk cache, over real sockets", .timeLimit(.minutes(1)))
+@Suite("A pipeline with a disk cache, over real sockets", .timeLimit(.minutes(10)))
 struct CacheSocketTests {
     /// A pipeline whose disk cache is in a folder of its own, and what ends both.
     private func stage() throws -> (pipeline: ImagePipeline, end: @Sendable () async -> Void) {

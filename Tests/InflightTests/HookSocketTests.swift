@@ -4,7 +4,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("Hooks over real sockets", .timeLimit(.minutes(1)))
+@Suite("Hooks over real sockets", .timeLimit(.minutes(10)))
 struct HookSocketTests {
     @Test("a token is fetched once for many, and once more when the server does not take it any longer")
     func token() async throws {

@@ -3,7 +3,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("Loaders and prefetchers over real sockets", .timeLimit(.minutes(1)))
+@Suite("Loaders and prefetchers over real sockets", .timeLimit(.minutes(10)))
 struct LoaderSocketTests {
     private let queue = DispatchQueue(label: "cells")
 

@@ -3,7 +3,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("A pipeline over real sockets", .timeLimit(.minutes(1)))
+@Suite("A pipeline over real sockets", .timeLimit(.minutes(10)))
 struct SocketTests {
     private func pipeline(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> ImagePipeline {
         var configuration = ImagePipeline.Configuration()

@@ -3,7 +3,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("Pictures that a disk cache keeps as they were asked for", .timeLimit(.minutes(1)))
+@Suite("Pictures that a disk cache keeps as they were asked for", .timeLimit(.minutes(10)))
 struct StoredFormTests {
     private func load(_ folder: String, _ url: String, _ form: StoredForm) async throws -> LoadedImage {
         let pipeline = try ImagePipeline(configuration: .init(cache: .init(folder: folder)))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CommandTests {
     private func parse(_ line: String, terminal: Bool = false) throws(UsageError) -> Command {
         let arguments = line.split(separator: " ").map { String($0.map { $0 == "_" ? " " : $0 }) }

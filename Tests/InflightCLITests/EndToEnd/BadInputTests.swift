@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCLI
 
 /// What the user sees of each thing that can be wrong.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct BadInputTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

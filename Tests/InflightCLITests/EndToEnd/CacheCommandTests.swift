@@ -9,7 +9,7 @@ import Testing
 @testable import InflightDisk
 
 /// `inflight cache`, on caches that `inflight get` has made, or that hold what no server would let it fetch.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheCommandTests {
     private struct Line: Decodable {
         struct Damage: Decodable {

@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCLI
 
 /// What is stored of earlier runs, and what is tried again.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct CacheTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

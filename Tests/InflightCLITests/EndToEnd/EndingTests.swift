@@ -8,7 +8,7 @@ import Testing
 @testable import InflightCLI
 
 /// How `inflight get` ends when it is told to, or when nobody listens any more.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct EndingTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

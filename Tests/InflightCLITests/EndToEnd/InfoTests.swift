@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct InfoTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

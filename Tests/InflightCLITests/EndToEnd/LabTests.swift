@@ -11,7 +11,7 @@ import Testing
 ///
 /// Not where the command is built with a sanitizer: it would find the races that are here on purpose, as `make lab-tsan`
 /// shows.
-@Suite(.timeLimit(.minutes(3)), .enabled(if: !Sanitizer.isOn, "these experiments race on purpose"))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "these experiments race on purpose"))
 struct LabChildTests {
     private let launcher = ChildLauncher(executable: RunningCommand.binary)
 
@@ -117,7 +117,7 @@ struct LabChildTests {
 }
 
 /// The command itself.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(10)))
 struct LabCommandTests {
     private let place = TemporaryDirectory()
 

@@ -5,7 +5,7 @@ import Testing
 @testable import InflightCLI
 
 /// Memory does not grow with the number of lines.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: !Sanitizer.isOn, "a sanitizer has memory of its own"))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "a sanitizer has memory of its own"))
 struct ManyLinesTests {
     private let place = TemporaryDirectory()
 

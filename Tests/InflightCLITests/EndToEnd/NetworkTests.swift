@@ -5,7 +5,7 @@ import Testing
 @testable import InflightCLI
 
 /// How servers are asked.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct NetworkTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

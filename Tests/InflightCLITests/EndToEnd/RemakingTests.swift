@@ -5,7 +5,7 @@ import Testing
 @testable import InflightCLI
 
 /// Pictures that are resized and written anew.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct RemakingTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCLI
 
 /// `inflight get` against a real server: what is stored, under which name, and what is told.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct StoringTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

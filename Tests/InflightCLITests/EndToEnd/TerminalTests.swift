@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCLI
 
 /// What is seen on a terminal.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct TerminalTests {
     private let place = TemporaryDirectory()
     private let server: LoopbackServer

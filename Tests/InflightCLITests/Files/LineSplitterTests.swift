@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LineSplitterTests {
     /// The lines of a text that comes in pieces.
     private func lines(_ pieces: [String], limit: Int = 1000) -> [String] {

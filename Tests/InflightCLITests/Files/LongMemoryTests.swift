@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LongMemoryTests {
     @Test("What is remembered is found again, in memory and on disk, and memory holds no more than its limit")
     func remembering() {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct NameBookTests {
     /// Asks for names in order, ends the loads in another, and gives the names by number.
     private func names(_ asked: [String], ending order: [(Int, ImageFormat?)]) -> [Int: String] {

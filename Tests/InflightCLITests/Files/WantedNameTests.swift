@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct WantedNameTests {
     private func name(_ url: String, _ format: ImageFormat = .jpeg) throws -> String {
         WantedName(try ResourceURL(url)).parts(for: format).name(number: 1)

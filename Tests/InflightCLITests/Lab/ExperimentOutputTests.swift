@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCLI
 
 /// Experiments as text, as SVG and as JSON.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ExperimentOutputTests {
     private let experiment = Experiment(
         name: "probe", title: "A <probe> & more", lookAt: "Look \"here\".", platform: "As everywhere."
@@ -112,7 +112,7 @@ struct ExperimentOutputTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LabOptionsTests {
     private func parse(_ line: String) throws(UsageError) -> Command {
         try Command.parse(line.split(separator: " ").map(String.init), standardOutputIsTerminal: false)

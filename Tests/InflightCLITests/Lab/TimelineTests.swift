@@ -5,7 +5,7 @@ import Testing
 @testable import InflightLab
 
 /// Drawings are pure functions of what was recorded.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct TimelineTextTests {
     /// Milliseconds.
     private func span(

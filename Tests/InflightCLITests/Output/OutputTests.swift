@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct QuantityTests {
     @Test(
         "Bytes are told with no more digits than are of use",
@@ -34,7 +34,7 @@ struct QuantityTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct JSONWriterTests {
     @Test("A line is JSON that another reader understands, control characters included")
     func roundTrip() throws {
@@ -62,7 +62,7 @@ struct JSONWriterTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct TerminalTextTests {
     @Test("Commands for the terminal are written out, not obeyed")
     func safety() {
@@ -84,7 +84,7 @@ struct TerminalTextTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct OrderedLinesTests {
     @Test("Lines come out in the order of asking, as soon as that allows")
     func order() {
@@ -121,7 +121,7 @@ struct OrderedLinesTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ReportTests {
     @Test("What is remembered of a report gives the same line again, but for its source")
     func digest() throws {
@@ -146,7 +146,7 @@ struct ReportTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ProgressLineTests {
     private let state = ProgressLine.State(
         done: 37, failed: 2, asked: 60, isOpen: false, bytes: 12_000_000, elapsed: .seconds(4))
@@ -176,7 +176,7 @@ struct ProgressLineTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SummaryTests {
     private var totals: RunTotals {
         var totals = RunTotals()

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A bridge", .timeLimit(.minutes(1)))
+@Suite("A bridge", .timeLimit(.minutes(10)))
 struct BridgeTests {
     @Test("lets the one who waits go on, whether it was opened before or after")
     func both() async {
@@ -57,7 +57,7 @@ struct BridgeTests {
     }
 }
 
-@Suite("From a callback to async", .timeLimit(.minutes(1)))
+@Suite("From a callback to async", .timeLimit(.minutes(10)))
 struct CallbackBridgeTests {
     private let log = Log()
 

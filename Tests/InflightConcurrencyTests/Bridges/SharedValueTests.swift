@@ -1,7 +1,7 @@
 import InflightConcurrency
 import Testing
 
-@Suite("A shared value", .timeLimit(.minutes(1)))
+@Suite("A shared value", .timeLimit(.minutes(10)))
 struct SharedValueTests {
     private struct Broken: Error {}
 

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A cancellation token", .timeLimit(.minutes(1)))
+@Suite("A cancellation token", .timeLimit(.minutes(10)))
 struct CancellationTokenTests {
     private let log = Log()
 
@@ -182,7 +182,7 @@ struct CancellationTokenTests {
     }
 }
 
-@Suite("A cancellation flag", .timeLimit(.minutes(1)))
+@Suite("A cancellation flag", .timeLimit(.minutes(10)))
 struct CancellationFlagTests {
     @Test("is latched, visible at once to other threads, and never taken back")
     func latch() {

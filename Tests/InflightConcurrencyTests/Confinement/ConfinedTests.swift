@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A confined object", .timeLimit(.minutes(1)))
+@Suite("A confined object", .timeLimit(.minutes(10)))
 struct ConfinedTests {
     final class Counter: Confined {
         let confinement: CallbackQueue

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A work area", .timeLimit(.minutes(1)))
+@Suite("A work area", .timeLimit(.minutes(10)))
 struct WorkAreaTests {
     enum Kind: CaseIterable {
         case lock

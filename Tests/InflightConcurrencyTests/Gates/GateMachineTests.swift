@@ -1,7 +1,7 @@
 import InflightConcurrency
 import Testing
 
-@Suite("The gate's machine", .timeLimit(.minutes(1)))
+@Suite("The gate's machine", .timeLimit(.minutes(10)))
 struct GateMachineTests {
     private typealias Machine = GateMachine<Int, String>
 

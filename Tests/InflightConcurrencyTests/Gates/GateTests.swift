@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A gate", .timeLimit(.minutes(1)))
+@Suite("A gate", .timeLimit(.minutes(10)))
 struct GateTests {
     private let hand = HandQueue()
     private let log = Log()

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A guarded value", .timeLimit(.minutes(1)))
+@Suite("A guarded value", .timeLimit(.minutes(10)))
 struct GuardingTests {
     enum Kind: CaseIterable {
         case lock

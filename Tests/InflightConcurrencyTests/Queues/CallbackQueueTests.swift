@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("Work for a dispatch queue", .timeLimit(.minutes(1)))
+@Suite("Work for a dispatch queue", .timeLimit(.minutes(10)))
 struct CallbackQueueTests {
     @Test("runs once each, in the order in which it was added, from many threads")
     func order() {

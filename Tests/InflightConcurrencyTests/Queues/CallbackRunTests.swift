@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A run of callbacks", .timeLimit(.minutes(1)))
+@Suite("A run of callbacks", .timeLimit(.minutes(10)))
 struct CallbackRunTests {
     /// A callback, and what it does.
     private final class Piece: Sendable {

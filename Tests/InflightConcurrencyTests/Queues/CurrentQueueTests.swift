@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A callback queue knows whether it is current", .timeLimit(.minutes(1)))
+@Suite("A callback queue knows whether it is current", .timeLimit(.minutes(10)))
 struct CurrentQueueTests {
     private func ask<Answer: Sendable>(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Answer) async
         -> Answer

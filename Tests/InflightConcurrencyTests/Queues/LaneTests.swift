@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("A lane", .timeLimit(.minutes(1)))
+@Suite("A lane", .timeLimit(.minutes(10)))
 struct LaneTests {
     private typealias Names = Lane<String, String>
 

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A lane for work", .timeLimit(.minutes(1)))
+@Suite("A lane for work", .timeLimit(.minutes(10)))
 struct WorkLaneTests {
     private typealias Places = Guarded<[WorkLane<String>.Place]>
 

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("Background work", .timeLimit(.minutes(1)))
+@Suite("Background work", .timeLimit(.minutes(10)))
 struct BackgroundWorkTests {
     private let queue = DispatchQueue(label: "callbacks")
     private var here: CallbackQueue { .queue(queue) }

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A callback chain's machine", .timeLimit(.minutes(1)))
+@Suite("A callback chain's machine", .timeLimit(.minutes(10)))
 struct ChainMachineTests {
     @Test("asks about one entry after the other, then ends")
     func order() {
@@ -48,7 +48,7 @@ struct ChainMachineTests {
     }
 }
 
-@Suite("A callback chain", .timeLimit(.minutes(1)))
+@Suite("A callback chain", .timeLimit(.minutes(10)))
 struct CallbackChainTests {
     private let queue = DispatchQueue(label: "callbacks")
     private var here: CallbackQueue { .queue(queue) }

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A release policy", .timeLimit(.minutes(1)))
+@Suite("A release policy", .timeLimit(.minutes(10)))
 struct ReleasePolicyTests {
     private let queue = DispatchQueue(label: "callbacks")
     private let log = Log()

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("The machine of start policies", .timeLimit(.minutes(1)))
+@Suite("The machine of start policies", .timeLimit(.minutes(10)))
 struct StartMachineTests {
     @Test("lets the first win")
     func firstWins() {
@@ -70,7 +70,7 @@ struct StartMachineTests {
     }
 }
 
-@Suite("A start policy", .timeLimit(.minutes(1)))
+@Suite("A start policy", .timeLimit(.minutes(10)))
 struct StartPolicyTests {
     private typealias Search = Starter<String, Int>
 

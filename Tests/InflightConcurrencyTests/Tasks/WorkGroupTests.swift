@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A group of work", .timeLimit(.minutes(1)))
+@Suite("A group of work", .timeLimit(.minutes(10)))
 struct WorkGroupTests {
     private let queue = DispatchQueue(label: "callbacks")
     private let log = Log()

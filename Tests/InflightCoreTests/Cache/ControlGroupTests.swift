@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The control group's memory", .timeLimit(.minutes(1)))
+@Suite("The control group's memory", .timeLimit(.minutes(10)))
 struct ControlGroupTests {
     private func group(_ files: [String: String]) -> ControlGroup {
         ControlGroup { files[$0] }

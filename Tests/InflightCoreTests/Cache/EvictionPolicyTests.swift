@@ -79,7 +79,7 @@ private struct Model {
     }
 }
 
-@Suite("What the eviction policy keeps", .timeLimit(.minutes(1)))
+@Suite("What the eviction policy keeps", .timeLimit(.minutes(10)))
 struct EvictionPolicyTests {
     @Test(
         "whatever happens, its books are right and its limit holds",

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("A cache of pictures by protocol", .timeLimit(.minutes(1)))
+@Suite("A cache of pictures by protocol", .timeLimit(.minutes(10)))
 struct ImageCacheTests {
     @Test(arguments: ImageCacheConformance.checks)
     func `Ours passes every check`(check: ConformanceCheck) async {

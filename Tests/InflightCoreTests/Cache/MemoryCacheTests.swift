@@ -21,7 +21,7 @@ private func quiet(limit: Int) -> MemoryCacheConfiguration {
     MemoryCacheConfiguration(limit: limit, reactsToMemoryPressure: false)
 }
 
-@Suite("The memory cache", .timeLimit(.minutes(1)))
+@Suite("The memory cache", .timeLimit(.minutes(10)))
 struct MemoryCacheTests {
     @Test("gives back what was put in, and only that")
     func insertAndFind() {

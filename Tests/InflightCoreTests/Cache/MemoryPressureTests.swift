@@ -47,7 +47,7 @@
         }
     }
 
-    @Suite("Shortage of memory", .timeLimit(.minutes(1)))
+    @Suite("Shortage of memory", .timeLimit(.minutes(10)))
     struct MemoryPressureTests {
         @Test("shrinks the cache to a half, and to an eighth when nothing gets on")
         func shrinks() async {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 10: release", .timeLimit(.minutes(1)))
+@Suite("contract 10: release", .timeLimit(.minutes(10)))
 struct Contract10Tests {
     @Test("a task lives without being held until it has ended, and not longer")
     func unheldTask() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 11: bounds hold", .timeLimit(.minutes(1)))
+@Suite("contract 11: bounds hold", .timeLimit(.minutes(10)))
 struct Contract11Tests {
     @Test("fetches under way, in all and from one origin")
     func concurrency() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 1: callbacks run on the queue that the caller named", .timeLimit(.minutes(1)))
+@Suite("contract 1: callbacks run on the queue that the caller named", .timeLimit(.minutes(10)))
 struct Contract1Tests {
     private static let mark = DispatchSpecificKey<String>()
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 3: a task ends exactly once", .timeLimit(.minutes(1)))
+@Suite("contract 3: a task ends exactly once", .timeLimit(.minutes(10)))
 struct Contract3Tests {
     @Test("with success or with failure", arguments: [true, false])
     func once(succeeds: Bool) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 5: events of one task arrive in order", .timeLimit(.minutes(1)))
+@Suite("contract 5: events of one task arrive in order", .timeLimit(.minutes(10)))
 struct Contract5Tests {
     @Test("on a concurrent queue too, one at a time, the ending last")
     func concurrentQueue() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 6: no lock is held while a caller's code runs", .timeLimit(.minutes(1)))
+@Suite("contract 6: no lock is held while a caller's code runs", .timeLimit(.minutes(10)))
 struct Contract6Tests {
     @Test("callbacks may call back into everything")
     func callbacks() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 7: one job for each key", .timeLimit(.minutes(1)))
+@Suite("contract 7: one job for each key", .timeLimit(.minutes(10)))
 struct Contract7Tests {
     @Test("three who ask share one exchange; the last to leave stops it, and nobody before")
     func lastOneOut() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import InflightCore
 
 // What stands in a key, and what does not, is tested in `RequestPlanTests`.
-@Suite("contract 8: a key is safe", .timeLimit(.minutes(1)))
+@Suite("contract 8: a key is safe", .timeLimit(.minutes(10)))
 struct Contract8Tests {
     private func stage(_ mode: ScriptedTransport.Mode = .manual) throws -> Stage {
         let stage = try Stage(mode) { $0.harmlessFields = ["X-Theme"] }

@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCore
 
 // The same with a real `OperationQueue` is tested in InflightFoundationTests.
-@Suite("contract 9: the caller's queue may drop callbacks, or stand still", .timeLimit(.minutes(1)))
+@Suite("contract 9: the caller's queue may drop callbacks, or stand still", .timeLimit(.minutes(10)))
 struct Contract9Tests {
     @Test("dropped progress is followed by the next event")
     func droppedProgress() throws {

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("A decode executor of the caller's own", .timeLimit(.minutes(1)))
+@Suite("A decode executor of the caller's own", .timeLimit(.minutes(10)))
 struct DecodeExecutorTests {
     /// Keeps work until it is told to run it.
     private final class Kept: WorkExecutor {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The engine's machine over random events", .timeLimit(.minutes(1)))
+@Suite("The engine's machine over random events", .timeLimit(.minutes(10)))
 struct EngineMachineModelTests {
     /// What an observer who only hears the actions can know.
     private struct Observer {

@@ -143,7 +143,7 @@ final class MachineWorld {
     }
 }
 
-@Suite("The engine's machine", .timeLimit(.minutes(1)))
+@Suite("The engine's machine", .timeLimit(.minutes(10)))
 struct EngineMachineTests {
     @Test("who joins a waiting job of low priority raises it into the place that was left free, at once")
     func raisedIntoTheReserve() {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A body buffer", .timeLimit(.minutes(1)))
+@Suite("A body buffer", .timeLimit(.minutes(10)))
 struct BodyBufferTests {
     private func append(_ bytes: [UInt8], to buffer: inout BodyBuffer) {
         unsafe bytes.withUnsafeBytes { unsafe buffer.append($0) }

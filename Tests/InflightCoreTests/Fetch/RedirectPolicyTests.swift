@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The policy of redirects", .timeLimit(.minutes(1)))
+@Suite("The policy of redirects", .timeLimit(.minutes(10)))
 struct RedirectPolicyTests {
     private func exchange(
         _ url: String = "http://a.example/dir/1", method: String = "GET", body: Bytes? = nil, count: Int = 0

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The policy of statuses", .timeLimit(.minutes(1)))
+@Suite("The policy of statuses", .timeLimit(.minutes(10)))
 struct StatusPolicyTests {
     private func error(_ status: Int, _ fields: HTTPFields = HTTPFields(), range: Bool = false) -> LoadError? {
         var request = ImageRequest("http://a.example/")

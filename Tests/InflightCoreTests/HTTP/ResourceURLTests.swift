@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A resource URL", .timeLimit(.minutes(1)))
+@Suite("A resource URL", .timeLimit(.minutes(10)))
 struct ResourceURLTests {
     @Test(
         "is written in one way, without fragment and credentials",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Hooks of the program", .timeLimit(.minutes(1)))
+@Suite("Hooks of the program", .timeLimit(.minutes(10)))
 struct HookTests {
     private static let other = "http://b.example/2"
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Sources, identities and fallbacks", .timeLimit(.minutes(1)))
+@Suite("Sources, identities and fallbacks", .timeLimit(.minutes(10)))
 struct SourceTests {
     private func pipeline(
         _ transport: ScriptedTransport = ScriptedTransport(.automatic),

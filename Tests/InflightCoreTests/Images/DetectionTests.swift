@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DetectionTests {
     static func box(_ brands: [String]) -> [UInt8] {
         [0, 0, 0, UInt8(12 + 4 * brands.count)] + Array("ftyp".utf8) + Array(brands[0].utf8) + [0, 0, 0, 0]

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("The checks that every processor passes", .timeLimit(.minutes(1)))
+@Suite("The checks that every processor passes", .timeLimit(.minutes(10)))
 struct ProcessorConformanceTests {
     @Test(arguments: ProcessorConformance.checks)
     func `One that turns colours round passes`(check: ConformanceCheck) async {

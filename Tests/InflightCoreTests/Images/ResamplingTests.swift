@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// The resizer against the same filter in double precision, written the plain way.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ResamplingTests {
     private typealias Picture = [[SIMD4<Double>]]
 

@@ -1,7 +1,7 @@
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ResizePlanTests {
     private typealias Plan = Resize.Plan
 

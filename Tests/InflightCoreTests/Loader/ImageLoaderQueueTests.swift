@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A loader and its queue", .timeLimit(.minutes(1)))
+@Suite("A loader and its queue", .timeLimit(.minutes(10)))
 struct ImageLoaderQueueTests {
     /// What cannot be touched off the main actor: that this compiles is the test.
     @MainActor final class PhotoView {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A loader that is let go of", .timeLimit(.minutes(1)))
+@Suite("A loader that is let go of", .timeLimit(.minutes(10)))
 struct ImageLoaderReleaseTests {
     /// Makes a loader on the stage's queue that asks for the stage's URL, and whose handler tells of its release.
     ///

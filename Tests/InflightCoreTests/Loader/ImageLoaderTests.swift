@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A loader of pictures", .timeLimit(.minutes(1)))
+@Suite("A loader of pictures", .timeLimit(.minutes(10)))
 struct ImageLoaderTests {
     private let url = LoaderStage.url
     private let other = LoaderStage.other

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The machine of a loader", .timeLimit(.minutes(1)))
+@Suite("The machine of a loader", .timeLimit(.minutes(10)))
 struct LoaderMachineTests {
     typealias Machine = LoaderMachine<String, Int, String, String>
     typealias Actions = Machine.Actions

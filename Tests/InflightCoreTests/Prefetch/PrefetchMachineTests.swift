@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The machine of a prefetcher", .timeLimit(.minutes(1)))
+@Suite("The machine of a prefetcher", .timeLimit(.minutes(10)))
 struct PrefetchMachineTests {
     typealias Machine = PrefetchMachine<String, String, Int, String>
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A prefetcher that is let go of, or used by many", .timeLimit(.minutes(1)))
+@Suite("A prefetcher that is let go of, or used by many", .timeLimit(.minutes(10)))
 struct PrefetcherReleaseTests {
     private func url(_ number: Int) -> String { "http://a.example/\(number)" }
     private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }

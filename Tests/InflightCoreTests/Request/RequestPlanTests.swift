@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A request's plan", .timeLimit(.minutes(1)))
+@Suite("A request's plan", .timeLimit(.minutes(10)))
 struct RequestPlanTests {
     private typealias Change = (inout ImageRequest) -> Void
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A request behind an answer", .timeLimit(.minutes(1)))
+@Suite("A request behind an answer", .timeLimit(.minutes(10)))
 struct OrderTests {
     private struct Late {
         let stage: StoreStage

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A picture that is stored as it was asked for", .timeLimit(.minutes(1)))
+@Suite("A picture that is stored as it was asked for", .timeLimit(.minutes(10)))
 struct ProcessedPictureTests {
     private static let fresh = ("Cache-Control", "max-age=60")
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Resuming and trying again", .timeLimit(.minutes(1)))
+@Suite("Resuming and trying again", .timeLimit(.minutes(10)))
 struct ResumeTests {
     private static let text = String((0..<40_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
     private static let tag = ("ETag", "\"strong\"")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A pipeline with a store", .timeLimit(.minutes(1)))
+@Suite("A pipeline with a store", .timeLimit(.minutes(10)))
 struct StoredAnswerTests {
     private typealias Script = ScriptedTransport.Script
 

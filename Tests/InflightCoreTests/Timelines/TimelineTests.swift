@@ -1,7 +1,7 @@
 import InflightTestSupport
 import Testing
 
-@Suite("Joining, leaving and priority over time", .timeLimit(.minutes(1)))
+@Suite("Joining, leaving and priority over time", .timeLimit(.minutes(10)))
 struct TimelineTests {
     @Test("who joins shares what is under way, and hears of what has come since")
     func joining() throws {

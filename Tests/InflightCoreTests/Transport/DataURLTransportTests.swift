@@ -2,7 +2,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DataURLTransportTests {
     @Test(arguments: [
         ("data:,hello%20world", "hello world", "text/plain;charset=US-ASCII"),

@@ -4,7 +4,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct FileTransportTests {
     @Test func `A file comes whole, with its length, in order`() throws {
         let folder = try Folder()

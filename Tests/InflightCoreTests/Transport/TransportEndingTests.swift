@@ -16,7 +16,7 @@ extension Receiver {
     func didEnd(_ result: Result<TransportSummary, LoadError>) { told.withLock { $0.append(name) } }
 }
 
-@Suite("Ends told together", .timeLimit(.minutes(1)))
+@Suite("Ends told together", .timeLimit(.minutes(10)))
 struct TransportEndingTests {
     /// Hears each end by itself.
     private final class Single: Receiver {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("SHA-256", .timeLimit(.minutes(1)))
+@Suite("SHA-256", .timeLimit(.minutes(10)))
 struct SHA256Tests {
     private func hex(_ text: String) -> String {
         var hash = SHA256()

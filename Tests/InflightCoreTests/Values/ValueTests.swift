@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The engine's small values", .timeLimit(.minutes(1)))
+@Suite("The engine's small values", .timeLimit(.minutes(10)))
 struct ValueTests {
     @Test("a small list gives its elements in order, however many they are", arguments: 0..<8)
     func smallList(count: Int) {

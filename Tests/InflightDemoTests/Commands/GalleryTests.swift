@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightDemo
 
-@Suite("The demo's pictures", .timeLimit(.minutes(2)))
+@Suite("The demo's pictures", .timeLimit(.minutes(10)))
 struct GalleryTests {
     @Test func `They have names of their own, every format and every scene`() {
         let plans = Gallery.plans

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("Damage", .timeLimit(.minutes(4)))
+@Suite("Damage", .timeLimit(.minutes(10)))
 struct DamageTests {
     /// A cache with small and large bodies, closed.
     private static func filled(_ folder: Folder, count: Int = 24) async {

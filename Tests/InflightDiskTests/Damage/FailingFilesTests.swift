@@ -5,7 +5,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-@Suite("Files that fail", .timeLimit(.minutes(4)))
+@Suite("Files that fail", .timeLimit(.minutes(10)))
 struct FailingFilesTests {
     @Test(arguments: FailingFileSystem.Fault.allCases)
     fileprivate func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(

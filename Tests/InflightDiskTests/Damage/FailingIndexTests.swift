@@ -4,7 +4,7 @@ import InflightTestSupport
 import Testing
 
 /// What `FailingFilesTests` does with the store's own files, done with SQLite's.
-@Suite("An index whose files fail", .timeLimit(.minutes(8)))
+@Suite("An index whose files fail", .timeLimit(.minutes(10)))
 struct FailingIndexTests {
     /// In eight parts, so that they run side by side.
     private static let parts = 8

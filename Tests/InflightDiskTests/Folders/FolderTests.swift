@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("The folder", .timeLimit(.minutes(1)))
+@Suite("The folder", .timeLimit(.minutes(10)))
 struct FolderTests {
     @Test func `It is for this user alone, and says that it is a cache`() async {
         let folder = Folder()

@@ -5,7 +5,7 @@ import InflightTestSupport
 import Testing
 
 /// Folders that cannot be written, for whatever reason, and can be later.
-@Suite("A folder that cannot be written", .timeLimit(.minutes(1)))
+@Suite("A folder that cannot be written", .timeLimit(.minutes(10)))
 struct UnwritableTests {
     private static let bodies = (0..<8).map { StoreWork.body($0) }
 

@@ -3,7 +3,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-@Suite("The limit of bytes", .timeLimit(.minutes(2)))
+@Suite("The limit of bytes", .timeLimit(.minutes(10)))
 struct LimitTests {
     private static let limit: Int64 = 2 << 20
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("Looking after a cache", .timeLimit(.minutes(1)))
+@Suite("Looking after a cache", .timeLimit(.minutes(10)))
 struct MaintenanceTests {
     private static func filled(_ store: DiskStore) async {
         for number in 0..<10 { await store.keep("http://host\(number % 2).org/\(number)", .random(20_000, seed: 1)) }

@@ -5,7 +5,7 @@ import InflightTestSupport
 import Testing
 
 /// Several stores on one folder: SQLite's locks and ours tell them apart as they do processes.
-@Suite("One folder for several", .timeLimit(.minutes(2)))
+@Suite("One folder for several", .timeLimit(.minutes(10)))
 struct SharingTests {
     @Test func `What one keeps the others find, and what one removes is gone for all`() async {
         let folder = Folder()

@@ -10,7 +10,7 @@ import Testing
 
 // One after the other: sessions that read as quickly as a loopback server writes leave each other, and everything else
 // that waits for Dispatch, hardly a thread.
-@Suite("The checks that every transport passes, by URLSession", .serialized, .timeLimit(.minutes(3)))
+@Suite("The checks that every transport passes, by URLSession", .serialized, .timeLimit(.minutes(10)))
 struct URLSessionConformanceTests {
     /// What its documentation says that it cannot do.
     private let shortcomings: Set<TransportConformance.Shortcoming> = [

@@ -9,7 +9,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A pipeline over URLSession", .timeLimit(.minutes(2)))
+@Suite("A pipeline over URLSession", .timeLimit(.minutes(10)))
 struct URLSessionTransportTests {
     private let server: LoopbackServer
     private let limit = Duration.seconds(60)

@@ -3,7 +3,7 @@ import Testing
 @testable import InflightLab
 
 /// Experiments with loads, over real sockets.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct LoadExperimentTests {
     @Test("heartbeat: no beat while the main queue reads the socket; beats while the engine does")
     func heartbeat() async throws {
@@ -74,7 +74,7 @@ struct LoadExperimentTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CatalogTests {
     @Test("Every experiment has a name of its own that can be typed, and says what to look at and what Linux does")
     func catalog() {

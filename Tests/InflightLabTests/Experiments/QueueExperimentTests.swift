@@ -2,7 +2,7 @@ import InflightLab
 import Testing
 
 /// What the queues guarantee, in the records of the experiments: order and overlap, nothing of how long it takes.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct QueueExperimentTests {
     @Test("qos: each of five queues ran both of its computations, on threads of one nice value")
     func qualities() async throws {

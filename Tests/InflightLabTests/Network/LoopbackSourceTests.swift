@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightLab
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LoopbackSourceTests {
     private func download(_ source: LoopbackSource, _ path: String) async -> [UInt8]? {
         await Thread.run { BlockingDownload.body(port: source.port, path: path) }

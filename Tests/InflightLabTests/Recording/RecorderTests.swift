@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightLab
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RecorderTests {
     @Test("With many threads the times agree with the order of the records, and who is told hears that order")
     func manyThreads() {

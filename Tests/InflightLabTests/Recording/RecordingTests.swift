@@ -1,7 +1,7 @@
 import InflightLab
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RecordingTests {
     private func began(_ id: Int, _ track: String, _ label: String, thread: Int = 7, at time: Int64) -> RecordedEvent {
         RecordedEvent(
@@ -66,7 +66,7 @@ struct RecordingTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RecordedEventTests {
     private static let events: [RecordedEvent] = [
         RecordedEvent(

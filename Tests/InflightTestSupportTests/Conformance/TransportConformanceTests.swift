@@ -4,7 +4,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite("The checks that every transport passes", .timeLimit(.minutes(1)))
+@Suite("The checks that every transport passes", .timeLimit(.minutes(10)))
 struct TransportConformanceTests {
     @Test(arguments: TransportConformance.checks)
     func `The libcurl transport conforms`(check: TransportConformance.Check) async {

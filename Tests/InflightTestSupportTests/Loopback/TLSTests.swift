@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightTestSupport
 
-@Suite("The loopback server over TLS", .timeLimit(.minutes(1)))
+@Suite("The loopback server over TLS", .timeLimit(.minutes(10)))
 struct TLSTests {
     let authority: LoopbackServer.CertificateAuthority
 

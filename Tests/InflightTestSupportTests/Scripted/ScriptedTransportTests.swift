@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("A transport that follows a script", .timeLimit(.minutes(1)))
+@Suite("A transport that follows a script", .timeLimit(.minutes(10)))
 struct ScriptedTransportTests {
     private let a = "http://h/a"
     private let b = "http://h/b"

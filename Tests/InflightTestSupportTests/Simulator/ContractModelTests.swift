@@ -3,7 +3,7 @@ import InflightCore
 import Testing
 
 /// The model is told what a broken engine would do, and has to name the rule.
-@Suite("The model of the contract", .timeLimit(.minutes(1)))
+@Suite("The model of the contract", .timeLimit(.minutes(10)))
 struct ContractModelTests {
     private let model = ContractModel(bounds: Bounds())
     private let wish = Wish(kind: .bytes, resource: 1, origin: 0)

@@ -3,7 +3,7 @@ import InflightCore
 import Testing
 
 /// The model is told what a broken loader or prefetcher would do, and has to name the rule.
-@Suite("The model of loaders and prefetchers", .timeLimit(.minutes(1)))
+@Suite("The model of loaders and prefetchers", .timeLimit(.minutes(10)))
 struct ContractModelViewTests {
     private let model = ContractModel(bounds: Bounds())
     private let wish = Wish(kind: .picture, resource: 1, origin: 0)

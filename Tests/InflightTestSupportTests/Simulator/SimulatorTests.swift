@@ -2,7 +2,7 @@ import InflightContract
 import InflightTestSupport
 import Testing
 
-@Suite("The simulator", .timeLimit(.minutes(3)))
+@Suite("The simulator", .timeLimit(.minutes(10)))
 struct SimulatorTests {
     @Test("finds no rule broken in 200 schedules")
     func holds() {

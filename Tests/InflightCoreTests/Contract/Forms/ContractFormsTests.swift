@@ -20,7 +20,7 @@ private let held = ScriptedTransport.Script.ok(FakeCodec.picture(padding: 20), c
 
 // What each rule means in each form stands at `Form`.
 
-@Suite("contract 1, in every form: callbacks run on the queue that the caller named", .timeLimit(.minutes(1)))
+@Suite("contract 1, in every form: callbacks run on the queue that the caller named", .timeLimit(.minutes(10)))
 struct Contract1FormsTests {
     @Test("a loader tells on its queue, progress and endings")
     func loader() async throws {
@@ -64,7 +64,7 @@ struct Contract1FormsTests {
     }
 }
 
-@Suite("contract 2, in every form: no callback runs inside the call that asked for it", .timeLimit(.minutes(1)))
+@Suite("contract 2, in every form: no callback runs inside the call that asked for it", .timeLimit(.minutes(10)))
 struct Contract2FormsTests {
     @Test("whatever there is to tell: what is in memory, and errors that are known at once", arguments: Form.allCases)
     func atOnce(form: Form) async throws {
@@ -80,7 +80,7 @@ struct Contract2FormsTests {
     }
 }
 
-@Suite("contract 3, in every form: a task ends exactly once", .timeLimit(.minutes(1)))
+@Suite("contract 3, in every form: a task ends exactly once", .timeLimit(.minutes(10)))
 struct Contract3FormsTests {
     @Test("with success or with failure, and a cancel that comes later changes nothing", arguments: Form.allCases)
     func once(form: Form) async throws {
@@ -112,7 +112,7 @@ struct Contract3FormsTests {
     }
 }
 
-@Suite("contract 4, in every form: silence after cancel", .timeLimit(.minutes(1)))
+@Suite("contract 4, in every form: silence after cancel", .timeLimit(.minutes(10)))
 struct Contract4FormsTests {
     @Test("a cancel between progress and picture is followed by nothing but the word of it", arguments: Form.allCases)
     func silence(form: Form) async throws {
@@ -148,7 +148,7 @@ struct Contract4FormsTests {
     }
 }
 
-@Suite("contract 5, in every form: events of one task arrive in order", .timeLimit(.minutes(1)))
+@Suite("contract 5, in every form: events of one task arrive in order", .timeLimit(.minutes(10)))
 struct Contract5FormsTests {
     @Test("progress goes on and never back, and the ending is the last", arguments: Form.withProgress)
     func order(form: Form) async throws {
@@ -162,7 +162,7 @@ struct Contract5FormsTests {
     }
 }
 
-@Suite("contract 6, in every form: no lock is held while a caller's code runs", .timeLimit(.minutes(1)))
+@Suite("contract 6, in every form: no lock is held while a caller's code runs", .timeLimit(.minutes(10)))
 struct Contract6FormsTests {
     @Test("a processor, and the making of its identity, may call back into everything", arguments: Form.allCases)
     func processors(form: Form) async throws {

@@ -24,7 +24,7 @@ extension Stage {
     }
 }
 
-@Suite("contract 7, in every form: one job for each key", .timeLimit(.minutes(1)))
+@Suite("contract 7, in every form: one job for each key", .timeLimit(.minutes(10)))
 struct Contract7FormsTests {
     @Test("all forms share one exchange and one decode, and each gets the picture")
     func shared() async throws {
@@ -83,7 +83,7 @@ struct Contract7FormsTests {
     }
 }
 
-@Suite("contract 8, in every form: a key is safe", .timeLimit(.minutes(1)))
+@Suite("contract 8, in every form: a key is safe", .timeLimit(.minutes(10)))
 struct Contract8FormsTests {
     @Test("who differs in a field that the answer varies by gets the picture that is his", arguments: Form.allCases)
     func varies(form: Form) async throws {
@@ -125,7 +125,7 @@ struct Contract8FormsTests {
 }
 
 // What a loader does whose answers are dropped stands in `ImageLoaderTests`.
-@Suite("contract 9, in every form: the caller's queue may be cancelled, or stand still", .timeLimit(.minutes(1)))
+@Suite("contract 9, in every form: the caller's queue may be cancelled, or stand still", .timeLimit(.minutes(10)))
 struct Contract9FormsTests {
     private func serialQueue() -> OperationQueue {
         let queue = OperationQueue()
@@ -169,7 +169,7 @@ struct Contract9FormsTests {
     }
 }
 
-@Suite("contract 10, in every form: release", .timeLimit(.minutes(1)))
+@Suite("contract 10, in every form: release", .timeLimit(.minutes(10)))
 struct Contract10FormsTests {
     @Test("a shutdown stops what is under way, turns newcomers away, and tells every form", arguments: Form.allCases)
     func shutdown(form: Form) async throws {
@@ -227,7 +227,7 @@ struct Contract10FormsTests {
     }
 }
 
-@Suite("contract 11, in every form: bounds hold", .timeLimit(.minutes(1)))
+@Suite("contract 11, in every form: bounds hold", .timeLimit(.minutes(10)))
 struct Contract11FormsTests {
     @Test("a picture that declares too many pixels is refused before it is decoded", arguments: Form.allCases)
     func pixels(form: Form) async throws {

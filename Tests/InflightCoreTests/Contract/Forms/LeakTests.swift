@@ -49,7 +49,7 @@ private final class Census: Sendable {
     }
 }
 
-@Suite("contract 10: nothing is left", .timeLimit(.minutes(3)))
+@Suite("contract 10: nothing is left", .timeLimit(.minutes(10)))
 struct LeakTests {
     /// Loads in all forms, a third of them cancelled, on a pipeline that is shut down.
     private static func round(_ count: Int) async throws {

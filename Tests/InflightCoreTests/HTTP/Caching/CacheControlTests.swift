@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Cache-Control", .timeLimit(.minutes(1)))
+@Suite("Cache-Control", .timeLimit(.minutes(10)))
 struct CacheControlTests {
     private func control(_ lines: String...) -> CacheControl {
         CacheControl(fields(lines.map { ("Cache-Control", $0) }))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The decision what a stored answer may do", .timeLimit(.minutes(1)))
+@Suite("The decision what a stored answer may do", .timeLimit(.minutes(10)))
 struct CacheDecisionTests {
     typealias Stage = CachingStage
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What holds of every decision about stored answers", .timeLimit(.minutes(1)))
+@Suite("What holds of every decision about stored answers", .timeLimit(.minutes(10)))
 struct CachingPropertyTests {
     typealias Stage = CachingStage
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Fields that caching reads", .timeLimit(.minutes(1)))
+@Suite("Fields that caching reads", .timeLimit(.minutes(10)))
 struct FieldTests {
     private func tag(_ text: String) throws -> EntityTag { try #require(EntityTag(text)) }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Age and freshness", .timeLimit(.minutes(1)))
+@Suite("Age and freshness", .timeLimit(.minutes(10)))
 struct FreshnessTests {
     private func freshness(_ entry: StoredEntry, now: Double) -> Freshness {
         Freshness(of: entry.response, at: at(now))

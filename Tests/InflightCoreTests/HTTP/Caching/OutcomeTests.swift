@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What else an answer means for what is stored", .timeLimit(.minutes(1)))
+@Suite("What else an answer means for what is stored", .timeLimit(.minutes(10)))
 struct OutcomeTests {
     typealias Stage = CachingStage
 

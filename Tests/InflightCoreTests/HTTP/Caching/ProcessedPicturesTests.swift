@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Which stored picture may be used", .timeLimit(.minutes(1)))
+@Suite("Which stored picture may be used", .timeLimit(.minutes(10)))
 struct ProcessedPicturesTests {
     typealias Stage = CachingStage
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Ranges out of a store", .timeLimit(.minutes(1)))
+@Suite("Ranges out of a store", .timeLimit(.minutes(10)))
 struct RangeTests {
     typealias Stage = CachingStage
 

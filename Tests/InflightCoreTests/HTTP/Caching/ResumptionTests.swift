@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Going on where a transfer broke", .timeLimit(.minutes(1)))
+@Suite("Going on where a transfer broke", .timeLimit(.minutes(10)))
 struct ResumptionTests {
     typealias Stage = CachingStage
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What is kept of an answer", .timeLimit(.minutes(1)))
+@Suite("What is kept of an answer", .timeLimit(.minutes(10)))
 struct StoringTests {
     typealias Stage = CachingStage
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Asking whether a stored answer holds", .timeLimit(.minutes(1)))
+@Suite("Asking whether a stored answer holds", .timeLimit(.minutes(10)))
 struct ValidationTests {
     typealias Stage = CachingStage
 

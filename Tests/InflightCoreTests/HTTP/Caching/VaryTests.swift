@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Answers that vary", .timeLimit(.minutes(1)))
+@Suite("Answers that vary", .timeLimit(.minutes(10)))
 struct VaryTests {
     typealias Stage = CachingStage
 

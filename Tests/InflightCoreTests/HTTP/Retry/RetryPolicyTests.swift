@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Trying again", .timeLimit(.minutes(1)))
+@Suite("Trying again", .timeLimit(.minutes(10)))
 struct RetryPolicyTests {
     private static let now = WallTime(milliseconds: 784_111_777_000)  // Sun, 06 Nov 1994 08:49:37 GMT
 

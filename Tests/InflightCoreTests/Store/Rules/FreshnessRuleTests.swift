@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): freshness", .timeLimit(.minutes(1)))
+@Suite("HTTP's rules through response(for:): freshness", .timeLimit(.minutes(10)))
 struct FreshnessRuleTests {
     /// An answer, how much later it is asked for again, and whether it answers then.
     struct Case: CustomTestStringConvertible, Sendable {

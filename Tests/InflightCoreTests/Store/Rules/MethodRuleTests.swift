@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): methods", .timeLimit(.minutes(1)))
+@Suite("HTTP's rules through response(for:): methods", .timeLimit(.minutes(10)))
 struct MethodRuleTests {
     private static let fresh = ("Cache-Control", "max-age=60")
     private static let other = "http://a.example/other"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): parts", .timeLimit(.minutes(1)))
+@Suite("HTTP's rules through response(for:): parts", .timeLimit(.minutes(10)))
 struct PartRuleTests {
     private static let fresh = (name: "Cache-Control", value: "max-age=60")
     private static let tag = (name: "ETag", value: "\"a\"")

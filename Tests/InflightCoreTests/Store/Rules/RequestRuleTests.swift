@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): what a request says, and stale answers", .timeLimit(.minutes(1)))
+@Suite("HTTP's rules through response(for:): what a request says, and stale answers", .timeLimit(.minutes(10)))
 struct RequestRuleTests {
     private static let tag = (name: "ETag", value: "\"a\"")
 

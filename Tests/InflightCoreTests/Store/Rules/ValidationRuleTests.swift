@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): validation", .timeLimit(.minutes(1)))
+@Suite("HTTP's rules through response(for:): validation", .timeLimit(.minutes(10)))
 struct ValidationRuleTests {
     private static let dayBefore = "Mon, 13 Nov 2023 22:13:20 GMT"
     private static let tag: Fields = [("ETag", "\"a\"")]

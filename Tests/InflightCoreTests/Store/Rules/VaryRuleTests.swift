@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): variants", .timeLimit(.minutes(1)))
+@Suite("HTTP's rules through response(for:): variants", .timeLimit(.minutes(10)))
 struct VaryRuleTests {
     /// `Vary`, a line each, the fields of two requests, and whether the answer to the first is one to the second.
     private static let cases: [([String], Fields, Fields, Bool)] = [
