@@ -47,6 +47,9 @@ let package = Package(
         // JPEG to a thumbnail in memory.
         .executableTarget(
             name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        // The processors, each on one core.
+        .executableTarget(
+            name: "ProcessorSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
         // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor; allocations are counted in C.
         .target(name: "CAllocationCount"),
         .executableTarget(

@@ -16,6 +16,8 @@ let package = Package(
         // A view and a list: what loads pictures for them.
         .executableTarget(name: "photo-view", dependencies: [.product(name: "Inflight", package: "inflight")]),
         .executableTarget(name: "prefetch", dependencies: [.product(name: "Inflight", package: "inflight")]),
+        // What each processor makes of a picture.
+        .executableTarget(name: "processor-gallery", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // The engine's values alone: links no C library.
         .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
         // The engine behind an `OperationQueue`.

@@ -26,6 +26,7 @@ peer() { "$cc" -O2 -Wall -Wextra -o "$peers/$1" "Benchmarks/Peers/$1.c" "${@:2}"
 read -ra vips <<<"$(pkg-config --cflags --libs vips)"
 peer http_multi -lcurl
 peer decode_vips "${vips[@]}" -lpthread
+peer process_vips "${vips[@]}"
 # The header is written for clang, which knows what may be null.
 peer disk_peer -D_Nonnull= -D_Nullable= -ISources/CInflightSQLite/include Sources/CInflightSQLite/checksum.c -lsqlite3
 peer decode_floor -ljpeg -lpthread

@@ -13,6 +13,7 @@ import http_part
 import machine
 import pattern_part
 import pictures
+import processor_part
 from measure import Table, say
 
 PARTS = {
@@ -22,6 +23,7 @@ PARTS = {
     "warm": command_part.run_warm,
     "start": command_part.run_start,
     "decode": decode_part.run,
+    "processors": processor_part.run,
     "disk": disk_part.run,
     "cancel": engine_part.run_cancel,
     "engine": engine_part.run_engine,

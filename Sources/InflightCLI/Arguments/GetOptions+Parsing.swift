@@ -3,7 +3,8 @@ import Inflight
 extension GetOptions {
     static let names =
         [
-            "-i", "-o", "--size", "--fit", "--enlarge", "--format", "--quality", "--background", "--raw", "--verify",
+            "-i", "-o", "--size", "--fit", "--enlarge", "--crop", "--process", "--format", "--quality", "--background",
+            "--raw", "--verify",
             "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
             "--retries", "--checksum",
         ] + CacheOptions.names + NetworkOptions.names
@@ -12,6 +13,7 @@ extension GetOptions {
     private struct Seen {
         var size: (width: Int?, height: Int?)?
         var fit: Resize.Fit?
+        var gravity: Resize.Gravity?
         var enlarges = false
         var format = false
         var raw = false
@@ -77,9 +79,14 @@ extension GetOptions {
             let text = try reader.value(of: name, attached: attached, "WIDTHxHEIGHT, WIDTHx or xHEIGHT")
             seen.size = try OptionValue.size(text, of: name)
         case "--fit":
-            let text = try reader.value(of: name, attached: attached, "contain, cover or fill")
-            seen.fit = try OptionValue.choice(
-                text, of: name, [("contain", .contain), ("cover", .cover), ("fill", .fill)])
+            let text = try reader.value(of: name, attached: attached, "contain, cover, fill or exact")
+            seen.fit = try OptionValue.choice(text, of: name, Resize.Fit.allCases.map { ($0.rawValue, $0) })
+        case "--crop":
+            let text = try reader.value(of: name, attached: attached, "which part to keep, such as top or interest")
+            seen.gravity = try OptionValue.choice(text, of: name, ProcessList.gravities)
+        case "--process":
+            let text = try reader.value(of: name, attached: attached, "steps such as blur:4,grey")
+            processors += try ProcessList.parse(text, of: name)
         case "--format":
             let text = try reader.value(of: name, attached: attached, "keep, jpeg, png or webp")
             format = try OptionValue.choice(
@@ -118,10 +125,13 @@ extension GetOptions {
     private mutating func settle(_ seen: Seen) throws(UsageError) {
         if let size = seen.size {
             resize = Resize(
-                width: size.width, height: size.height, fit: seen.fit ?? .contain, enlarges: seen.enlarges)
-            if seen.enlarges, let width = size.width, let height = size.height, width * height > network.maximumPixels {
+                width: size.width, height: size.height, fit: seen.fit ?? .contain, gravity: seen.gravity ?? .center,
+                enlarges: seen.enlarges)
+            if seen.enlarges || seen.fit == .exact, let width = size.width, let height = size.height,
+                width * height > network.maximumPixels
+            {
                 throw UsageError(
-                    "--size \(width)x\(height) with --enlarge is more than --max-pixels allows "
+                    "--size \(width)x\(height) with \(seen.enlarges ? "--enlarge" : "--fit exact") is more than --max-pixels allows "
                         + "(\(Quantity.grouped(network.maximumPixels))).")
             }
         } else if seen.fit != nil {
@@ -129,8 +139,12 @@ extension GetOptions {
         } else if seen.enlarges {
             throw UsageError("--enlarge needs a size; give one with --size.")
         }
+        if seen.gravity != nil, seen.fit != .cover {
+            throw UsageError("--crop says which part --fit cover keeps; give both, with --size.")
+        }
         let remaking = [
-            (seen.size != nil, "--size"), (seen.format, "--format"), (quality != nil, "--quality"),
+            (seen.size != nil, "--size"), (!processors.isEmpty, "--process"), (seen.format, "--format"),
+            (quality != nil, "--quality"),
         ].first { $0.0 }?.1
         if seen.any {
             let other = remaking ?? (seen.raw ? "--raw" : seen.verify ? "--verify" : nil)

@@ -18,6 +18,8 @@ struct GetOptions: Equatable, Sendable {
     var directory: String?
     var treatment = Treatment.asItCame(verified: false)
     var resize: Resize?
+    /// What is done to the picture after that.
+    var processors: [ImageProcessor] = []
     /// `nil`: the source's.
     var format: ImageFormat?
     var quality: Int?

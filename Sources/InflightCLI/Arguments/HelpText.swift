@@ -13,6 +13,14 @@ struct HelpText: Equatable {
               inflight lab [NAME…]         experiments with queues, drawn as timelines
               inflight --version
 
+            Steps of --process (lengths in pixels, amounts with 1 for no change):
+              resize:WxH[:FIT[:PART]]       crop:WxH[:PART]  crop:WxH+X+Y
+              rotate:DEGREES                flip:horizontal  flip:vertical
+              blur:RADIUS                   sharpen[:AMOUNT[:RADIUS]]
+              grey                          brightness:N  contrast:N  saturation:N
+              round:RADIUS[:BORDER:COLOUR]  circle[:BORDER:COLOUR]
+              border:WIDTH:COLOUR           flatten[:COLOUR]
+
             Examples:
               inflight get https://example.org/cat.jpg -o pictures
               inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
@@ -44,8 +52,13 @@ struct HelpText: Equatable {
 
             What becomes of it (as it came, unless one of these is given):
               --size WxH            resize to fit; Wx and xH give one side only
-              --fit HOW             contain (default), cover (crops at the centre), fill
+              --fit HOW             contain (default); cover, which crops; fill, which
+                                    distorts; exact, which enlarges too
+              --crop PART           what cover keeps: center (default), top, bottom, left,
+                                    right, top-left …, or interest: where most is to see
               --enlarge             make pictures smaller than the size larger, too
+              --process STEPS       change it, in this order: steps between commas, their
+                                    values behind colons, as in blur:4,grey; see below
               --format FORMAT       keep (default; what cannot be written becomes png),
                                     jpeg, png, webp
               --quality N           1 to 100, for jpeg (usually 85) and webp (usually 80)
@@ -99,6 +112,7 @@ struct HelpText: Equatable {
               inflight get https://example.org/cat.jpg -o pictures
               inflight get https://example.org/cat.jpg --size 320x > cat.jpg
               inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
+              inflight get URL --size 96x96 --fit cover --process circle --format png >me
               inflight get -i urls.txt --discard --json | grep failed
 
             """)

@@ -5,6 +5,7 @@ import InflightCore
 struct RequestMaker {
     private let options: NetworkOptions
     private let resize: Resize?
+    private let processors: [ImageProcessor]
     private let fields: HTTPFields
     private let limits: ImageRequest.Limits
 
@@ -14,19 +15,21 @@ struct RequestMaker {
 
     init(_ options: GetOptions) {
         self.init(
-            options.network, resize: options.resize, policy: options.cache.policy,
+            options.network, resize: options.resize, processors: options.processors,
+            policy: options.cache.policy,
             expectsPicture: options.treatment != .anything, checksum: options.checksum)
     }
 
     init(
-        _ options: NetworkOptions, resize: Resize? = nil, policy: CachePolicy = .obey, expectsPicture: Bool = true,
-        checksum: Checksum? = nil
+        _ options: NetworkOptions, resize: Resize? = nil, processors: [ImageProcessor] = [],
+        policy: CachePolicy = .obey, expectsPicture: Bool = true, checksum: Checksum? = nil
     ) {
         self.policy = policy
         self.expectsPicture = expectsPicture
         self.checksum = checksum
         self.options = options
         self.resize = resize
+        self.processors = processors
         fields = HTTPFields(options.headers.filter { $0.host == nil }.map { ($0.name, $0.value) })
         var limits = ImageRequest.Limits()
         limits.totalTimeout = options.timeout
@@ -43,6 +46,7 @@ struct RequestMaker {
         request.cachePolicy = policy
         request.expectsPicture = expectsPicture
         request.checksum = checksum
+        if !processors.isEmpty { request.processors = processors }
         if let origin = url.origin {
             for header in options.headers where header.host?.matches(origin) == true {
                 request.originFields.append(header.name, header.value)

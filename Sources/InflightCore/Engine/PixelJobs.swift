@@ -122,7 +122,9 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         on input: JobResult.Value, cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
         guard case .image(var image) = input else { preconditionFailure("a processor was started without a picture") }
-        image.pixels = try plan.request.processors[position].process(image.pixels, cancellation: cancellation)
+        let pixels = try plan.request.processors[position].process(image.pixels, cancellation: cancellation)
+        // Whatever it likes to work with, what was asked for comes out.
+        image.pixels = pixels.inForm(of: plan.decodeOptions())
         return image
     }
 }

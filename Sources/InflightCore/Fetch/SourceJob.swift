@@ -83,12 +83,20 @@ extension LoadedImage {
     func fitted(to options: DecodeOptions) -> LoadedImage {
         var image = self
         if let resize = options.resize {
-            image.pixels = pixels.resized(to: resize.plan(sourceWidth: width, sourceHeight: height))
+            let (plan, first) = resize.plans(sourceWidth: width, sourceHeight: height)
+            image.pixels = pixels.resized(to: first)
+                .cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
         }
-        var format = PixelBuffer.Format(order: options.order, alpha: image.pixels.format.alpha)
-        if options.premultiplied, format.alpha == .straight { format.alpha = .premultiplied }
-        if !options.premultiplied, format.alpha == .premultiplied { format.alpha = .straight }
-        if format != image.pixels.format { image.pixels = image.pixels.converted(to: format) }
+        image.pixels = image.pixels.inForm(of: options)
         return image
+    }
+}
+
+extension PixelBuffer {
+    /// The same pixels in the byte order and with the kind of alpha that is wanted.
+    func inForm(of options: DecodeOptions) -> PixelBuffer {
+        let alpha: Format.Alpha =
+            format.alpha == .opaque ? .opaque : options.premultiplied ? .premultiplied : .straight
+        return converted(to: Format(order: options.order, alpha: alpha))
     }
 }

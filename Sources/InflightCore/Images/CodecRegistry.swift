@@ -73,8 +73,16 @@ public struct CodecRegistry: Sendable {
         let (codec, format) = try decoder(for: bytes)
         let info = try Self.wholeInfo(codec, bytes, format)
         try info.checkPixels(maximum: options.maximumPixels)
-        let pixels = try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
-        return (pixels, info)
+        guard let resize = options.resize else {
+            return (try codec.decode(bytes, format: format, options: options, cancellation: cancellation), info)
+        }
+        // Where the picture itself says where it is cropped, all of it has to be made first.
+        let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
+        var wanted = options
+        if first != plan { wanted.resize = Resize(width: first.width, height: first.height, fit: .exact) }
+        let pixels = try codec.decode(bytes, format: format, options: wanted, cancellation: cancellation)
+        if first == plan { return (pixels, info) }
+        return (pixels.cropped(width: plan.width, height: plan.height, gravity: resize.gravity), info)
     }
 
     /// Writes pixels as a picture file. Throws ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``.

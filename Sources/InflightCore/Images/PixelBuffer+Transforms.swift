@@ -31,6 +31,33 @@ extension PixelBuffer {
                 scaledWidth: self.width, scaledHeight: self.height, cropX: x, cropY: y, width: width, height: height))
     }
 
+    /// The part of that size that `gravity` says, copied.
+    ///
+    /// - Precondition: it is not larger than the picture.
+    public func cropped(width: Int, height: Int, gravity: Resize.Gravity) -> PixelBuffer {
+        precondition(width <= self.width && height <= self.height, "the crop is larger than the picture")
+        if width == self.width, height == self.height { return self }
+        let corner =
+            gravity == .interest
+            ? interestingPart(width: width, height: height)
+            : gravity.corner(freeWidth: self.width - width, freeHeight: self.height - height)
+        return cropped(x: corner.x, y: corner.y, width: width, height: height)
+    }
+
+    /// Where the part of that size begins in which there is most to look at: edges, strong colours, and the colours of
+    /// skin. In an even picture it is the middle. About a millisecond for a picture of a megapixel.
+    ///
+    /// - Precondition: it is not larger than the picture.
+    public func interestingPart(width: Int, height: Int) -> (x: Int, y: Int) {
+        precondition(width <= self.width && height <= self.height, "the part is larger than the picture")
+        let place = InterestFinder(self).place(
+            widthShare: Double(width) / Double(self.width), heightShare: Double(height) / Double(self.height))
+        return (
+            Int((place.x * Double(self.width - width)).rounded()),
+            Int((place.y * Double(self.height - height)).rounded())
+        )
+    }
+
     /// The picture turned upright: what is stored with `orientation` becomes what is seen.
     public func oriented(_ orientation: ImageOrientation) -> PixelBuffer {
         if orientation == .up { return self }
@@ -113,16 +140,32 @@ extension PixelBuffer {
     public func flattened(onto red: UInt8, _ green: UInt8, _ blue: UInt8) -> PixelBuffer {
         if format.alpha == .opaque { return self }
         let isStraight = format.alpha == .straight
-        let ground = SIMD4<UInt32>(
-            truncatingIfNeeded: format.order == .rgba ? SIMD4(red, green, blue, 255) : SIMD4(blue, green, red, 255))
-        return mapped(to: Format(order: format.order, alpha: .opaque)) { pixel in
-            let alpha = SIMD4<UInt32>(repeating: UInt32(pixel[3]))
-            let over = SIMD4<UInt32>(truncatingIfNeeded: pixel) &* (isStraight ? alpha : SIMD4(repeating: 255))
-            let sum = over &+ ground &* (255 &- alpha) &+ 127
-            var result = SIMD4<UInt8>(
-                truncatingIfNeeded: pointwiseMin((sum &* 257 &+ 257) &>> 16, .init(repeating: 255)))
-            result[3] = 255
-            return result
+        let wanted = Format(order: format.order, alpha: .opaque)
+        let color = format.order == .rgba ? (red, green, blue) : (blue, green, red)
+        let ground = PixelPairs(
+            UInt32(color.0) | UInt32(color.1) << 8 | UInt32(color.2) << 16)
+        return unsafe PixelBuffer(width: width, height: height, format: wanted) { memory in
+            let output = memory.baseAddress!
+            unsafe withUnsafeBytes { source in
+                let input = source.baseAddress!
+                for y in 0..<height {
+                    let row = unsafe input + y &* bytesPerRow
+                    let target = unsafe output + y &* width &* 4
+                    var x = 0
+                    while x &+ 4 <= width {
+                        let four = unsafe (row + x &* 4).loadUnaligned(as: SIMD4<UInt32>.self)
+                        unsafe (target + x &* 4).storeBytes(
+                            of: ground.under(four, isStraight: isStraight), as: SIMD4<UInt32>.self)
+                        x &+= 4
+                    }
+                    while x < width {
+                        let one = unsafe SIMD4(repeating: (row + x &* 4).loadUnaligned(as: UInt32.self))
+                        unsafe (target + x &* 4).storeBytes(
+                            of: ground.under(one, isStraight: isStraight)[0], as: UInt32.self)
+                        x &+= 1
+                    }
+                }
+            }
         }
     }
 

@@ -3,24 +3,83 @@ public struct Resize: Sendable, Hashable {
     public enum Fit: String, Sendable, Hashable, CaseIterable {
         /// The whole picture, inside the box: one side may be smaller than wanted.
         case contain
-        /// The box filled, what stands out is cropped at the centre.
+        /// The box filled, what stands out is cropped: where, says the ``Resize/gravity``.
         case cover
         /// The box filled, the picture's shape given up.
         case fill
+        /// As ``fill``, and enlarged if need be, whether ``Resize/enlarges`` or not: the result has the box's size.
+        case exact
+    }
+
+    /// Which part of a picture is kept where not all of it can be.
+    public enum Gravity: String, Sendable, Hashable, CaseIterable {
+        case center
+        case top
+        case bottom
+        case left
+        case right
+        case topLeft = "top-left"
+        case topRight = "top-right"
+        case bottomLeft = "bottom-left"
+        case bottomRight = "bottom-right"
+        /// What people look at: see ``PixelBuffer/interestingPart(width:height:)``. All of the scaled picture is made
+        /// before it is cropped, which takes its memory.
+        case interest
+
+        /// What of the pixels that are left over lies to the left of the part that is kept, and above it; in halves.
+        fileprivate var halves: (x: Int, y: Int) {
+            switch self {
+            case .center, .interest: (1, 1)
+            case .top: (1, 0)
+            case .bottom: (1, 2)
+            case .left: (0, 1)
+            case .right: (2, 1)
+            case .topLeft: (0, 0)
+            case .topRight: (2, 0)
+            case .bottomLeft: (0, 2)
+            case .bottomRight: (2, 2)
+            }
+        }
+
+        func corner(freeWidth: Int, freeHeight: Int) -> (x: Int, y: Int) {
+            (freeWidth * halves.x / 2, freeHeight * halves.y / 2)
+        }
     }
 
     /// In pixels, at least 1; `nil`: whatever the other side and the picture's shape give.
     public var width: Int?
     public var height: Int?
     public var fit: Fit
+    /// What is kept where ``Fit/cover`` crops.
+    public var gravity: Gravity
     /// Whether a picture smaller than the box is made larger.
     public var enlarges: Bool
 
-    public init(width: Int? = nil, height: Int? = nil, fit: Fit = .contain, enlarges: Bool = false) {
+    public init(
+        width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false
+    ) {
         self.width = width
         self.height = height
         self.fit = fit
+        self.gravity = gravity
         self.enlarges = enlarges
+    }
+
+    /// A size in points, of which each is `scale` pixels wide, as on a screen of high density. Rounded to pixels.
+    public static func points(
+        width: Double? = nil, height: Double? = nil, scale: Double, fit: Fit = .contain, gravity: Gravity = .center,
+        enlarges: Bool = false
+    ) -> Resize {
+        // What is no size at all becomes none that a load accepts.
+        func pixels(_ points: Double) -> Int { Int(max(0, min((points * scale).rounded(), 1e9))) }
+        return Resize(
+            width: width.map(pixels), height: height.map(pixels), fit: fit, gravity: gravity, enlarges: enlarges)
+    }
+
+    /// Everything that makes the result another.
+    package var identity: String {
+        let sides = [width, height].map { $0.map(String.init) ?? "" }.joined(separator: "x")
+        return "\(sides) \(fit.rawValue) \(enlarges)" + (gravity == .center ? "" : " \(gravity.rawValue)")
     }
 
     /// What has to be done to a picture of a known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep
@@ -59,10 +118,10 @@ public struct Resize: Sendable, Hashable {
             if !scale.isFinite { scale = 1 }
             if !enlarges { scale = min(scale, 1) }
             return Self.whole(source.width * scale, source.height * scale)
-        case .fill:
+        case .fill, .exact:
             var x = horizontal ?? vertical ?? 1
             var y = vertical ?? horizontal ?? 1
-            if !enlarges {
+            if !enlarges, fit == .fill {
                 x = min(x, 1)
                 y = min(y, 1)
             }
@@ -80,10 +139,22 @@ public struct Resize: Sendable, Hashable {
             let scaled = Self.whole(source.width * applied, source.height * applied)
             let scaledWidth = max(scaled.width, box.width)
             let scaledHeight = max(scaled.height, box.height)
+            let corner = gravity.corner(freeWidth: scaledWidth - box.width, freeHeight: scaledHeight - box.height)
             return Plan(
-                scaledWidth: scaledWidth, scaledHeight: scaledHeight, cropX: (scaledWidth - box.width) / 2,
-                cropY: (scaledHeight - box.height) / 2, width: box.width, height: box.height)
+                scaledWidth: scaledWidth, scaledHeight: scaledHeight, cropX: corner.x, cropY: corner.y,
+                width: box.width, height: box.height)
         }
+    }
+
+    /// The plan, and what has to be done before the picture itself says where it is cropped: the same, but where
+    /// ``Gravity/interest`` does, and then without the crop.
+    package func plans(sourceWidth: Int, sourceHeight: Int) -> (plan: Plan, first: Plan) {
+        let plan = plan(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        guard gravity == .interest, plan.crops else { return (plan, plan) }
+        let whole = Plan(
+            scaledWidth: plan.scaledWidth, scaledHeight: plan.scaledHeight, width: plan.scaledWidth,
+            height: plan.scaledHeight)
+        return (plan, whole)
     }
 
     private static func whole(_ width: Double, _ height: Double) -> Plan {

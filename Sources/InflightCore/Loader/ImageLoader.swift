@@ -51,7 +51,7 @@ public final class ImageLoader: Confined {
     private let pipeline: ImagePipeline
     private var machine = Machine()
     private var wanted: ImageRequest?
-    private var addedProcessors: [any ImageProcessing] = []
+    private var addedProcessors: [ImageProcessor] = []
     private var pictures: (placeholder: PixelBuffer?, failure: PixelBuffer?) = (nil, nil)
     private var handler: ((ImageLoader) -> Void)?
     private var task: ImageTask?
@@ -106,7 +106,7 @@ public final class ImageLoader: Confined {
 
     /// What is done to every picture here, after the processors of the request. Changing them loads anew what is shown or
     /// under way; what they have in common goes on.
-    public var processors: [any ImageProcessing] {
+    public var processors: [ImageProcessor] {
         get {
             checkConfinement()
             return addedProcessors

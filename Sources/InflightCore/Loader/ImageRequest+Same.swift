@@ -13,7 +13,7 @@ extension ImageRequest {
     }
 
     /// The same request, whose picture goes through these processors after its own.
-    func processed(by more: [any ImageProcessing]) -> ImageRequest {
+    func processed(by more: [ImageProcessor]) -> ImageRequest {
         // A request that stays as most are stays small.
         if more.isEmpty { return self }
         var request = self

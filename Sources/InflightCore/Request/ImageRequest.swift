@@ -1,5 +1,3 @@
-public import InflightConcurrency
-
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #else
@@ -56,7 +54,7 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.body = newValue } }
     }
     /// What is done to the decoded picture, in this order.
-    public var processors: [any ImageProcessing] {
+    public var processors: [ImageProcessor] {
         get { rest.value.processors }
         set { changeRest { $0.processors = newValue } }
     }
@@ -182,7 +180,7 @@ extension ImageRequest {
         var fields = HTTPFields()
         var originFields = HTTPFields()
         var body: Bytes?
-        var processors: [any ImageProcessing] = []
+        var processors: [ImageProcessor] = []
         var pixelOrder = PixelBuffer.Format.Order.rgba
         var premultipliesAlpha = false
         var limits = Limits()
@@ -214,15 +212,4 @@ extension ImageRequest {
         if !isKnownUniquelyReferenced(&rest) { rest = Rest(rest.value) }
         change(&rest.value)
     }
-}
-
-/// Changes a decoded picture. Called on a thread of the decode lane, several at once, with no lock held.
-public protocol ImageProcessing: Sendable {
-    /// What makes this processor the same as another: kind and parameters, as in `blur(radius: 4)`. Two processors with
-    /// the same identity share their work and their results.
-    var identity: String { get }
-
-    /// Gives the changed picture. Looks at `cancellation` while it works, and throws ``LoadError/Code/cancelled`` soon
-    /// after it is set.
-    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }

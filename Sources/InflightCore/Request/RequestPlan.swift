@@ -140,10 +140,7 @@ final class RequestPlan: Sendable {
 
     private static func pictureIdentity(_ request: ImageRequest, _ options: EncodeOptions?) -> String {
         var parts: [String] = []
-        if let resize = request.resize {
-            let sides = [resize.width, resize.height].map { $0.map(String.init) ?? "" }
-            parts.append("resize \(sides.joined(separator: "x")) \(resize.fit.rawValue) \(resize.enlarges)")
-        }
+        if let resize = request.resize { parts.append("resize " + resize.identity) }
         parts += request.processors.map { "process " + $0.identity }
         if let options {
             let background = options.background.map(String.init).joined(separator: ",")

@@ -35,7 +35,7 @@ struct Wish: Sendable {
     func request(_ supply: Supply, priority: LoadPriority = .normal) -> ImageRequest {
         var request = ImageRequest(
             supply.url(item), resize: size > 0 ? Resize(width: size, height: 1) : nil, priority: priority)
-        if !marks.isEmpty { request.processors = marks.map(Mark.init) }
+        if !marks.isEmpty { request.processors = marks.map { ImageProcessor(Mark(number: $0)) } }
         if theme > 0 { request.fields.append(Item.field, Item.themes[theme]) }
         if hasFallback { request.fallbacks = [supply.url(.fallback)] }
         return request

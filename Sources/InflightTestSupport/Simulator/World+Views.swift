@@ -128,7 +128,8 @@ extension World {
             let processor = UInt8(draws.below(3))
             note(55, UInt64(number), "loader \(number) has processor \(processor)")
             model.loader(number, setsProcessor: processor)
-            loader.processors = processor == 0 ? [] : [SimulatedProcessor(world: self, number: processor)]
+            loader.processors =
+                processor == 0 ? [] : [ImageProcessor(SimulatedProcessor(world: self, number: processor))]
         case 14: setHandler(of: loader, number)
         default: break
         }

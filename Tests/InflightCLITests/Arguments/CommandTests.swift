@@ -215,4 +215,54 @@ struct CommandTests {
         #expect(message != nil && message?.contains("s3cret") == false)
         #expect(message?.contains("\u{1}") == false)
     }
+
+    @Test(
+        "Steps of --process are read as they are written",
+        arguments: [
+            ("blur:4,grey", [.blur(radius: 4), .grey]), ("gray", [.grey]), ("sharpen", [.sharpen()]),
+            ("sharpen:1.5:2", [.sharpen(amount: 1.5, radius: 2)]), ("rotate:-12.5", [.rotate(degrees: -12.5)]),
+            ("resize:32x:cover:top", [.resize(width: 32, fit: .cover, gravity: .top)]),
+            ("crop:3x4+5+6", [.crop(x: 5, y: 6, width: 3, height: 4)]),
+            ("crop:3x4:interest", [.crop(width: 3, height: 4, gravity: .interest)]),
+            ("round:8:2:#ff0000", [.roundCorners(radius: 8, border: Border(width: 2, color: PixelColor("#ff0000")!))]),
+            ("circle,border:1.5:white", [.circle(), .border(width: 1.5, color: .white)]),
+            ("flip:vertical,flatten:black", [.flip(.vertical), .flatten(on: .black)]),
+            (
+                "brightness:1.5,contrast:2,saturation:0",
+                [.adjust(brightness: 1.5), .adjust(contrast: 2), .adjust(saturation: 0)]
+            ),
+        ] as [(String, [ImageProcessor])])
+    func process(text: String, processors: [ImageProcessor]) throws {
+        let options = try get("http://a -o out --process \(text)")
+        #expect(options.processors == processors)
+        #expect(options.treatment == .remade)
+    }
+
+    @Test(
+        "Steps that cannot be are complained about, with what they take",
+        arguments: [
+            ("blurr:4", "does not know \"blurr\""), ("", "does not know \"\""), ("grey,", "does not know \"\""),
+            ("blur", "blur:RADIUS, not \"blur\""), ("blur:x", "blur:RADIUS, not \"blur:x\""),
+            ("blur:1001", "from 0 to 1,000, not \"1001\""), ("blur:-1", "from 0 to 1,000"), ("blur:1e3", "blur:RADIUS"),
+            ("blur:nan", "blur:RADIUS"), ("grey:1", "takes grey"), ("crop:3x", "crop:WxH[:GRAVITY] or crop:WxH+X+Y"),
+            ("crop:3x4+5", "crop:WxH+X+Y"), ("crop:3x4+-5+1", "crop:WxH+X+Y"), ("crop:3x4+5+6:top", "crop:WxH+X+Y"),
+            ("crop:0x4", "WIDTHxHEIGHT"), ("flip:sideways", "horizontal or vertical"),
+            ("border:2", "border:WIDTH:COLOUR"),
+            ("border:2:blue", "a colour such as"), ("flatten:clear", "opaque"), ("circle:3", "circle[:BORDER:COLOUR]"),
+            ("resize:3x4:cover:middle", "center, top"),
+        ] as [(String, String)])
+    func badProcess(text: String, words: String) throws {
+        let message = try #require(complaint("get http://a -o out --process=\(text)"))
+        #expect(message.contains(words), "\(message)")
+    }
+
+    @Test("Where to crop is a question of cover alone")
+    func cropping() throws {
+        #expect(
+            try get("http://a -o out --size 3x4 --fit cover --crop interest").resize
+                == Resize(width: 3, height: 4, fit: .cover, gravity: .interest))
+        #expect(complaint("get http://a -o out --size 3x4 --crop top")?.contains("--fit cover") == true)
+        #expect(complaint("get http://a -o out --crop top")?.contains("--fit cover") == true)
+        #expect(complaint("get http://a -o out --raw --process grey")?.contains("--process") == true)
+    }
 }

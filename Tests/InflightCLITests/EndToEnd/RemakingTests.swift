@@ -24,6 +24,10 @@ struct RemakingTests {
             (["--size", "30x30", "--fit", "cover"], 30, 30), (["--size", "30x30", "--fit", "fill"], 30, 30),
             (["--size", "120x120"], 60, 40), (["--size", "120x120", "--enlarge"], 120, 80),
             (["--size", "120x120", "--fit", "cover"], 40, 40),
+            (["--size", "30x30", "--fit", "cover", "--crop", "interest"], 30, 30),
+            (["--size", "80x10", "--fit", "exact"], 80, 10), (["--process", "rotate:90,resize:20x"], 20, 30),
+            (["--process", "crop:10x12+3+4"], 10, 12), (["--size", "30x", "--process", "circle"], 20, 20),
+            (["--process", "blur:2", "--process", "grey,crop:7x8:bottom-right"], 7, 8),
         ] as [([String], Int, Int)])
     func sizes(_ options: [String], _ width: Int, _ height: Int) throws {
         let result = place.run(["get", server.url("/a.jpg"), "-o", "out", "--json"] + options)

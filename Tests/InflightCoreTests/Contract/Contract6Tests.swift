@@ -49,7 +49,7 @@ struct Contract6Tests {
                     callIn()
                     return pixels
                 })
-        ]
+        ].map { ImageProcessor($0) }
         #expect(try await pipeline.image(for: request).width == 4)
     }
 
@@ -113,7 +113,7 @@ struct Contract6Tests {
                     }
                     return PixelBuffer(width: 4, height: 3, bytesPerRow: 16, format: .rgbx, bytes: bytes)
                 })
-        ]
+        ].map { ImageProcessor($0) }
         let task = stage.pipeline.load(request, on: stage.queue.callbackQueue) { _, _ in }
         box.withLock { $0 = task }
         gate.signal()

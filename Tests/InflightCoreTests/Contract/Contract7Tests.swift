@@ -106,7 +106,7 @@ struct Contract7Tests {
         let done = chains.map { _ in Once<Bool>() }
         for (index, chain) in chains.enumerated() {
             var request = ImageRequest(Stage.url)
-            request.processors = chain
+            request.processors = chain.map { ImageProcessor($0) }
             stage.pipeline.load(request, on: .queue(.global())) { _, result in
                 done[index].set((try? result.get()) != nil)
             }
@@ -133,7 +133,7 @@ struct Contract7Tests {
         let done = (0..<3).map { _ in Once<LoadError?>() }
         for (index, chain) in [[good], [good, bad], [good, bad, good]].enumerated() {
             var request = ImageRequest(Stage.url)
-            request.processors = chain
+            request.processors = chain.map { ImageProcessor($0) }
             stage.pipeline.load(request, on: .queue(.global())) { _, result in
                 if case .failure(let error) = result { done[index].set(error) } else { done[index].set(nil) }
             }

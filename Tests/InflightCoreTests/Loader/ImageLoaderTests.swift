@@ -253,16 +253,16 @@ struct ImageLoaderTests {
         let (own, added, changed) = (processor("own"), processor("added"), processor("changed"))
         let url = url
         stage.onQueue { loader in
-            loader.processors = [added]
+            loader.processors = [ImageProcessor(added)]
             var request = ImageRequest(url)
-            request.processors = [own]
+            request.processors = [ImageProcessor(own)]
             loader.request = request
         }
         stage.finish()
         #expect(order.lines == ["own", "added"])
-        stage.onQueue { $0.processors = [added] }
+        stage.onQueue { $0.processors = [ImageProcessor(added)] }
         #expect(stage.shown == "loaded 1")
-        stage.onQueue { $0.processors = [changed] }
+        stage.onQueue { $0.processors = [ImageProcessor(changed)] }
         #expect(stage.shown == "loading")
         stage.finish()
         #expect(order.lines == ["own", "added", "own", "changed"])
@@ -299,7 +299,7 @@ struct ImageLoaderTests {
         let url = url
         stage.onQueue {
             var request = ImageRequest(url)
-            request.processors = [strange]
+            request.processors = [ImageProcessor(strange)]
             $0.request = request
         }
         stage.finish()

@@ -57,7 +57,7 @@ struct PrefetcherReleaseTests {
         func wish() -> ImageRequest {
             let captured = Captured { log.add("\(prefetcher.statistics.stopped) stopped") }
             var request = ImageRequest(url(1))
-            request.processors = [FakeProcessor(name: "p", onIdentity: { captured.touch() })]
+            request.processors = [ImageProcessor(FakeProcessor(name: "p", onIdentity: { captured.touch() }))]
             return request
         }
         prefetcher.start([wish()])

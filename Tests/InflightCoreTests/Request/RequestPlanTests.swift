@@ -115,7 +115,7 @@ struct RequestPlanTests {
             try plan { $0.pixelOrder = .bgra },
             try plan { $0.premultipliesAlpha = true },
             try plan { $0.limits.maximumPixels = 10 },
-            try plan { $0.processors = [FakeProcessor(name: "a")] },
+            try plan { $0.processors = [ImageProcessor(FakeProcessor(name: "a"))] },
         ]
         for plan in plans { #expect(plan.fetchKey == fetch) }
         for (index, left) in plans.enumerated() {
@@ -126,7 +126,7 @@ struct RequestPlanTests {
     @Test("has one key for each prefix of the processors, by identity and order")
     func prefixes() throws {
         func keys(_ names: String...) throws -> [ProcessKey] {
-            try plan { $0.processors = names.map { FakeProcessor(name: $0) } }.processKeys
+            try plan { $0.processors = names.map { ImageProcessor(FakeProcessor(name: $0)) } }.processKeys
         }
         let ab = try keys("a", "b")
         #expect(ab.count == 2)

@@ -25,7 +25,7 @@ struct ProcessedPictureTests {
             $0.resize = width.map { Resize(width: $0, height: 2) }
             $0.storedForm = form
             $0.cachePolicy = policy
-            if let processor { $0.processors = [processor] }
+            if let processor { $0.processors = [ImageProcessor(processor)] }
         }
     }
 

@@ -183,7 +183,7 @@ struct Contract6FormsTests {
                     callIn()
                     return pixels
                 })
-        ]
+        ].map { ImageProcessor($0) }
         let load = form.begin(request, pipeline)
         #expect(await load.heard.ending == "4 wide")
         await load.settle()

@@ -38,7 +38,7 @@ private final class Census: Sendable {
 
     func request(_ url: String) -> ImageRequest {
         var request = ImageRequest(url)
-        request.processors = [Rider(token: Token(self))]
+        request.processors = [ImageProcessor(Rider(token: Token(self)))]
         return request
     }
 

@@ -1,0 +1,95 @@
+import InflightConcurrency
+
+struct ResizeStep: ImageProcessing {
+    let resize: Resize
+
+    var identity: String { "resize(\(resize.identity))" }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        for side in [resize.width, resize.height] {
+            guard let side, !(1...1_000_000).contains(side) else { continue }
+            throw ProcessingError.invalid("A side of \(side) pixels cannot be. Give one from 1 to 1000000.")
+        }
+        try cancellation.checkProcessing()
+        let (plan, first) = resize.plans(sourceWidth: pixels.width, sourceHeight: pixels.height)
+        try ProcessingError.checkSize(width: first.width, height: first.height, of: pixels)
+        return pixels.resized(to: first).cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
+    }
+}
+
+struct CropStep: ImageProcessing {
+    enum Place: Sendable {
+        case at(x: Int, y: Int)
+        case gravity(Resize.Gravity)
+    }
+
+    let place: Place
+    let width: Int
+    let height: Int
+
+    var identity: String {
+        switch place {
+        case .at(let x, let y): "crop(x: \(x), y: \(y), width: \(width), height: \(height))"
+        case .gravity(let gravity): "crop(width: \(width), height: \(height), gravity: \(gravity.rawValue))"
+        }
+    }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        guard width > 0, height > 0 else {
+            throw ProcessingError.invalid("\(identity) cannot be. Give a width and a height of at least 1 pixel.")
+        }
+        try cancellation.checkProcessing()
+        switch place {
+        case .at(let x, let y):
+            let columns = Self.part(from: x, count: width, of: pixels.width)
+            let rows = Self.part(from: y, count: height, of: pixels.height)
+            guard !columns.isEmpty, !rows.isEmpty else {
+                throw ProcessingError.invalid(
+                    "\(identity) lies outside of the picture, which is \(pixels.width) × \(pixels.height) pixels there."
+                )
+            }
+            return pixels.cropped(
+                x: columns.lowerBound, y: rows.lowerBound, width: columns.count, height: rows.count)
+        case .gravity(let gravity):
+            return pixels.cropped(
+                width: min(width, pixels.width), height: min(height, pixels.height), gravity: gravity)
+        }
+    }
+
+    /// What lies inside.
+    private static func part(from start: Int, count: Int, of size: Int) -> Range<Int> {
+        let (end, overflow) = start.addingReportingOverflow(count)
+        return (0..<size).clamped(to: start..<(overflow ? Int.max : end))
+    }
+}
+
+struct FlipStep: ImageProcessing {
+    let axis: ImageProcessor.Axis
+
+    var identity: String { "flip(\(axis.rawValue))" }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        try cancellation.checkProcessing()
+        return pixels.oriented(axis == .horizontal ? .upMirrored : .downMirrored)
+    }
+}
+
+struct CustomStep: ImageProcessing {
+    let name: String
+    let change: @Sendable (PixelBuffer) throws -> PixelBuffer
+
+    // Apart from those that are built in.
+    var identity: String { "custom \(name)" }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        try cancellation.checkProcessing()
+        do {
+            return try change(pixels)
+        } catch {
+            if let error = error as? LoadError { throw error }
+            throw LoadError(
+                .extensionFailed, stage: .process, message: "The processor \"\(name)\" failed: \(error)",
+                underlying: error)
+        }
+    }
+}

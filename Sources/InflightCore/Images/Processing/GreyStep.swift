@@ -1,0 +1,39 @@
+import InflightConcurrency
+
+/// How light each pixel is, by the weights of ITU-R BT.709; alpha stays.
+struct GreyStep: ImageProcessing {
+    var identity: String { "grey" }
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        // In units of 2^-15; with the rounding of the sum 255 stays 255.
+        let (red, green, blue): (Int16, Int16, Int16) = (6_966, 23_436, 2_366)
+        let (first, third) = pixels.format.order == .rgba ? (red, blue) : (blue, red)
+        let outer = SIMD8<Int16>(first, third, first, third, first, third, first, third)
+        let inner = SIMD8<Int16>(green, 0, green, 0, green, 0, green, 0)
+        let width = pixels.width
+        return try unsafe pixels.rows(to: pixels.format, cancellation: cancellation) { _, source, target in
+            var offset = 0
+            while offset &+ 16 <= width &* 4 {
+                let four = unsafe (source + offset).loadUnaligned(as: SIMD4<UInt32>.self)
+                unsafe (target + offset).storeBytes(of: Self.grey(four, outer, inner), as: SIMD4<UInt32>.self)
+                offset &+= 16
+            }
+            while offset < width &* 4 {
+                let one = unsafe SIMD4(repeating: (source + offset).loadUnaligned(as: UInt32.self))
+                unsafe (target + offset).storeBytes(of: Self.grey(one, outer, inner)[0], as: UInt32.self)
+                offset &+= 4
+            }
+        }
+    }
+
+    @inline(__always)
+    private static func grey(
+        _ pixels: SIMD4<UInt32>, _ outer: SIMD8<Int16>, _ inner: SIMD8<Int16>
+    ) -> SIMD4<UInt32> {
+        let firstAndThird = unsafe unsafeBitCast(pixels & 0x00FF_00FF, to: SIMD8<Int16>.self)
+        let second = unsafe unsafeBitCast((pixels &>> 8) & 0xFF, to: SIMD8<Int16>.self)
+        let sum = PixelKernels.multiplyAddPairs(firstAndThird, outer) &+ PixelKernels.multiplyAddPairs(second, inner)
+        let light = SIMD4<UInt32>(truncatingIfNeeded: (sum &+ 16_384) &>> 15)
+        return light | light &<< 8 | light &<< 16 | pixels & 0xFF00_0000
+    }
+}

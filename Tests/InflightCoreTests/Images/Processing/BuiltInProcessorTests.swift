@@ -1,0 +1,111 @@
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+/// One of each kind, and of each way to use it.
+private let processors: [ImageProcessor] = [
+    .resize(width: 20), .resize(width: 9, height: 9, fit: .cover, gravity: .interest),
+    .crop(x: 0, y: 0, width: 9, height: 8),
+    .crop(width: 5, height: 5, gravity: .bottomRight), .crop(width: 5, height: 5, gravity: .interest),
+    .roundCorners(radius: 6), .roundCorners(radius: 6, border: Border(width: 2.5, color: .black)), .circle(),
+    .circle(border: Border(width: 1, color: .white)), .border(width: 3, color: .white), .blur(radius: 0.4),
+    .blur(radius: 7),
+    .sharpen(), .sharpen(amount: 3, radius: 4), .grey, .adjust(brightness: 1.2, contrast: 0.8, saturation: 1.5),
+    .rotate(degrees: 90), .rotate(degrees: 33), .flip(.horizontal), .flip(.vertical), .flatten(),
+    .custom("same") { $0 },
+]
+
+@Suite("The processors that are there", .timeLimit(.minutes(10)))
+struct BuiltInProcessorTests {
+    @Test("keep what every processor promises", arguments: processors)
+    func conformance(processor: ImageProcessor) async {
+        let failures = await ProcessorConformance { processor }.run()
+        #expect(failures.isEmpty, "\(processor): \(failures)")
+    }
+
+    @Test("have identities of their own")
+    func identities() {
+        #expect(Set(processors.map(\.identity)).count == processors.count)
+        #expect(Set(processors).count == processors.count)
+        #expect(ImageProcessor.blur(radius: 4).identity == "blur(radius: 4.0)")
+        #expect(
+            ImageProcessor.blur(radius: 4) == .blur(radius: 4) && ImageProcessor.blur(radius: 4) != .blur(radius: 5))
+        #expect(ImageProcessor.custom("grey") { $0 } != .grey)
+    }
+
+    @Test("are applied in the order in which they are written")
+    func order() throws {
+        let pixels = Painted.scene(40, 20).pixels()
+        let one = try pixels.processed(by: [.crop(x: 0, y: 0, width: 10, height: 20), .rotate(degrees: 90)])
+        #expect(one.width == 20 && one.height == 10)
+        let two = try pixels.processed(by: [.rotate(degrees: 90), .crop(x: 0, y: 0, width: 10, height: 20)])
+        #expect(two.width == 10 && two.height == 20)
+    }
+
+    @Test(
+        "say what is wrong with their parameters",
+        arguments: [
+            (.blur(radius: -1), "blur(radius: -1.0)"), (.blur(radius: .nan), "blur(radius: nan)"),
+            (.blur(radius: .infinity), "from 0 to 1000"), (.sharpen(amount: -1), "amount"),
+            (.rotate(degrees: .nan), "degrees"),
+            (.crop(x: 50, y: 0, width: 5, height: 5), "outside of the picture, which is 40 × 20"),
+            (.crop(x: -9, y: 0, width: 9, height: 5), "outside"), (.crop(width: 0, height: 5), "at least 1"),
+            (.crop(x: .max, y: .min, width: .max, height: .max), "outside"), (.resize(width: 0), "side of 0"),
+            (.adjust(brightness: .nan), "finite"), (.roundCorners(radius: -1), "at least 0"),
+            (.roundCorners(radius: .nan), "at least 0"), (.border(width: -2, color: .white), "at least 0"),
+            (.flatten(on: .clear), "opaque"),
+        ] as [(ImageProcessor, String)])
+    func invalid(processor: ImageProcessor, words: String) throws {
+        let pixels = Painted.scene(40, 20).pixels()
+        let error = try #require(throws: LoadError.self) { try pixels.processed(by: [processor]) }
+        #expect(error.code == .invalidRequest && error.stage == .process)
+        #expect(error.message.contains(words), "\(error.message)")
+    }
+
+    @Test("refuse what would be too large before they take its memory")
+    func tooLarge() throws {
+        let pixels = Painted(2, 1000) { _, _ in (0, 0, 0, 255) }.pixels()
+        for processor: ImageProcessor in [
+            .resize(width: 1_000_000, height: 1_000_000, fit: .exact), .resize(width: 100_000, enlarges: true),
+        ] {
+            let error = try #require(throws: LoadError.self) { try pixels.processed(by: [processor]) }
+            #expect(error.code == .tooManyPixels)
+        }
+    }
+
+    @Test("of one's own code end the load with what it throws")
+    func custom() throws {
+        struct Trouble: Error, CustomStringConvertible { var description: String { "no luck" } }
+        let pixels = Painted.scene(4, 4).pixels()
+        let error = try #require(throws: LoadError.self) {
+            try pixels.processed(by: [.custom("mine") { _ in throw Trouble() }])
+        }
+        #expect(error.code == .extensionFailed && error.message == "The processor \"mine\" failed: no luck")
+        #expect(error.underlying is Trouble)
+        let own = try #require(throws: LoadError.self) {
+            try pixels.processed(by: [
+                .custom("mine") { _ in throw LoadError(.refused, stage: .process, message: "No.") }
+            ])
+        }
+        #expect(own.code == .refused)
+    }
+
+    @Test("give the pixels that the request asks for, whatever they work with")
+    func asked() async throws {
+        let stage = try Stage(.automatic)
+        stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
+        var request = ImageRequest(Stage.url)
+        request.pixelOrder = .bgra
+        request.premultipliesAlpha = true
+        request.processors = [
+            .circle(),
+            .custom("other form") { _ in
+                PixelBuffer.init(width: 1, height: 1, bytesPerRow: 4, format: .rgba, bytes: Bytes([200, 100, 50, 51]))
+            },
+        ]
+        let image = try await stage.pipeline.image(for: request)
+        #expect(image.pixels.format == .premultipliedBGRA)
+        #expect(image.pixels.bytes.array == [10, 20, 40, 51])
+    }
+}
