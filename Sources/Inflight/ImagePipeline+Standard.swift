@@ -5,7 +5,8 @@ public import InflightCurl
 public import InflightDisk
 
 extension ImagePipeline.Configuration {
-    /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries.
+    /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries,
+    /// BMP and ICO by ours.
     ///
     /// - Parameter curl: what the HTTP transport needs to know, such as a CA file. How many connections it may open to
     ///   an origin follows ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.

@@ -55,6 +55,18 @@ struct DecodingTests {
         Case("animated WebP", Fixtures.animatedWebP, 100, Scene.firstFrame),
         Case("interlaced GIF", Fixtures.interlacedGIF, 100, Scene.color),
         Case("animated GIF", Fixtures.animatedGIF, 100, Scene.firstFrame),
+        Case("24-bit BMP", Fixtures.rgbBMP, 100, Scene.color),
+        Case("1-bit BMP", Fixtures.oneBitBMP, 100, Scene.checkered),
+        Case("palette BMP", Fixtures.paletteBMP, 100, Scene.color),
+        Case("BMP in runs", Fixtures.runsBMP, 100, Scene.color),
+        Case("OS/2 BMP", Fixtures.os2BMP, 100, Scene.color),
+        Case("BMP with bit fields", Fixtures.fieldsBMP, 36, Scene.color),
+        Case("BMP with alpha", Fixtures.alphaBMP, 100, Scene.withAlpha),
+        Case("BMP from the top", Fixtures.topDownBMP, 100, Scene.color),
+        Case("icon with a PNG", Fixtures.pngICO, 100, Scene.withAlpha),
+        Case("icon with a bitmap", Fixtures.bitmapICO, 100, Scene.withAlpha),
+        Case("icon of 32 bits", Fixtures.deepICO, 100, Scene.withAlpha),
+        Case("icon with a palette", Fixtures.paletteICO, 100, Scene.color),
     ]
 
     @Test("a picture of each kind is decoded to what was drawn", arguments: cases)

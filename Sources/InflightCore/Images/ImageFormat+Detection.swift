@@ -46,7 +46,8 @@ extension ImageFormat {
             let header = (0..<4).reduce(0) { $0 | Int(bytes[14 + $1]) << (8 * $1) }
             return header == 12 || (16...256).contains(header) ? .bmp : nil
         }
-        if bytes.holds([0, 0, 1, 0], at: 0), bytes.count >= 10 {
+        // Icons, and cursors, which differ from them in what browsers do not show.
+        if bytes.holds([0, 0, 1, 0], at: 0) || bytes.holds([0, 0, 2, 0], at: 0), bytes.count >= 10 {
             // At least one picture, and the byte that is reserved in its entry.
             return bytes[4] | bytes[5] != 0 && bytes[9] == 0 ? .ico : nil
         }

@@ -200,26 +200,27 @@ enum Fixtures {
         J4QIHTuCCDmCRIkTWLyylInTZ0QOHj2GGEmyhMmTWL20mJHjR5AhRY4kWdLkSZQpWb62nJnzZ9ChRY8mXdr0adSpWb8CAgA7
         """)
 
-    static let all: [(name: String, bytes: [UInt8])] = [
-        ("baselineJPEG", baselineJPEG),
-        ("progressiveJPEG", progressiveJPEG),
-        ("arithmeticJPEG", arithmeticJPEG),
-        ("grayJPEG", grayJPEG),
-        ("rgbJPEG", rgbJPEG),
-        ("restartsJPEG", restartsJPEG),
-        ("cmykJPEG", cmykJPEG),
-        ("rgbPNG", rgbPNG),
-        ("rgbaPNG", rgbaPNG),
-        ("palettePNG", palettePNG),
-        ("transparentPalettePNG", transparentPalettePNG),
-        ("sixteenBitPNG", sixteenBitPNG),
-        ("interlacedPNG", interlacedPNG),
-        ("oneBitPNG", oneBitPNG),
-        ("lossyWebP", lossyWebP),
-        ("losslessWebP", losslessWebP),
-        ("alphaWebP", alphaWebP),
-        ("animatedWebP", animatedWebP),
-        ("interlacedGIF", interlacedGIF),
-        ("animatedGIF", animatedGIF),
-    ]
+    static let all: [(name: String, bytes: [UInt8])] =
+        [
+            ("baselineJPEG", baselineJPEG),
+            ("progressiveJPEG", progressiveJPEG),
+            ("arithmeticJPEG", arithmeticJPEG),
+            ("grayJPEG", grayJPEG),
+            ("rgbJPEG", rgbJPEG),
+            ("restartsJPEG", restartsJPEG),
+            ("cmykJPEG", cmykJPEG),
+            ("rgbPNG", rgbPNG),
+            ("rgbaPNG", rgbaPNG),
+            ("palettePNG", palettePNG),
+            ("transparentPalettePNG", transparentPalettePNG),
+            ("sixteenBitPNG", sixteenBitPNG),
+            ("interlacedPNG", interlacedPNG),
+            ("oneBitPNG", oneBitPNG),
+            ("lossyWebP", lossyWebP),
+            ("losslessWebP", losslessWebP),
+            ("alphaWebP", alphaWebP),
+            ("animatedWebP", animatedWebP),
+            ("interlacedGIF", interlacedGIF),
+            ("animatedGIF", animatedGIF),
+        ] + bitmaps
 }

@@ -1,0 +1,36 @@
+public import InflightConcurrency
+public import InflightCore
+
+/// BMP: 1 to 32 bits, palettes, runs, bit fields with alpha, from top or bottom, all Windows headers and OS/2 1.x's; an
+/// embedded profile is heeded. What only printers and fax machines use is refused by name. Not written.
+///
+/// Of pictures in runs all indices are held, of others a row. Pixels that runs skip have the first colour.
+public struct BMPCodec: ImageCodec {
+    public init() {}
+
+    public var decodableFormats: Set<ImageFormat> { [.bmp] }
+    public var encodableFormats: Set<ImageFormat> { [] }
+
+    public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        try BMPStructure.probe(bytes, isComplete: isComplete)
+    }
+
+    public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
+        try BMPStructure.wholeHeader(bytes).walk(bytes)
+    }
+
+    public func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        let structure = try BMPStructure.wholeHeader(bytes)
+        return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
+            (_, plan, target) throws(LoadError) in
+            try unsafe BMPDecoding(bytes, structure, plan: plan, target: target, cancellation: cancellation).run()
+        }
+    }
+
+    public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        throw LoadError(
+            .unsupportedFormat, stage: .encode, message: "BMP is not written. Choose jpeg, png or webp.")
+    }
+}

@@ -1,0 +1,64 @@
+import InflightCore
+
+/// Pixels as runs of one colour (Microsoft: Bitmap Compression, `BI_RLE8` and `BI_RLE4`): indices with their places, row by
+/// row as they are stored.
+///
+/// Pixels beyond the end of a row or of the picture are left away, as browsers do; those that are skipped are not told.
+struct BMPRuns {
+    let bytes: Bytes
+    let structure: BMPStructure
+    private var position: Int
+
+    init(bytes: Bytes, structure: BMPStructure) {
+        self.bytes = bytes
+        self.structure = structure
+        position = structure.pixelStart
+    }
+
+    /// - Parameters:
+    ///   - check: called at least once for some hundred thousand pixels; may throw.
+    ///   - pixel: gets column, stored row, and index.
+    mutating func read(check: () throws(LoadError) -> Void, pixel: (Int, Int, UInt8) -> Void) throws(LoadError) {
+        let (width, height) = (structure.width, structure.height)
+        let isWide = structure.bits == 8
+        var (x, y) = (0, 0)
+        var turns = 0
+        while y < height {
+            turns += 1
+            if turns % 1024 == 0 { try check() }
+            guard let count = bytes.byte(at: position), let value = bytes.byte(at: position + 1) else {
+                // The last row may end without a word.
+                if y == height - 1, x >= width { return }
+                throw PictureError.cutShort(.bmp)
+            }
+            position += 2
+            switch (count, value) {
+            case (0, 0): (x, y) = (0, y + 1)
+            case (0, 1): return
+            case (0, 2):
+                guard let right = bytes.byte(at: position), let down = bytes.byte(at: position + 1) else {
+                    throw PictureError.cutShort(.bmp)
+                }
+                position += 2
+                x = min(width, x + right)
+                y += down
+            case (0, _):
+                let length = isWide ? value : (value + 1) / 2
+                guard bytes.count - position >= length else { throw PictureError.cutShort(.bmp) }
+                for index in 0..<value where x + index < width {
+                    let byte = bytes[position + (isWide ? index : index / 2)]
+                    pixel(x + index, y, isWide ? byte : index % 2 == 0 ? byte >> 4 : byte & 15)
+                }
+                x = min(width, x + value)
+                // To the next even place.
+                position += length + length % 2
+            default:
+                for index in 0..<count where x + index < width {
+                    let byte = UInt8(value)
+                    pixel(x + index, y, isWide ? byte : index % 2 == 0 ? byte >> 4 : byte & 15)
+                }
+                x = min(width, x + count)
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import InflightCore
+
+/// The headers of a BMP file (Microsoft: Bitmap Storage, `BITMAPCOREHEADER` to `BITMAPV5HEADER`; OS/2 2.x's in front of
+/// its own compressions), and of the bitmaps in icons, which begin without the first of them.
+struct BMPStructure: FileStructure {
+    static let format = ImageFormat.bmp
+
+    enum Compression {
+        case none, runs
+    }
+
+    var width = 0
+    var height = 0
+    /// Rows from top to bottom; usually they go the other way.
+    var isTopDown = false
+    var bits = 0
+    var compression = Compression.none
+    /// Which bits of a pixel of 16 or 32 are red, green, blue and alpha.
+    var masks: [UInt32] = []
+    /// Where the colours stand, how many, and how many bytes each takes.
+    var paletteStart = 0
+    var paletteCount = 0
+    var paletteEntry = 4
+    var pixelStart = 0
+    /// Where the file ends, by its own word; 0 where that is not to be believed.
+    var fileEnd = 0
+    /// Of the profile in the file, if it has one.
+    var profile: Range<Int>?
+
+    /// The bytes from one row to the next.
+    var bytesPerRow: Int { (width * bits + 31) / 32 * 4 }
+    /// The end of the pixels, where they are not compressed; the last row's padding may be left away.
+    var pixelEnd: Int { pixelStart + bytesPerRow * (height - 1) + (width * bits + 7) / 8 }
+    var hasAlpha: Bool { masks.count == 4 && masks[3] != 0 }
+
+    func info(_ bytes: Bytes) -> ImageInfo {
+        let widest = masks.prefix(3).map(\.nonzeroBitCount).max() ?? 8
+        return ImageInfo(
+            format: .bmp, storedWidth: width, storedHeight: height, colorModel: bits <= 8 ? .indexed : .rgb,
+            bitsPerComponent: bits <= 8 ? 8 : widest, hasAlpha: hasAlpha,
+            profileName: profile.flatMap { ICCProfile(bytes, $0).name })
+    }
+
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<BMPStructure> {
+        guard let offset = bytes.little32(at: 10) else { return .needsMoreBytes(64) }
+        let reading = try readHeader(bytes, at: 14, pixelStart: offset)
+        guard case .header(var structure) = reading else { return reading }
+        // Many say something else; what agrees with the pixels is the file's own length.
+        let declared = bytes.little32(at: 2) ?? 0
+        let end = structure.pixelStart + structure.bytesPerRow * structure.height
+        if structure.compression == .none, (structure.pixelEnd...end + 3).contains(declared) {
+            structure.fileEnd = declared
+        }
+        return .header(structure)
+    }
+
+    /// - Parameter pixelStart: what the file's header says; `nil`: there is none, as in icons, and the pixels follow.
+    static func readHeader(
+        _ bytes: Bytes, at start: Int, pixelStart: Int?, format: ImageFormat = .bmp
+    ) throws(LoadError) -> HeaderReading<BMPStructure> {
+        guard let size = bytes.little32(at: start) else { return .needsMoreBytes(start + 64) }
+        guard size == 12 || (16...256).contains(size) else {
+            throw PictureError.damaged(format, "its header has an impossible length")
+        }
+        // The masks may follow the header.
+        let masksFollow = size == 40 && [3, 6].contains(bytes.little32(at: start + 16) ?? 0)
+        let needed = start + size + (masksFollow ? 16 : 0)
+        if bytes.count < needed { return .needsMoreBytes(needed) }
+        var structure = BMPStructure()
+        var isCompressed = 0
+        if size == 12 {
+            structure.width = bytes.little16(at: start + 4) ?? 0
+            structure.height = bytes.little16(at: start + 6) ?? 0
+            structure.bits = bytes.little16(at: start + 10) ?? 0
+            structure.paletteEntry = 3
+        } else {
+            structure.width = signed(bytes.little32(at: start + 4))
+            let high = signed(bytes.little32(at: start + 8))
+            structure.height = abs(high)
+            structure.isTopDown = high < 0
+            structure.bits = bytes.little16(at: start + 14) ?? 0
+            isCompressed = size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0
+        }
+        guard structure.width > 0, structure.height > 0 else {
+            throw PictureError.damaged(format, "it has no size")
+        }
+        try structure.readPixelForm(bytes, start, size, isCompressed, format)
+        try structure.readPlaces(bytes, start, size, isCompressed, pixelStart, format)
+        return .header(structure)
+    }
+
+    private static func signed(_ value: Int?) -> Int { Int(Int32(truncatingIfNeeded: value ?? 0)) }
+
+    private mutating func readPixelForm(
+        _ bytes: Bytes, _ start: Int, _ size: Int, _ kind: Int, _ format: ImageFormat
+    ) throws(LoadError) {
+        // OS/2 2.x counts its compressions otherwise.
+        let isOS2 = size == 64 || size < 40
+        switch (kind, bits) {
+        case (0, 1), (0, 2), (0, 4), (0, 8), (0, 24): break
+        case (0, 16): masks = [0x7C00, 0x03E0, 0x001F]
+        case (0, 32): masks = [0x00FF_0000, 0x0000_FF00, 0x0000_00FF]
+        case (1, 8), (2, 4): compression = .runs
+        case (3, 16) where !isOS2, (3, 32) where !isOS2, (6, 16) where !isOS2, (6, 32) where !isOS2:
+            let count = size >= 56 || kind == 6 ? 4 : 3
+            masks = (0..<count).map { UInt32(bytes.little32(at: start + 40 + 4 * $0) ?? 0) }
+            guard masks.allSatisfy(Self.isRun), masks.prefix(3).contains(where: { $0 != 0 }) else {
+                throw PictureError.damaged(format, "its colours have impossible bits")
+            }
+        case (4, 24) where isOS2: throw PictureError.unsupported(format, "its pixels are compressed as OS/2 does")
+        case (3, 1) where isOS2: throw PictureError.unsupported(format, "it is a fax")
+        case (4, _), (5, _): throw PictureError.unsupported(format, "another picture, for printers, lies in it")
+        case (0...6, _): throw PictureError.damaged(format, "it has \(bits) bits for each pixel")
+        default: throw PictureError.unsupported(format, "its compression has the number \(kind)")
+        }
+    }
+
+    /// Ones beside one another, or none.
+    private static func isRun(_ mask: UInt32) -> Bool {
+        mask == 0 || (mask >> mask.trailingZeroBitCount) & ((mask >> mask.trailingZeroBitCount) &+ 1) == 0
+    }
+
+    private mutating func readPlaces(
+        _ bytes: Bytes, _ start: Int, _ size: Int, _ kind: Int, _ pixelStart: Int?, _ format: ImageFormat
+    ) throws(LoadError) {
+        paletteStart = start + size + (size == 40 && kind == 3 ? 12 : size == 40 && kind == 6 ? 16 : 0)
+        let used = size >= 36 ? bytes.little32(at: start + 32) ?? 0 : 0
+        let declared = bits <= 8 ? (used == 0 ? 1 << bits : used) : 0
+        let usual = paletteStart + min(declared, 256) * paletteEntry
+        self.pixelStart = pixelStart.map { $0 < paletteStart ? usual : $0 } ?? usual
+        // Some declare more than they have room for.
+        paletteCount = min(declared, 256, (self.pixelStart - paletteStart) / paletteEntry)
+        if compression == .runs, let count = bytes.little32(at: start + 20), count > 0 {
+            fileEnd = self.pixelStart + count
+        }
+        // `PROFILE_EMBEDDED`, counted from the second header.
+        guard size >= 124, bytes.little32(at: start + 56) == 0x4D42_4544,
+            let offset = bytes.little32(at: start + 112), let count = bytes.little32(at: start + 116)
+        else { return }
+        let place = start + offset
+        if count > 0, place + count <= bytes.count { profile = place..<place + count }
+    }
+
+    /// Looks whether all pixels are there.
+    func walk(_ bytes: Bytes, format: ImageFormat = .bmp) throws(LoadError) {
+        try checkLength(bytes, format: format)
+        switch compression {
+        case .none: break
+        case .runs:
+            var runs = BMPRuns(bytes: bytes, structure: self)
+            try runs.read(check: { () throws(LoadError) in }, pixel: { _, _, _ in })
+        }
+    }
+
+    /// Throws where the file ends before its pixels do, or before it said that it would.
+    func checkLength(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
+        let needed = compression == .none ? max(pixelEnd, fileEnd) : fileEnd
+        if bytes.count < needed { throw PictureError.cutShort(format) }
+    }
+
+    /// Red, green, blue and alpha of each index; what the palette lacks is black.
+    func palette(_ bytes: Bytes) -> [SIMD4<UInt8>] {
+        (0..<256).map { index in
+            let place = paletteStart + index * paletteEntry
+            guard index < paletteCount, place + 2 < bytes.count else { return SIMD4(0, 0, 0, 255) }
+            return SIMD4(bytes[place + 2], bytes[place + 1], bytes[place], 255)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+public import InflightConcurrency
+public import InflightCore
+
+/// Windows icons and cursors: their largest picture, a bitmap with its mask or a PNG. Not written.
+public struct ICOCodec: ImageCodec {
+    public init() {}
+
+    public var decodableFormats: Set<ImageFormat> { [.ico] }
+    public var encodableFormats: Set<ImageFormat> { [] }
+
+    public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        try ICOStructure.probe(bytes, isComplete: isComplete)
+    }
+
+    public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
+        try ICOStructure.wholeHeader(bytes).walk(bytes)
+    }
+
+    public func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        let icon = try ICOStructure.wholeHeader(bytes)
+        switch icon.picture {
+        case .png:
+            guard bytes.count >= icon.place.upperBound else { throw PictureError.cutShort(.ico) }
+            return try PNGCodec().decode(
+                bytes.part(icon.place), format: .png, options: options, cancellation: cancellation)
+        case .bitmap(let structure):
+            return try unsafe icon.decode(bytes, options: options, cancellation: cancellation) {
+                (_, plan, target) throws(LoadError) in
+                try unsafe BMPDecoding(
+                    bytes, structure, plan: plan, target: target, cancellation: cancellation, format: .ico,
+                    maskStart: try icon.maskStart(structure, bytes)
+                ).run()
+            }
+        }
+    }
+
+    public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        throw LoadError(
+            .unsupportedFormat, stage: .encode, message: "ICO is not written. Choose jpeg, png or webp.")
+    }
+}

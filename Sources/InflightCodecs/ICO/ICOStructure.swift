@@ -1,0 +1,101 @@
+import InflightCore
+
+/// The directory of an icon file (Microsoft: Icons, `ICONDIR`), and the header of its largest picture: a bitmap without a
+/// file header, of twice the height because a mask of transparent pixels follows it, or a whole PNG.
+struct ICOStructure: FileStructure {
+    static let format = ImageFormat.ico
+
+    enum Picture {
+        case bitmap(BMPStructure)
+        case png(PNGStructure)
+    }
+
+    let picture: Picture
+    /// Where it lies.
+    let place: Range<Int>
+
+    private struct Entry {
+        var area: Int
+        var bits: Int
+        var offset: Int
+        var count: Int
+    }
+
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<ICOStructure> {
+        guard let count = bytes.little16(at: 4), bytes.count >= 6 + 16 * count else {
+            return .needsMoreBytes(6 + 16 * (bytes.little16(at: 4) ?? 1))
+        }
+        let entries = (0..<count).compactMap { entry(bytes, at: 6 + 16 * $0) }
+        guard let best = entries.max(by: { ($0.area, $0.bits) < ($1.area, $1.bits) }) else {
+            throw PictureError.damaged(.ico, "it holds no picture")
+        }
+        guard best.offset >= 6 + 16 * count, best.count > 0 else {
+            throw PictureError.damaged(.ico, "its largest picture lies in its own directory")
+        }
+        let place = best.offset..<best.offset + best.count
+        guard bytes.count > best.offset + 8 else { return .needsMoreBytes(best.offset + 64) }
+        // PNG's by its signature, whatever else is said.
+        if bytes.byte(at: best.offset) == 0x89, bytes.has("PNG", at: best.offset + 1) {
+            let part = bytes.part(best.offset..<min(bytes.count, place.upperBound))
+            switch try PNGStructure.readHeader(part) {
+            case .needsMoreBytes(let more):
+                if part.count == best.count { throw PictureError.cutShort(.ico) }
+                return .needsMoreBytes(best.offset + more)
+            case .header(let structure): return .header(ICOStructure(picture: .png(structure), place: place))
+            }
+        }
+        switch try BMPStructure.readHeader(bytes, at: best.offset, pixelStart: nil, format: .ico) {
+        case .needsMoreBytes(let more): return .needsMoreBytes(more)
+        case .header(var structure):
+            guard structure.height > 1, structure.compression == .none else {
+                throw PictureError.damaged(.ico, "its largest picture is none that icons have")
+            }
+            structure.height /= 2
+            // Here the fourth byte counts.
+            if structure.bits == 32, structure.masks.count == 3 { structure.masks.append(0xFF00_0000) }
+            return .header(ICOStructure(picture: .bitmap(structure), place: place))
+        }
+    }
+
+    private static func entry(_ bytes: Bytes, at start: Int) -> Entry? {
+        guard let wide = bytes.byte(at: start), let high = bytes.byte(at: start + 1),
+            let bits = bytes.little16(at: start + 6), let count = bytes.little32(at: start + 8),
+            let offset = bytes.little32(at: start + 12)
+        else { return nil }
+        // None stands for 256.
+        return Entry(
+            area: (wide == 0 ? 256 : wide) * (high == 0 ? 256 : high), bits: bits, offset: offset, count: count)
+    }
+
+    func info(_ bytes: Bytes) -> ImageInfo {
+        var info: ImageInfo
+        switch picture {
+        case .bitmap(let structure):
+            info = structure.info(bytes)
+            info.hasAlpha = true
+        case .png(let structure): info = structure.info(bytes.part(place.clamped(to: 0..<bytes.count)))
+        }
+        info.format = .ico
+        return info
+    }
+
+    /// Where the mask of a bitmap begins. Only pictures with alpha may lack it.
+    func maskStart(_ structure: BMPStructure, _ bytes: Bytes) throws(LoadError) -> Int {
+        if bytes.count < place.upperBound { throw PictureError.cutShort(.ico) }
+        let start = structure.pixelStart + structure.bytesPerRow * structure.height
+        let end = start + (structure.width + 31) / 32 * 4 * (structure.height - 1) + (structure.width + 7) / 8
+        if bytes.count < end, structure.bits != 32 { throw PictureError.cutShort(.ico) }
+        return start
+    }
+
+    func walk(_ bytes: Bytes) throws(LoadError) {
+        switch picture {
+        case .bitmap(let structure):
+            try structure.walk(bytes, format: .ico)
+            _ = try maskStart(structure, bytes)
+        case .png:
+            guard bytes.count >= place.upperBound else { throw PictureError.cutShort(.ico) }
+            try PNGStructure.walk(bytes.part(place))
+        }
+    }
+}

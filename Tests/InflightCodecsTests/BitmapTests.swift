@@ -1,0 +1,182 @@
+import InflightCodecs
+import InflightCore
+import Testing
+
+@testable import InflightCodecs
+
+@Suite("Bitmaps and icons, made by hand", .timeLimit(.minutes(10)))
+struct BitmapTests {
+    /// A file with a header of 40 bytes, or as long as it is said.
+    private func bitmap(
+        _ width: Int, _ height: Int, bits: Int, kind: Int = 0, size: Int = 40, fields: [UInt32] = [],
+        colors: [[UInt8]] = [], used: Int? = nil, offset: Int? = nil, _ pixels: [UInt8]
+    ) -> [UInt8] {
+        func little(_ value: Int, _ count: Int = 4) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        var header = little(size) + little(width) + little(height) + little(1, 2) + little(bits, 2) + little(kind)
+        header += little(0) + little(0) + little(0) + little(used ?? colors.count) + little(0)
+        let masks = fields.flatMap { little(Int($0)) }
+        if size == 40 {
+            header += masks
+        } else {
+            header += masks + [UInt8](repeating: 0, count: size - 40 - masks.count)
+        }
+        header += colors.flatMap { [$0[2], $0[1], $0[0], 0] }
+        return Array("BM".utf8) + little(0) + little(0) + little(offset ?? 14 + header.count) + header + pixels
+    }
+
+    private func rows(_ bytes: [UInt8]) throws -> [[[UInt8]]] {
+        let pixels = try decode(bytes)
+        return (0..<pixels.height).map { y in
+            (0..<pixels.width).map { x in (0..<4).map { pixels.bytes[y * pixels.bytesPerRow + 4 * x + $0] } }
+        }
+    }
+
+    private let colors: [[UInt8]] = [[1, 2, 3], [250, 0, 0], [0, 250, 0], [0, 0, 250]]
+    private var opaque: [[UInt8]] { colors.map { $0 + [255] } }
+
+    @Test("runs, literals, skips and ends of rows are followed, of 8 bits and of 4")
+    func runs() throws {
+        let c = opaque
+        // From the bottom: two of 1, then literally 2 3 1 (padded); end of row; skip one right and one up; one of 3; end.
+        let wide: [UInt8] = [2, 1, 0, 3, 2, 3, 1, 0, 0, 0, 0, 2, 1, 1, 1, 3, 0, 1]
+        let expected = [
+            [c[0], c[3], c[0], c[0], c[0]], [c[0], c[0], c[0], c[0], c[0]], [c[1], c[1], c[2], c[3], c[1]],
+        ]
+        #expect(try rows(bitmap(5, 3, bits: 8, kind: 1, colors: colors, wide)) == expected)
+        let narrow: [UInt8] = [2, 0x11, 0, 3, 0x23, 0x10, 0, 0, 0, 2, 1, 1, 1, 0x30, 0, 1]
+        #expect(try rows(bitmap(5, 3, bits: 4, kind: 2, colors: colors, narrow)) == expected)
+        // A run of 4 bits has two colours in turns, and may begin at an odd place.
+        let turns: [UInt8] = [1, 0x10, 4, 0x23, 0, 1]
+        #expect(try rows(bitmap(5, 1, bits: 4, kind: 2, colors: colors, turns)) == [[c[1], c[2], c[3], c[2], c[3]]])
+    }
+
+    @Test("runs that leave the picture are cut off, those that stop too early are damage")
+    func wildRuns() throws {
+        let c = opaque
+        #expect(try rows(bitmap(2, 1, bits: 8, kind: 1, colors: colors, [255, 1, 0, 1])) == [[c[1], c[1]]])
+        #expect(
+            try rows(bitmap(2, 1, bits: 8, kind: 1, colors: colors, [0, 2, 255, 255, 9, 1, 0, 1])) == [[c[0], c[0]]])
+        // Without a last word, where the last row is full.
+        #expect(try rows(bitmap(2, 1, bits: 8, kind: 1, colors: colors, [2, 3])) == [[c[3], c[3]]])
+        for cut in [[], [1], [1, 3], [0, 5, 1, 2], [0, 2, 1], [2, 3, 0]] as [[UInt8]] {
+            let file = bitmap(2, 2, bits: 8, kind: 1, colors: colors, cut)
+            let error = try #require(throws: LoadError.self) { try decode(file) }
+            #expect(error.code == .damaged)
+            #expect(throws: LoadError.self) { try registry.validate(Bytes(file)) }
+        }
+    }
+
+    @Test("16 and 32 bits are read by their fields, of whatever width")
+    func fields() throws {
+        #expect(
+            try rows(bitmap(2, 1, bits: 16, [0xFF, 0x7F, 0x00, 0x7C])) == [[[255, 255, 255, 255], [255, 0, 0, 255]]])
+        let rgb565 = bitmap(1, 1, bits: 16, kind: 3, fields: [0xF800, 0x07E0, 0x001F], [0xE0, 0x07, 0, 0])
+        #expect(try rows(rgb565) == [[[0, 255, 0, 255]]])
+        // Alpha by the long header; ten bits of each colour; a colour without bits.
+        let argb = bitmap(
+            1, 1, bits: 32, kind: 3, size: 56, fields: [0xFF, 0xFF00, 0xFF_0000, 0xFF00_0000], [10, 20, 30, 40])
+        #expect(try rows(argb) == [[[10, 20, 30, 40]]] && info(argb).hasAlpha)
+        let deep = bitmap(1, 1, bits: 32, kind: 3, fields: [0x3FF0_0000, 0x000F_FC00, 0x3FF], [0, 0xFC, 0x0F, 0x20])
+        #expect(try rows(deep) == [[[128, 255, 0, 255]]] && info(deep).bitsPerComponent == 10)
+        let lacking = bitmap(1, 1, bits: 32, kind: 3, fields: [0xFF, 0, 0xFF00], [7, 8, 9, 9])
+        #expect(try rows(lacking) == [[[7, 0, 8, 255]]])
+        // Without fields the fourth byte has no meaning.
+        #expect(try rows(bitmap(1, 1, bits: 32, [3, 2, 1, 0])) == [[[1, 2, 3, 255]]])
+        for mask: UInt32 in [0x5, 0xF0F] {
+            let broken = bitmap(1, 1, bits: 32, kind: 3, fields: [mask, 0xFF00, 0xFF], [0, 0, 0, 0])
+            #expect(throws: LoadError.self) { try decode(broken) }
+        }
+    }
+
+    @Test("colours that the palette lacks are black, and one that says too much is cut to its room")
+    func palettes() throws {
+        let c = opaque
+        #expect(try rows(bitmap(3, 1, bits: 8, colors: colors, [1, 3, 9, 0])) == [[c[1], c[3], [0, 0, 0, 255]]])
+        #expect(
+            try rows(bitmap(2, 1, bits: 8, colors: colors, used: 70_000, offset: 70, [2, 4, 0, 0]))
+                == [[c[2], [0, 0, 0, 255]]])
+        #expect(
+            try rows(bitmap(3, 2, bits: 2, colors: colors, [0b0110_1100, 0, 0, 0, 0b0001_1000, 0, 0, 0]))
+                == [[c[0], c[1], c[2]], [c[1], c[2], c[3]]])
+        #expect(try rows(bitmap(3, 1, bits: 4, colors: colors, [0x12, 0x30, 0, 0])) == [[c[1], c[2], c[3]]])
+    }
+
+    @Test(
+        "what is none is refused by name or as damage, before memory is taken",
+        arguments: [
+            (8, 4, .unsupportedFormat), (8, 5, .unsupportedFormat), (7, 0, .damaged), (8, 9, .unsupportedFormat),
+            (24, 1, .damaged), (0, 0, .damaged),
+        ] as [(Int, Int, LoadError.Code)])
+    func refused(bits: Int, kind: Int, code: LoadError.Code) throws {
+        let error = try #require(throws: LoadError.self) {
+            try decode(bitmap(4, 4, bits: bits, kind: kind, [UInt8](repeating: 0, count: 99)))
+        }
+        #expect(error.code == code)
+    }
+
+    @Test(
+        "sizes that cannot be, or are too large, are errors",
+        arguments: [(0, 1), (1, 0), (-1, 1), (1, Int(Int32.min)), (30_000, 30_000)])
+    func sizes(width: Int, height: Int) {
+        let file = bitmap(width, height, bits: 24, [0, 0, 0, 0])
+        #expect(throws: LoadError.self) { try decode(file) }
+    }
+
+    /// An icon of these pictures; each with the sides and bits that its entry tells.
+    private func icon(_ pictures: [(side: UInt8, bits: UInt8, bytes: [UInt8])], type: UInt8 = 1) -> [UInt8] {
+        var file: [UInt8] = [0, 0, type, 0, UInt8(pictures.count), 0]
+        var offset = 6 + 16 * pictures.count
+        for picture in pictures {
+            let (count, place) = (picture.bytes.count, offset)
+            file += [picture.side, picture.side, 0, 0, 1, 0, picture.bits, 0]
+            file += [UInt8(count & 255), UInt8(count >> 8), 0, 0, UInt8(place & 255), UInt8(place >> 8), 0, 0]
+            offset += count
+        }
+        return file + pictures.flatMap(\.bytes)
+    }
+
+    /// A bitmap as icons have it: without the file's header, its height doubled for the mask.
+    private func inside(_ width: Int, _ height: Int, bits: Int, colors: [[UInt8]] = [], _ pixels: [UInt8]) -> [UInt8] {
+        Array(bitmap(width, 2 * height, bits: bits, colors: colors, pixels)[14...])
+    }
+
+    @Test("of an icon the largest picture is shown, of those the one with most bits; of a cursor too")
+    func largest() throws {
+        let small = inside(1, 1, bits: 24, [9, 9, 9, 0, 0, 0, 0, 0])
+        let grey = inside(2, 1, bits: 8, colors: colors, [1, 2, 0, 0, 0, 0, 0, 0])
+        let full = inside(2, 1, bits: 24, [0, 0, 200, 0, 200, 0, 0, 0, 0x40, 0, 0, 0])
+        for type: UInt8 in [1, 2] {
+            let file = icon([(1, 24, small), (2, 24, full), (2, 8, grey)], type: type)
+            // The second is masked out.
+            #expect(try rows(file) == [[[200, 0, 0, 255], [0, 0, 0, 0]]])
+            #expect(try info(file).format == .ico && info(file).storedWidth == 2 && info(file).frameCount == 1)
+        }
+        #expect(try info(icon([(0, 32, full), (255, 32, small)])).storedWidth == 2, "0 stands for 256")
+    }
+
+    @Test("an icon's alpha counts, unless it is nothing everywhere: then its mask does")
+    func iconAlpha() throws {
+        let clear = inside(2, 1, bits: 32, [1, 2, 3, 128, 4, 5, 6, 255, 0x80, 0, 0, 0])
+        #expect(try rows(icon([(2, 32, clear)])) == [[[3, 2, 1, 128], [6, 5, 4, 255]]])
+        let old = inside(2, 1, bits: 32, [1, 2, 3, 0, 4, 5, 6, 0, 0x80, 0, 0, 0])
+        #expect(try rows(icon([(2, 32, old)])) == [[[0, 0, 0, 0], [6, 5, 4, 255]]])
+        // Without a mask only 32 bits are whole.
+        #expect(try rows(icon([(2, 32, Array(clear.dropLast(4)))])) == [[[3, 2, 1, 128], [6, 5, 4, 255]]])
+        let masked = inside(1, 1, bits: 24, [9, 9, 9, 0])
+        #expect(throws: LoadError.self) { try decode(icon([(1, 24, masked)])) }
+    }
+
+    @Test("icons whose directory lies are errors")
+    func lies() {
+        var own = icon([(1, 24, inside(1, 1, bits: 24, [9, 9, 9, 0, 0, 0, 0, 0]))])
+        own[18] = 3
+        let far = icon([(1, 24, [])]) + [0, 0, 0, 0]
+        for file in [
+            icon([]), own, far, icon([(1, 24, [40, 0, 0, 0])]), icon([(1, 32, Array(Fixtures.rgbPNG.prefix(40)))]),
+        ] {
+            #expect(throws: LoadError.self) { try decode(file) }
+        }
+    }
+}
