@@ -18,6 +18,9 @@ struct inflight_decoding {
     int is_over;
     BrotliDecoderState *brotli;
     ZSTD_DStream *zstd;
+    /// How many bytes of a frame's magic number were taken, and whether they are a skippable frame's.
+    size_t magic_count;
+    int is_skippable;
 };
 
 /// RFC 9659: what a server may count on a decoder's having, and no more than this is taken: 8 MiB.
@@ -117,9 +120,22 @@ static int run_brotli(
     return no_memory ? INFLIGHT_CODING_NO_MEMORY : INFLIGHT_CODING_DAMAGED;
 }
 
+/// RFC 8878 sections 3.1.1 and 3.1.2: what frames begin with. The library may read the formats before it too, by code
+/// that nobody keeps, and otherwise where they come in pieces.
+static int is_zstd_magic(inflight_decoding *decoding, const uint8_t *bytes, size_t count) {
+    static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[] = {0x50, 0x2a, 0x4d, 0x18};
+    for (size_t place = decoding->magic_count; place < 4 && place - decoding->magic_count < count; place++) {
+        const uint8_t byte = bytes[place - decoding->magic_count];
+        if (place == 0) decoding->is_skippable = (byte & 0xf0) == skippable[0];
+        if (decoding->is_skippable ? place > 0 && byte != skippable[place] : byte != frame[place]) return 0;
+    }
+    return 1;
+}
+
 static int run_zstd(
     inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
     size_t *given) {
+    if (!is_zstd_magic(decoding, bytes, count)) return INFLIGHT_CODING_DAMAGED;
     ZSTD_inBuffer in = {bytes, count, 0};
     ZSTD_outBuffer out = {room, size, 0};
     const size_t result = ZSTD_decompressStream(decoding->zstd, &out, &in);
@@ -128,6 +144,8 @@ static int run_zstd(
     if (ZSTD_isError(result)) return INFLIGHT_CODING_DAMAGED;
     // Frames may follow each other (RFC 8878 section 3).
     decoding->has_ended = result == 0;
+    const size_t seen = decoding->magic_count + in.pos;
+    decoding->magic_count = decoding->has_ended ? 0 : seen < 4 ? seen : 4;
     if (in.pos < count || out.pos == size) return INFLIGHT_CODING_FULL;
     return decoding->has_ended ? INFLIGHT_CODING_END : INFLIGHT_CODING_MORE;
 }

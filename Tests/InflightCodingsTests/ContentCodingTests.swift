@@ -97,6 +97,24 @@ struct ContentCodingTests {
         }
     }
 
+    @Test("in the forms that Zstandard had before RFC 8878 are refused, however they are cut")
+    func oldZstandard() {
+        for magic in Array(0x1E...0x27) as [UInt8] {
+            // Behind a whole frame too.
+            for start in [[], Samples.zstandard] as [[UInt8]] {
+                for pieces in [1, 3, 1000] {
+                    let bytes = start + [magic, 0xB5, 0x2F, 0xFD, 0x00, 0x2F, 0xFD, 0x20, 0x05]
+                    #expect(throws: ContentCodingError.damaged) { try decode(bytes, "zstd", pieces: pieces) }
+                }
+            }
+        }
+        let skipped: [UInt8] = [0x5F, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9]
+        for pieces in [1, 3, 1000] {
+            let text = try? decode(skipped + Samples.zstandard + skipped, "zstd", pieces: pieces)
+            #expect(text == Samples.text, "\(pieces)")
+        }
+    }
+
     @Test("in gzip's form may be followed by what is none of them")
     func padded() throws {
         #expect(try decode(Samples.gzip + [0, 0, 0, 0], "gzip", pieces: 5) == Samples.text)
