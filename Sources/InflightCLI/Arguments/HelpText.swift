@@ -126,6 +126,8 @@ struct HelpText: Equatable {
             Usage: inflight info URL-or-FILE… [options]
 
             Options:
+              --placeholder         decode it, and say what stands for it until it is there:
+                                    BlurHash, ThumbHash, and the colour of most of it
               --json                a line of JSON on standard output for each picture
               --timeout SECONDS     for each URL, redirects included (none)
               --max-bytes N         for each body (200000000)

@@ -2,6 +2,8 @@
 struct InfoOptions: Equatable, Sendable {
     /// URLs and paths, in the order of asking.
     var places: [String] = []
+    /// Whether each picture is decoded, to say what stands for it until it is there.
+    var wantsPlaceholder = false
     var network = NetworkOptions()
 
     static func parse(_ reader: inout ArgumentReader) throws(UsageError) -> Command {
@@ -15,9 +17,12 @@ struct InfoOptions: Equatable, Sendable {
                 return .help(.info)
             case .option("--version", _):
                 return .version
+            case .option("--placeholder", let attached):
+                try reader.expectNoValue(of: "--placeholder", attached: attached)
+                options.wantsPlaceholder = true
             case .option(let name, let attached):
                 guard try options.network.take(name, attached: attached, from: &reader) else {
-                    throw ArgumentReader.unknown(name, known: NetworkOptions.names)
+                    throw ArgumentReader.unknown(name, known: ["--placeholder"] + NetworkOptions.names)
                 }
             }
         }

@@ -52,15 +52,32 @@ struct InfoCommand: Sendable {
         do throws(LoadError) {
             guard Self.isURL(place) else {
                 let limit = Int(clamping: options.network.maximumBytes)
-                return (.success(try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)), nil)
+                var facts = try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)
+                if options.wantsPlaceholder {
+                    let pixels = try LocalPicture.decode(
+                        place, codecs: pipeline.codecs, limit: limit, options: Self.placeholderOptions(options.network))
+                    facts.placeholder = Placeholder(pixels)
+                }
+                return (.success(facts), nil)
             }
             let url = try ResourceURL(place)
-            let request = RequestMaker(options.network).request(place, url)
-            let remote = try await pipeline.info(for: request)
-            return (.success(PictureFacts(remote)), nil)
+            var request = RequestMaker(options.network).request(place, url)
+            guard options.wantsPlaceholder else {
+                return (.success(PictureFacts(try await pipeline.info(for: request))), nil)
+            }
+            request.resize = Self.placeholderOptions(options.network).resize
+            let image = try await pipeline.image(for: request)
+            return (.success(PictureFacts(image)), nil)
         } catch {
             return (.failure(error), error.status)
         }
+    }
+
+    /// More pixels make no placeholder better.
+    private static func placeholderOptions(_ network: NetworkOptions) -> DecodeOptions {
+        var options = DecodeOptions(resize: Resize(width: 100, height: 100))
+        options.maximumPixels = network.maximumPixels
+        return options
     }
 
     /// What was asked for, as it is told to people.
@@ -87,6 +104,21 @@ struct PictureFacts: Sendable {
     var readBytes: Int64
     var source: LoadSource
     var finalURL: String?
+    var placeholder: Placeholder?
+}
+
+/// What stands for a picture until it is there.
+struct Placeholder: Sendable {
+    var blurHash: String
+    var thumbHash: String
+    var dominantColor: String
+
+    init(_ pixels: PixelBuffer) {
+        let isWide = pixels.width >= pixels.height
+        blurHash = BlurHash(pixels, horizontal: isWide ? 4 : 3, vertical: isWide ? 3 : 4).text
+        thumbHash = ThumbHash(pixels).text
+        dominantColor = pixels.dominantColor.description
+    }
 }
 
 extension PictureFacts {
@@ -94,5 +126,11 @@ extension PictureFacts {
         self.init(
             info: remote.info, bytes: remote.contentLength, readBytes: remote.readBytes, source: remote.source,
             finalURL: remote.url)
+    }
+
+    init(_ image: LoadedImage) {
+        self.init(
+            info: image.info, bytes: image.bodyBytes, readBytes: image.bodyBytes, source: image.source,
+            finalURL: image.url, placeholder: Placeholder(image.pixels))
     }
 }

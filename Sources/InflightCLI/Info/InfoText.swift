@@ -14,6 +14,11 @@ enum InfoText {
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
         rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not told by the server"))
+        if let placeholder = facts.placeholder {
+            rows.append(("BlurHash", placeholder.blurHash))
+            rows.append(("ThumbHash", placeholder.thumbHash))
+            rows.append(("most of it", placeholder.dominantColor))
+        }
         return [style.bold(InfoCommand.shown(place))]
             + rows.map { name, value in
                 "  " + name + String(repeating: " ", count: 13 - name.count) + TerminalText.safe(value)
@@ -50,6 +55,11 @@ enum InfoText {
             writer.add("progressive", info.isProgressive)
             if let bytes = facts.bytes { writer.add("bytes", bytes) }
             writer.add("readBytes", facts.readBytes)
+            if let placeholder = facts.placeholder {
+                writer.add("blurHash", placeholder.blurHash)
+                writer.add("thumbHash", placeholder.thumbHash)
+                writer.add("dominantColor", placeholder.dominantColor)
+            }
             writer.add("from", facts.source.rawValue)
         case .failure(let error):
             writer.add("outcome", Report.Outcome.failed.rawValue)
@@ -61,7 +71,9 @@ enum InfoText {
     }
 
     private static func format(_ info: ImageInfo) -> String {
-        let names: [ImageFormat: String] = [.jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF"]
+        let names: [ImageFormat: String] = [
+            .jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF", .bmp: "BMP", .ico: "ICO",
+        ]
         let name = names[info.format] ?? info.format.rawValue
         guard info.isProgressive else { return name }
         return name + (info.format == .jpeg ? ", progressive" : ", interlaced")

@@ -43,6 +43,24 @@ enum LocalPicture {
         }
     }
 
+    /// The pixels of a whole file.
+    static func decode(
+        _ path: String, codecs: CodecRegistry, limit: Int, options: DecodeOptions
+    ) throws(LoadError) -> PixelBuffer {
+        let file = try reading(path) { () throws(SystemError) in try openFile(path) }
+        defer { close(file.descriptor) }
+        guard file.size <= limit else {
+            throw LoadError(
+                .tooLarge, stage: .decode,
+                message: "The file has \(file.size) bytes, and at most \(limit) are read. "
+                    + "Raise --max-bytes if the file is trusted.")
+        }
+        let bytes = try reading(path) { () throws(SystemError) in
+            try LocalFile.read(file.descriptor, count: file.size, at: 0)
+        }
+        return try codecs.decode(bytes, options: options, cancellation: CancellationFlag()).0
+    }
+
     private static func openFile(_ path: String) throws(SystemError) -> (descriptor: Int32, size: Int) {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard file >= 0 else { throw .last }

@@ -65,6 +65,27 @@ struct InfoTests {
         #expect(try (told.lines.first?.readBytes ?? .max) <= 100_000)
     }
 
+    @Test("What stands for a picture until it is there is told of a file and of a URL, in words and in JSON")
+    func placeholders() throws {
+        let png = try Pictures.make(.png, 130, 200, isTransparent: true)
+        place.write("a.png", png.array)
+        server.serve("/a.png", .ok(png))
+        let small = try Pictures.decode(png.array).0.processed(by: [.resize(width: 100, height: 100)])
+        let hashes = [
+            BlurHash(small, horizontal: 3, vertical: 4).text, ThumbHash(small).text, small.dominantColor.description,
+        ]
+        for picture in ["a.png", server.url("/a.png")] {
+            let words = place.run("info", "--placeholder", picture).text
+            let json = place.run("info", "--placeholder", "--json", picture).text
+            for hash in hashes { #expect(words.contains(hash) && json.contains("\"\(hash)\""), "\(hash) in \(json)") }
+        }
+        #expect(!place.run("info", "--json", "a.png").text.contains("Hash"))
+        place.write("half.png", Array(png.array.prefix(png.count / 2)))
+        #expect(place.run("info", "half.png").status == 0)
+        let half = place.run("info", "--placeholder", "half.png")
+        #expect(half.status == 1 && half.errors.contains("damaged"))
+    }
+
     @Test("One that fails does not stop the others, and makes the status 1")
     func failures() throws {
         place.write("a.gif", Pictures.gif.array)

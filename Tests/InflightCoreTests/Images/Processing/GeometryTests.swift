@@ -60,7 +60,7 @@ struct GeometryTests {
     @Test("turned by any angle are as large as it needs, and lie where geometry says")
     func angles() throws {
         // Smooth, so that its value at any place is known.
-        func value(_ x: Double, _ y: Double) -> Double { 120 + 60 * sin(x / 9) + 50 * cos(y / 7) }
+        @Sendable func value(_ x: Double, _ y: Double) -> Double { 120 + 60 * sin(x / 9) + 50 * cos(y / 7) }
         let painted = Painted(81, 61) { x, y in
             let light = Int(value(Double(x), Double(y)).rounded())
             return (light, light, light, 255)

@@ -6,7 +6,7 @@ import Testing
 struct InterestTests {
     /// Even grey, but for a patch at a place.
     private func scene(
-        _ width: Int, _ height: Int, at place: (Int, Int), _ color: @escaping (Int, Int) -> (Int, Int, Int)
+        _ width: Int, _ height: Int, at place: (Int, Int), _ color: @escaping @Sendable (Int, Int) -> (Int, Int, Int)
     )
         -> PixelBuffer
     {

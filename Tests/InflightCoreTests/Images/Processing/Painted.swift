@@ -2,12 +2,12 @@ import Foundation
 import InflightCore
 
 /// A picture whose pixels a function gives: red, green, blue and straight alpha, 0 … 255.
-struct Painted {
+struct Painted: Sendable {
     let width: Int
     let height: Int
-    let color: (Int, Int) -> (Int, Int, Int, Int)
+    let color: @Sendable (Int, Int) -> (Int, Int, Int, Int)
 
-    init(_ width: Int, _ height: Int, _ color: @escaping (Int, Int) -> (Int, Int, Int, Int)) {
+    init(_ width: Int, _ height: Int, _ color: @escaping @Sendable (Int, Int) -> (Int, Int, Int, Int)) {
         self.width = width
         self.height = height
         self.color = color

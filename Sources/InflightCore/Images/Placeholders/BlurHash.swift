@@ -1,0 +1,199 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A picture in about thirty characters: its average colour and a few waves over it, to be shown until the picture itself
+/// is there (Wolt: BlurHash, `Algorithm.md`).
+///
+/// It knows neither alpha nor the picture's shape. Any thread.
+public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
+    /// The characters, as servers send them.
+    public let text: String
+    /// How many waves there are along each axis, 1 … 9.
+    public let horizontal: Int
+    public let vertical: Int
+    /// Red, green and blue in linear light, row by row; the first are the average.
+    private let waves: [SIMD3<Float>]
+
+    public var description: String { text }
+
+    /// Reads the characters.
+    ///
+    /// Throws ``LoadError/Code/damaged`` where they are none of a BlurHash, or not as many as the first of them says.
+    public init(_ text: String) throws(LoadError) {
+        var digits: [Int] = []
+        for byte in text.utf8 {
+            guard let digit = Self.values[byte] else {
+                throw Self.damaged("it has a character that none has")
+            }
+            digits.append(digit)
+        }
+        guard digits.count >= 6 else { throw Self.damaged("it has \(digits.count) characters, and the shortest has 6") }
+        horizontal = digits[0] % 9 + 1
+        vertical = digits[0] / 9 + 1
+        let expected = 4 + 2 * horizontal * vertical
+        guard vertical <= 9, digits.count == expected else {
+            throw Self.damaged("it has \(digits.count) characters, and by its first there are \(expected)")
+        }
+        func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 83 + $1 } }
+        let average = number(2..<6)
+        guard average < 1 << 24 else { throw Self.damaged("its average is no colour") }
+        let largest = Float(digits[1] + 1) / 166
+        var waves = [
+            SIMD3(
+                LinearLight.of(UInt8(average >> 16)), LinearLight.of(UInt8(average >> 8 & 255)),
+                LinearLight.of(UInt8(average & 255)))
+        ]
+        for start in stride(from: 6, to: expected, by: 2) {
+            let value = number(start..<start + 2)
+            func part(_ digit: Int) -> Float {
+                let share = Float(digit - 9) / 9
+                return share * abs(share) * largest
+            }
+            guard value < 19 * 19 * 19 else { throw Self.damaged("one of its waves is too high") }
+            waves.append(SIMD3(part(value / 361), part(value / 19 % 19), part(value % 19)))
+        }
+        self.waves = waves
+        self.text = text
+    }
+
+    /// Of a picture, on white where it is transparent. A picture with a side above 100 pixels is made smaller first.
+    ///
+    /// - Parameters:
+    ///   - horizontal: waves along a row, 1 … 9; what is outside of that is brought into it.
+    ///   - vertical: waves along a column.
+    public init(_ pixels: PixelBuffer, horizontal: Int = 4, vertical: Int = 3) {
+        let small = pixels.forPlaceholder.flattened(onto: 255, 255, 255)
+        let horizontal = max(1, min(9, horizontal))
+        let vertical = max(1, min(9, vertical))
+        let light = small.linearLight
+        let (width, height) = (small.width, small.height)
+        let across = (0..<horizontal).map { i in (0..<width).map { cos(.pi * Float(i * $0) / Float(width)) } }
+        let down = (0..<vertical).map { j in (0..<height).map { cos(.pi * Float(j * $0) / Float(height)) } }
+        var waves: [SIMD3<Float>] = []
+        for j in 0..<vertical {
+            for i in 0..<horizontal {
+                var sum = SIMD3<Float>.zero
+                for y in 0..<height {
+                    var line = SIMD3<Float>.zero
+                    for x in 0..<width { line += light[y * width + x] * across[i][x] }
+                    sum += line * down[j][y]
+                }
+                waves.append(sum * ((i + j == 0 ? 1 : 2) / Float(width * height)))
+            }
+        }
+        let written = Self.written(waves, horizontal: horizontal, vertical: vertical)
+        // What a reader of the characters has, so that both are equal.
+        guard let read = try? BlurHash(written) else {
+            preconditionFailure("\(written) was written and cannot be read")
+        }
+        self = read
+    }
+
+    /// The picture that it stands for, opaque, in sRGB. The time is proportional to pixels and waves: ask for few, and have
+    /// them enlarged where they are shown.
+    ///
+    /// - Parameter punch: 1 for the contrast that it was made with; more for more of it.
+    /// - Precondition: both sides are from 1 to 1,000.
+    public func pixels(width: Int, height: Int, punch: Float = 1) -> PixelBuffer {
+        precondition(
+            (1...1000).contains(width) && (1...1000).contains(height), "\(width) × \(height) is no small picture")
+        let across = (0..<horizontal).map { i in (0..<width).map { cos(.pi * Float(i * $0) / Float(width)) } }
+        let down = (0..<vertical).map { j in (0..<height).map { cos(.pi * Float(j * $0) / Float(height)) } }
+        return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
+            for y in 0..<height {
+                for x in 0..<width {
+                    var light = waves[0]
+                    for wave in 1..<max(1, waves.count) where wave < waves.count {
+                        light += waves[wave] * (across[wave % horizontal][x] * down[wave / horizontal][y] * punch)
+                    }
+                    let pixel = SIMD4(
+                        LinearLight.byte(light[0]), LinearLight.byte(light[1]), LinearLight.byte(light[2]), 255)
+                    unsafe memory.storeBytes(of: pixel, toByteOffset: (y * width + x) * 4, as: SIMD4<UInt8>.self)
+                }
+            }
+        }
+    }
+
+    public var averageColor: PixelColor {
+        PixelColor(
+            red: LinearLight.byte(waves[0][0]), green: LinearLight.byte(waves[0][1]),
+            blue: LinearLight.byte(waves[0][2]))
+    }
+
+    private static func written(_ waves: [SIMD3<Float>], horizontal: Int, vertical: Int) -> String {
+        var bytes: [UInt8] = []
+        func write(_ value: Int, _ count: Int) {
+            var rest = value
+            var digits: [UInt8] = []
+            for _ in 0..<count {
+                digits.append(alphabet[rest % 83])
+                rest /= 83
+            }
+            bytes += digits.reversed()
+        }
+        write(horizontal - 1 + (vertical - 1) * 9, 1)
+        let highest = waves.dropFirst().map { max(abs($0[0]), abs($0[1]), abs($0[2])) }.max()
+        let step = highest.map { max(0, min(82, Int(($0 * 166 - 0.5).rounded(.down)))) } ?? 0
+        write(step, 1)
+        let largest = highest == nil ? 1 : Float(step + 1) / 166
+        let average = (0..<3).reduce(0) { $0 << 8 | Int(LinearLight.byte(waves[0][$1])) }
+        write(average, 4)
+        for wave in waves.dropFirst() {
+            let digits = (0..<3).map { channel -> Int in
+                let share = wave[channel] / largest
+                let root = share < 0 ? -(-share).squareRoot() : share.squareRoot()
+                return max(0, min(18, Int((root * 9 + 9.5).rounded(.down))))
+            }
+            write(digits.reduce(0) { $0 * 19 + $1 }, 2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func damaged(_ what: String) -> LoadError {
+        LoadError(.damaged, stage: .decode, message: "This is no BlurHash: \(what). Check where it came from.")
+    }
+
+    private static let alphabet = Array(
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~".utf8)
+    private static let values = Dictionary(uniqueKeysWithValues: alphabet.enumerated().map { ($1, $0) })
+}
+
+/// Bytes of sRGB as linear light, 0 … 1, and back (IEC 61966-2-1).
+enum LinearLight {
+    private static let table: [Float] = (0..<256).map { byte in
+        let value = Float(byte) / 255
+        return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+
+    static func of(_ byte: UInt8) -> Float { table[Int(byte)] }
+
+    static func byte(_ light: Float) -> UInt8 {
+        let light = max(0, min(1, light))
+        let value = light <= 0.003_130_8 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
+        return UInt8(value * 255 + 0.5)
+    }
+}
+
+extension PixelBuffer {
+    /// At most 100 pixels a side: more make no placeholder better.
+    var forPlaceholder: PixelBuffer {
+        resized(to: Resize(width: 100, height: 100).plan(sourceWidth: width, sourceHeight: height))
+            .converted(to: Format(order: .rgba, alpha: .straight))
+    }
+
+    /// Of each pixel, row by row; alpha has no part in it.
+    fileprivate var linearLight: [SIMD3<Float>] {
+        unsafe withUnsafeBytes { memory in
+            (0..<width * height).map { index in
+                let pixel = unsafe memory.loadUnaligned(
+                    fromByteOffset: index / width * bytesPerRow + index % width * 4, as: SIMD4<UInt8>.self)
+                return SIMD3(LinearLight.of(pixel[0]), LinearLight.of(pixel[1]), LinearLight.of(pixel[2]))
+            }
+        }
+    }
+}

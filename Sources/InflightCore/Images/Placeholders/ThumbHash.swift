@@ -1,0 +1,226 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A picture in at most 25 bytes, with its shape and its alpha, to be shown until the picture itself is there (E. Wallace:
+/// ThumbHash).
+///
+/// Light and two colours are each an average and some waves over it, in four bits. Any thread.
+public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
+    public let bytes: [UInt8]
+
+    /// What an average and its waves are made of.
+    private struct Channel {
+        var average: Double = 0
+        var waves: [Double] = []
+        var scale: Double = 0
+    }
+
+    /// As Base64 with padding, as servers send it.
+    public var text: String { Base64.encoded(bytes) }
+    public var description: String { text }
+
+    /// Reads the bytes. Those behind its end are let pass.
+    ///
+    /// Throws ``LoadError/Code/damaged`` where there are fewer than its first ones say.
+    public init(_ bytes: [UInt8]) throws(LoadError) {
+        guard bytes.count >= 5 else { throw Self.damaged("it has \(bytes.count) bytes, and the shortest has more") }
+        self.bytes = bytes
+        let header = Header(bytes)
+        guard header.waves.x > 0, header.waves.y > 0, header.waves.x <= 7, header.waves.y <= 7 else {
+            throw Self.damaged("it has no shape")
+        }
+        let needed = header.start + (header.waveCount + 1) / 2
+        guard bytes.count >= needed else {
+            throw Self.damaged("it has \(bytes.count) bytes, and should have \(needed)")
+        }
+    }
+
+    /// Reads Base64, with its padding or without.
+    public init(_ text: String) throws(LoadError) {
+        guard let bytes = Base64.decoded(Array(text.utf8)) else { throw Self.damaged("it is no Base64") }
+        try self.init(bytes)
+    }
+
+    /// Of a picture. One with a side above 100 pixels is made smaller first.
+    public init(_ pixels: PixelBuffer) {
+        let small = pixels.forPlaceholder
+        let (width, height) = (small.width, small.height)
+        let colors: [SIMD4<Double>] = unsafe small.withUnsafeBytes { memory in
+            (0..<width * height).map { index in
+                let offset = index / width * small.bytesPerRow + index % width * 4
+                return unsafe SIMD4<Double>(PixelFloats.load(memory.baseAddress! + offset)) / 255
+            }
+        }
+        let covered = colors.reduce(0) { $0 + $1[3] }
+        var average = colors.reduce(SIMD4<Double>.zero) { $0 + $1 * $1[3] }
+        if covered > 0 { average /= covered }
+        let hasAlpha = covered < Double(width * height)
+        // The longer side has as many waves as there may be.
+        let limit = Double(hasAlpha ? 5 : 7)
+        let longest = Double(max(width, height))
+        let across = max(1, Int((limit * Double(width) / longest).rounded()))
+        let down = max(1, Int((limit * Double(height) / longest).rounded()))
+        // Light, yellow against blue, red against green; over the average.
+        let parts = colors.map { color -> SIMD4<Double> in
+            let alpha = color[3]
+            let over = average * (1 - alpha) + color * alpha
+            return SIMD4(
+                (over[0] + over[1] + over[2]) / 3, (over[0] + over[1]) / 2 - over[2], over[0] - over[1], alpha)
+        }
+        func channel(_ index: Int, _ across: Int, _ down: Int) -> Channel {
+            Self.channel(parts.map { $0[index] }, width: width, height: height, across: across, down: down)
+        }
+        let light = channel(0, max(3, across), max(3, down))
+        let (yellow, red) = (channel(1, 3, 3), channel(2, 3, 3))
+        let alpha = hasAlpha ? channel(3, 5, 5) : Channel()
+        let isWide = width > height
+        var header = Self.rounded(63 * light.average) | Self.rounded(31.5 + 31.5 * yellow.average) << 6
+        header |= Self.rounded(31.5 + 31.5 * red.average) << 12 | Self.rounded(31 * light.scale) << 18
+        header |= (hasAlpha ? 1 : 0) << 23
+        var second = (isWide ? down : across) | Self.rounded(63 * yellow.scale) << 3
+        second |= Self.rounded(63 * red.scale) << 9 | (isWide ? 1 : 0) << 15
+        var bytes = [header & 255, header >> 8 & 255, header >> 16, second & 255, second >> 8].map { UInt8($0) }
+        if hasAlpha { bytes.append(UInt8(Self.rounded(15 * alpha.average) | Self.rounded(15 * alpha.scale) << 4)) }
+        let waves = (light.waves + yellow.waves + red.waves + alpha.waves).map { UInt8(Self.rounded(15 * $0)) }
+        for index in stride(from: 0, to: waves.count, by: 2) {
+            bytes.append(waves[index] | (index + 1 < waves.count ? waves[index + 1] << 4 : 0))
+        }
+        self.bytes = bytes
+    }
+
+    private static func rounded(_ value: Double) -> Int { Int(max(0, value).rounded()) }
+
+    private static func channel(_ values: [Double], width: Int, height: Int, across: Int, down: Int) -> Channel {
+        var channel = Channel()
+        for j in 0..<down {
+            var i = 0
+            while i * down < across * (down - j) {
+                var sum: Double = 0
+                for y in 0..<height {
+                    let vertical = cos(.pi / Double(height) * Double(j) * (Double(y) + 0.5))
+                    var line: Double = 0
+                    for x in 0..<width {
+                        line += values[y * width + x] * cos(.pi / Double(width) * Double(i) * (Double(x) + 0.5))
+                    }
+                    sum += line * vertical
+                }
+                sum /= Double(width * height)
+                if i + j == 0 {
+                    channel.average = sum
+                } else {
+                    channel.waves.append(sum)
+                    channel.scale = max(channel.scale, abs(sum))
+                }
+                i += 1
+            }
+        }
+        // 0 … 1, with nothing in the middle.
+        if channel.scale > 0 { channel.waves = channel.waves.map { 0.5 + 0.5 / channel.scale * $0 } }
+        return channel
+    }
+
+    private struct Header {
+        let first: Int
+        let second: Int
+        let hasAlpha: Bool
+        /// Of light, along each axis, as the shape says.
+        let waves: (x: Int, y: Int)
+
+        init(_ bytes: [UInt8]) {
+            first = Int(bytes[0]) | Int(bytes[1]) << 8 | Int(bytes[2]) << 16
+            second = Int(bytes[3]) | Int(bytes[4]) << 8
+            hasAlpha = first >> 23 != 0
+            let (long, short) = (hasAlpha ? 5 : 7, second & 7)
+            waves = second >> 15 != 0 ? (long, short) : (short, long)
+        }
+
+        var start: Int { hasAlpha ? 6 : 5 }
+        var light: (x: Int, y: Int) { (max(3, waves.x), max(3, waves.y)) }
+        var waveCount: Int {
+            ThumbHash.count(light.x, light.y) + 2 * ThumbHash.count(3, 3) + (hasAlpha ? ThumbHash.count(5, 5) : 0)
+        }
+    }
+
+    /// Waves on both axes, without the average.
+    private static func count(_ across: Int, _ down: Int) -> Int {
+        (0..<down).reduce(-1) { sum, j in sum + (0..<across).count { $0 * down < across * (down - j) } }
+    }
+
+    /// Width by height, roughly.
+    public var aspectRatio: Double {
+        let waves = Header(bytes).waves
+        return Double(waves.x) / Double(waves.y)
+    }
+
+    public var averageColor: PixelColor {
+        let header = Header(bytes)
+        let color = Self.color(
+            light: Float(header.first & 63) / 63, yellow: Float(header.first >> 6 & 63) / 31.5 - 1,
+            red: Float(header.first >> 12 & 63) / 31.5 - 1)
+        return PixelColor(
+            red: color[0], green: color[1], blue: color[2], alpha: header.hasAlpha ? (bytes[5] & 15) * 17 : 255)
+    }
+
+    private static func color(light: Float, yellow: Float, red: Float) -> SIMD4<UInt8> {
+        let blue = light - 2 / 3 * yellow
+        let first = (3 * light - blue + red) / 2
+        return PixelFloats.rounded(SIMD4(first, first - red, blue, 1) * 255)
+    }
+
+    /// The picture that it stands for, its longer side of that many pixels; in sRGB, with straight alpha if it has any.
+    ///
+    /// - Precondition: `longestSide` is from 1 to 1,000.
+    public func pixels(longestSide: Int = 32) -> PixelBuffer {
+        precondition((1...1000).contains(longestSide), "\(longestSide) pixels are no small picture")
+        let header = Header(bytes)
+        let ratio = Float(aspectRatio)
+        let width = max(1, Int((ratio > 1 ? Float(longestSide) : Float(longestSide) * ratio).rounded()))
+        let height = max(1, Int((ratio > 1 ? Float(longestSide) / ratio : Float(longestSide)).rounded()))
+        var place = 2 * header.start
+        func waves(_ across: Int, _ down: Int, scale: Float) -> [(i: Int, j: Int, value: Float)] {
+            (0..<down).flatMap { j in
+                (0..<across).filter { $0 + j > 0 && $0 * down < across * (down - j) }.map { i in
+                    let nibble = bytes[place / 2] >> (place % 2 * 4) & 15
+                    place += 1
+                    return (i, j, (Float(nibble) / 7.5 - 1) * scale)
+                }
+            }
+        }
+        // Colours are told coarsely, which makes them pale: a quarter more of them is right.
+        let light = waves(header.light.x, header.light.y, scale: Float(header.first >> 18 & 31) / 31)
+        let yellow = waves(3, 3, scale: Float(header.second >> 3 & 63) / 63 * 1.25)
+        let red = waves(3, 3, scale: Float(header.second >> 9 & 63) / 63 * 1.25)
+        let alpha = header.hasAlpha ? waves(5, 5, scale: Float(bytes[5] >> 4) / 15) : []
+        let averages = (
+            Float(header.first & 63) / 63, Float(header.first >> 6 & 63) / 31.5 - 1,
+            Float(header.first >> 12 & 63) / 31.5 - 1, header.hasAlpha ? Float(bytes[5] & 15) / 15 : 1
+        )
+        let format: PixelBuffer.Format = header.hasAlpha ? .rgba : .rgbx
+        return unsafe PixelBuffer(width: width, height: height, format: format) { memory in
+            for y in 0..<height {
+                let down = (0..<7).map { cos(.pi / Float(height) * (Float(y) + 0.5) * Float($0)) }
+                for x in 0..<width {
+                    let across = (0..<7).map { cos(.pi / Float(width) * (Float(x) + 0.5) * Float($0)) }
+                    func sum(_ average: Float, _ waves: [(i: Int, j: Int, value: Float)]) -> Float {
+                        waves.reduce(average) { $0 + $1.value * across[$1.i] * down[$1.j] * 2 }
+                    }
+                    var pixel = Self.color(
+                        light: sum(averages.0, light), yellow: sum(averages.1, yellow), red: sum(averages.2, red))
+                    if header.hasAlpha {
+                        pixel[3] = PixelFloats.rounded(SIMD4(repeating: sum(averages.3, alpha) * 255))[0]
+                    }
+                    unsafe memory.storeBytes(of: pixel, toByteOffset: (y * width + x) * 4, as: SIMD4<UInt8>.self)
+                }
+            }
+        }
+    }
+
+    private static func damaged(_ what: String) -> LoadError {
+        LoadError(.damaged, stage: .decode, message: "This is no ThumbHash: \(what). Check where it came from.")
+    }
+}
