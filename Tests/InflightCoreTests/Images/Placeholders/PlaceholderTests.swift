@@ -78,7 +78,8 @@ struct BlurHashTests {
 @Suite("A ThumbHash", .timeLimit(.minutes(10)))
 struct ThumbHashTests {
     /// Without symmetries: waves that are not there would be rounded up or down by chance.
-    private static let wide = Painted(40, 30) { x, y in (x * x / 7, y * y * y / 140 + x * y / 20, 255 - x * y / 6, 255) }
+    private static let wide = Painted(40, 30) { x, y in (x * x / 7, y * y * y / 140 + x * y / 20, 255 - x * y / 6, 255)
+    }
     private static let tall = Painted(20, 30, wide.color)
     private static let clear = Painted(40, 30) { x, y in
         let color = wide.color(x, y)
