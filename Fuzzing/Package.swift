@@ -9,11 +9,12 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "InflightFuzz",
-            // `Inflight` brings `InflightCurl` and `InflightCodings`, which are no products.
+            // `Inflight` brings `InflightCurl`, `InflightCodecs` and `InflightCodings`, which are no products.
             dependencies: [
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightCore", package: "inflight"),
                 .product(name: "InflightDisk", package: "inflight"),
+                .product(name: "InflightConcurrency", package: "inflight"),
             ],
             swiftSettings: [
                 .strictMemorySafety(),

@@ -118,10 +118,12 @@ struct BitmapTests {
 
     @Test(
         "sizes that cannot be, or are too large, are errors",
-        arguments: [(0, 1), (1, 0), (-1, 1), (1, Int(Int32.min)), (30_000, 30_000)])
+        arguments: [(0, 1), (1, 0), (-1, 1), (1, Int(Int32.min)), (30_000, 30_000), (0x46D2_0010, 0x746F_6C46)])
     func sizes(width: Int, height: Int) {
         let file = bitmap(width, height, bits: 24, [0, 0, 0, 0])
         #expect(throws: LoadError.self) { try decode(file) }
+        #expect(throws: LoadError.self) { try registry.validate(Bytes(file)) }
+        #expect(throws: LoadError.self) { try decode(icon([(1, 24, Array(file[14...]))])) }
     }
 
     /// An icon of these pictures; each with the sides and bits that its entry tells.

@@ -1,4 +1,5 @@
 import Glibc
+import InflightCore
 
 /// One thing that reads bytes which nobody vouches for, and what has to hold whatever they are.
 struct Target: Sendable {
@@ -9,6 +10,7 @@ struct Target: Sendable {
     static let all: [Target] = [
         .head, .cacheControl, .date, .ranges, .retryAfter, .vary, .decision, .record, .dataURL,
         .coding("gzip"), .coding("deflate"), .coding("br"), .coding("zstd"),
+        .picture(.jpeg), .picture(.png), .picture(.webp), .picture(.gif), .picture(.bmp), .picture(.ico), .placeholder,
     ]
 
     static let chosen: Target? = {

@@ -30,7 +30,12 @@ struct BMPStructure: FileStructure {
     /// The bytes from one row to the next.
     var bytesPerRow: Int { (width * bits + 31) / 32 * 4 }
     /// The end of the pixels, where they are not compressed; the last row's padding may be left away.
-    var pixelEnd: Int { pixelStart + bytesPerRow * (height - 1) + (width * bits + 7) / 8 }
+    var pixelEnd: Int { pixelStart + byteCount(rows: height - 1) + (width * bits + 7) / 8 }
+    /// Of whole rows; where no file has as many, as many as none has.
+    func byteCount(rows: Int) -> Int {
+        let (count, overflow) = bytesPerRow.multipliedReportingOverflow(by: rows)
+        return overflow ? Int.max / 4 : min(count, Int.max / 4)
+    }
     var hasAlpha: Bool { masks.count == 4 && masks[3] != 0 }
 
     func info(_ bytes: Bytes) -> ImageInfo {
@@ -47,8 +52,8 @@ struct BMPStructure: FileStructure {
         guard case .header(var structure) = reading else { return reading }
         // Many say something else; what agrees with the pixels is the file's own length.
         let declared = bytes.little32(at: 2) ?? 0
-        let end = structure.pixelStart + structure.bytesPerRow * structure.height
-        if structure.compression == .none, (structure.pixelEnd...end + 3).contains(declared) {
+        let end = structure.pixelStart + structure.byteCount(rows: structure.height)
+        if structure.compression == .none, declared >= structure.pixelEnd, declared <= end + 3 {
             structure.fileEnd = declared
         }
         return .header(structure)
@@ -62,9 +67,8 @@ struct BMPStructure: FileStructure {
         guard size == 12 || (16...256).contains(size) else {
             throw PictureError.damaged(format, "its header has an impossible length")
         }
-        // The masks may follow the header.
-        let masksFollow = size == 40 && [3, 6].contains(bytes.little32(at: start + 16) ?? 0)
-        let needed = start + size + (masksFollow ? 16 : 0)
+        // The masks may lie behind the header.
+        let needed = start + max(size, masksEnd(size, kind: size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0))
         if bytes.count < needed { return .needsMoreBytes(needed) }
         var structure = BMPStructure()
         var isCompressed = 0
@@ -89,6 +93,11 @@ struct BMPStructure: FileStructure {
         return .header(structure)
     }
 
+    /// Where the masks end, from the header's beginning; 0 where there are none. Alpha has one in the longer headers.
+    private static func masksEnd(_ size: Int, kind: Int) -> Int {
+        kind == 6 || kind == 3 && size >= 56 ? 56 : kind == 3 ? 52 : 0
+    }
+
     private static func signed(_ value: Int?) -> Int { Int(Int32(truncatingIfNeeded: value ?? 0)) }
 
     private mutating func readPixelForm(
@@ -102,7 +111,7 @@ struct BMPStructure: FileStructure {
         case (0, 32): masks = [0x00FF_0000, 0x0000_FF00, 0x0000_00FF]
         case (1, 8), (2, 4): compression = .runs
         case (3, 16) where !isOS2, (3, 32) where !isOS2, (6, 16) where !isOS2, (6, 32) where !isOS2:
-            let count = size >= 56 || kind == 6 ? 4 : 3
+            let count = (Self.masksEnd(size, kind: kind) - 40) / 4
             masks = (0..<count).map { UInt32(bytes.little32(at: start + 40 + 4 * $0) ?? 0) }
             guard masks.allSatisfy(Self.isRun), masks.prefix(3).contains(where: { $0 != 0 }) else {
                 throw PictureError.damaged(format, "its colours have impossible bits")
@@ -123,7 +132,7 @@ struct BMPStructure: FileStructure {
     private mutating func readPlaces(
         _ bytes: Bytes, _ start: Int, _ size: Int, _ kind: Int, _ pixelStart: Int?, _ format: ImageFormat
     ) throws(LoadError) {
-        paletteStart = start + size + (size == 40 && kind == 3 ? 12 : size == 40 && kind == 6 ? 16 : 0)
+        paletteStart = start + max(size, Self.masksEnd(size, kind: kind))
         let used = size >= 36 ? bytes.little32(at: start + 32) ?? 0 : 0
         let declared = bits <= 8 ? (used == 0 ? 1 << bits : used) : 0
         let usual = paletteStart + min(declared, 256) * paletteEntry

@@ -82,7 +82,7 @@ struct ICOStructure: FileStructure {
     /// Where the mask of a bitmap begins. Only pictures with alpha may lack it.
     func maskStart(_ structure: BMPStructure, _ bytes: Bytes) throws(LoadError) -> Int {
         if bytes.count < place.upperBound { throw PictureError.cutShort(.ico) }
-        let start = structure.pixelStart + structure.bytesPerRow * structure.height
+        let start = structure.pixelStart + structure.byteCount(rows: structure.height)
         let end = start + (structure.width + 31) / 32 * 4 * (structure.height - 1) + (structure.width + 7) / 8
         if bytes.count < end, structure.bits != 32 { throw PictureError.cutShort(.ico) }
         return start

@@ -1,0 +1,79 @@
+import InflightCodecs
+import InflightConcurrency
+@testable import InflightCore
+
+extension Target {
+    private static let codecs = CodecRegistry(Codecs.standard)
+
+    /// A format's files: header, structure and pixels.
+    static func picture(_ format: ImageFormat) -> Target {
+        Target(name: format.rawValue) { array in
+            let bytes = Bytes(array)
+            // Whatever it begins with, this format's codec reads it.
+            guard let codec = Codecs.standard.first(where: { $0.decodableFormats.contains(format) }) else {
+                return require(false, "the format is read")
+            }
+            let info = probe(codec, bytes, format)
+            let half = Bytes(Array(array.prefix(array.count / 2)))
+            if let part = try? codec.probe(half, format: format, isComplete: false) {
+                switch part {
+                case .needsMoreBytes(let count): require(count > half.count, "more bytes are asked for than there are")
+                case .info(let early):
+                    require(
+                        early.storedWidth == info?.storedWidth && early.storedHeight == info?.storedHeight,
+                        "a part tells the size that the whole has")
+                }
+            }
+            try? codec.validate(bytes, format: format)
+            for resize in [nil, Resize(width: 7, height: 5, fit: .cover)] {
+                decode(codec, bytes, format, info, resize)
+            }
+            _ = try? codecs.info(of: bytes)
+        }
+    }
+
+    private static func probe(_ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat) -> ImageInfo? {
+        guard case .info(let info)? = try? codec.probe(bytes, format: format, isComplete: true) else { return nil }
+        require(info.storedWidth > 0 && info.storedHeight > 0, "what has a header has a size")
+        require(info.frameCount > 0, "and a frame")
+        require(info.profileName.map { $0.count <= 128 } ?? true, "a profile's name is short")
+        return info
+    }
+
+    private static func decode(
+        _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ info: ImageInfo?, _ resize: Resize?
+    ) {
+        var options = DecodeOptions(resize: resize)
+        options.maximumPixels = 100_000
+        do throws(LoadError) {
+            let pixels = try codec.decode(bytes, format: format, options: options, cancellation: CancellationFlag())
+            guard let info else { return require(false, "what is decoded has a header") }
+            let plan = (resize ?? Resize()).plan(sourceWidth: info.width, sourceHeight: info.height)
+            let isPlanned = pixels.width == plan.width && pixels.height == plan.height
+            require(isPlanned, "the pixels have the size that was planned")
+            require(info.storedWidth * info.storedHeight <= 100_000, "no more pixels than are allowed")
+            // All of them are there.
+            _ = pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
+        } catch {
+            let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels]
+            require(known.contains(error.code), "\(error.code) is an error of decoders")
+            require(error.stage == .decode && !error.message.isEmpty, "an error says where it happened")
+        }
+    }
+
+    /// BlurHash and ThumbHash, as servers send them.
+    static let placeholder = Target(name: "placeholder") { bytes in
+        if let hash = try? BlurHash(String(decoding: bytes, as: UTF8.self)) {
+            require(hash.text.utf8.count == 4 + 2 * hash.horizontal * hash.vertical, "it is as long as it says")
+            require(hash.pixels(width: 5, height: 4).width == 5, "it has pixels")
+            _ = hash.averageColor
+        }
+        for hash in [try? ThumbHash(bytes), try? ThumbHash(String(decoding: bytes, as: UTF8.self))] {
+            guard let hash else { continue }
+            let pixels = hash.pixels(longestSide: 6)
+            require(max(pixels.width, pixels.height) == 6, "it has pixels")
+            require(hash.aspectRatio > 0 && hash.aspectRatio < 8, "it has a shape")
+            _ = hash.averageColor
+        }
+    }
+}
