@@ -45,7 +45,7 @@ extension PixelBuffer {
     }
 
     /// Where the part of that size begins in which there is most to look at: edges, strong colours, and the colours of
-    /// skin. In an even picture it is the middle. About a millisecond for a picture of a megapixel.
+    /// skin. In an even picture it is the middle. It costs about what making the picture small does.
     ///
     /// - Precondition: it is not larger than the picture.
     public func interestingPart(width: Int, height: Int) -> (x: Int, y: Int) {
