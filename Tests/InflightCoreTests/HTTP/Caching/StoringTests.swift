@@ -157,6 +157,8 @@ struct StoringTests {
         #expect(ended([length, ("ETag", "W/\"a\"")], count: 4, isWhole: false) == nil)
         #expect(ended([length], count: 4, isWhole: false) == nil)
         #expect(ended([length, ("ETag", "\"a\"")], count: 0, isWhole: false) == nil)
+        // Longer than it said, before it broke.
+        #expect(ended([("Content-Length", "9"), ("ETag", "\"a\"")], count: 10, isWhole: false) == nil)
         // Shorter than it said, though the exchange claims to have gone well.
         #expect(ended([length], count: 4) == nil)
         let dated = [length, ("Last-Modified", date(-1)), ("Date", date(0))]
