@@ -9,7 +9,8 @@ extension ImageRequest {
         if identity == nil, url != other.url || source?.identity != other.source?.identity { return false }
         return method == other.method && fields == other.fields && originFields == other.originFields
             && body == other.body && pixelOrder == other.pixelOrder && premultipliesAlpha == other.premultipliesAlpha
-            && limits == other.limits && processors.map(\.identity) == other.processors.map(\.identity)
+            && cachePolicy == other.cachePolicy && followsRedirects == other.followsRedirects
+            && checksum == other.checksum && limits == other.limits && processors == other.processors
     }
 
     /// The same request, whose picture goes through these processors after its own.

@@ -271,6 +271,33 @@ struct ImageLoaderTests {
         #expect(stage.onQueue { $0.processors.map(\.identity) } == ["changed"])
     }
 
+    @Test("loads anew what is asked for in another way, past the caches or not")
+    func otherWay() throws {
+        let stage = try LoaderStage()
+        let url = url
+        let changes: [@Sendable (inout ImageRequest) -> Void] = [
+            { $0.cachePolicy = .refresh }, { $0.followsRedirects = false },
+            { $0.checksum = Checksum("sha256:" + String(repeating: "0", count: 64)) }, { $0.identity = "other" },
+            { $0.limits.maximumRedirects = 3 },
+        ]
+        for change in changes {
+            stage.onQueue { $0.request = nil }
+            stage.bind(url)
+            stage.finish()
+            #expect(stage.shown == "loaded 1")
+            stage.onQueue {
+                var request = ImageRequest(url)
+                change(&request)
+                $0.request = request
+            }
+            #expect(stage.shown == "loading")
+            stage.finish()
+            // What is asked for in the same way is there.
+            stage.onQueue { loader in loader.request = loader.request }
+            #expect(stage.shown != "loading")
+        }
+    }
+
     @Test("is idle again where its queue dropped the answer, and the same request then asks anew")
     func dropped() throws {
         let stage = try LoaderStage()
