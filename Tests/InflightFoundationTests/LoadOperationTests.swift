@@ -3,6 +3,7 @@ import InflightConcurrency
 import InflightCore
 import InflightFoundation
 import InflightTestSupport
+import Synchronization
 import Testing
 
 @Suite("A load as an operation", .timeLimit(.minutes(10)))
@@ -189,6 +190,47 @@ struct LoadOperationTests {
         }
         for await isThere in told { #expect(isThere) }
         while seen != nil { await Task.yield() }
+    }
+
+    /// Tells when nobody has it any more.
+    private final class Held: Sendable {
+        private let release: @Sendable () -> Void
+
+        init(release: @escaping @Sendable () -> Void) {
+            self.release = release
+        }
+
+        deinit {
+            release()
+        }
+    }
+
+    @Test("calls its completionBlock before letting go of it, though several threads cancel it at once")
+    func cancelledByMany() async throws {
+        transport.serveOthers(.ok(Bytes("x")).stalled("for ever"))
+        let calls = Guarded(0)
+        for round in 1...1_000 {
+            let load = makeLoad("http://a.example/1")
+            // Foundation goes through them before it hands the block over: time for the other thread to let go of it.
+            let dependents = (0..<50).map { _ in BlockOperation {} }
+            for dependent in dependents { dependent.addDependency(load) }
+            load.start()
+            await Bridge.wait { done in
+                let held = Held { done.open() }
+                load.completionBlock = { withExtendedLifetime(held) { calls.withLock { $0 += 1 } } }
+                let ready = Atomic(0)
+                let cancel = { @Sendable in
+                    ready.add(1, ordering: .relaxed)
+                    while ready.load(ordering: .relaxed) < 2 {}
+                    load.cancel()
+                }
+                let other = JoinableThread(name: "other", cancel)
+                cancel()
+                other.join()
+            }
+            try #require(calls.withLock { $0 } == round)
+            #expect(dependents.allSatisfy { $0.isReady })
+        }
     }
 
     @Test("is kept alive from its start to its end, and no longer")

@@ -124,10 +124,18 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
             return (true, state.task.take())
         }
         didChangeValue(forKey: "isExecuting")
-        didChangeValue(forKey: "isFinished")
+        #if canImport(ObjectiveC)
+            // Also where nothing has changed: observers count on both.
+            didChangeValue(forKey: "isFinished")
+        #else
+            // Foundation hands `completionBlock` over in the first of these calls, whoever makes it, and keeps the block for
+            // ever, and with it whatever that captures. Another thread's call might find it let go of already.
+            if isEnd {
+                didChangeValue(forKey: "isFinished")
+                completionBlock = nil
+            }
+        #endif
         withExtendedLifetime(task) {}
-        // Foundation on Linux keeps it, and with it whatever captures the operation: for ever.
-        if isEnd { completionBlock = nil }
     }
 
     private var cancelled: LoadError {
