@@ -4,8 +4,8 @@ extension GetOptions {
     static let names =
         [
             "-i", "-o", "--size", "--fit", "--enlarge", "--crop", "--process", "--format", "--quality", "--background",
-            "--raw", "--verify",
-            "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
+            "--raw", "--verify", "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host",
+            "--max-pixels",
             "--retries", "--checksum",
         ] + CacheOptions.names + NetworkOptions.names
 
@@ -80,7 +80,7 @@ extension GetOptions {
             seen.size = try OptionValue.size(text, of: name)
         case "--fit":
             let text = try reader.value(of: name, attached: attached, "contain, cover, fill or exact")
-            seen.fit = try OptionValue.choice(text, of: name, Resize.Fit.allCases.map { ($0.rawValue, $0) })
+            seen.fit = try OptionValue.choice(text, of: name, ProcessList.fits)
         case "--crop":
             let text = try reader.value(of: name, attached: attached, "which part to keep, such as top or interest")
             seen.gravity = try OptionValue.choice(text, of: name, ProcessList.gravities)

@@ -87,7 +87,7 @@ enum OptionValue {
         return pattern
     }
 
-    private static func digits(_ text: String) -> Int? {
+    static func digits(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
         return Int(text)
     }

@@ -2,7 +2,7 @@ import Inflight
 
 /// Reads `--process`: steps between commas, each a name with its parameters behind colons, as in `blur:4,grey`.
 struct ProcessList {
-    /// Each step as people write it, for the help and for complaints.
+    /// Each step as people write it, for complaints.
     static let usages: [(name: String, usage: String)] = [
         ("resize", "resize:WxH[:FIT[:GRAVITY]]"), ("crop", "crop:WxH[:GRAVITY] or crop:WxH+X+Y"),
         ("rotate", "rotate:DEGREES"), ("flip", "flip:horizontal or flip:vertical"), ("blur", "blur:RADIUS"),
@@ -34,7 +34,7 @@ struct ProcessList {
             let size = try size(values[0])
             return .resize(
                 width: size.width, height: size.height,
-                fit: try choice(1, Resize.Fit.allCases.map { ($0.rawValue, $0) }) ?? .contain,
+                fit: try choice(1, Self.fits) ?? .contain,
                 gravity: try choice(2, Self.gravities) ?? .center)
         case "crop": return try crop()
         case "rotate":
@@ -90,13 +90,12 @@ struct ProcessList {
             return .crop(width: width, height: height, gravity: try choice(1, Self.gravities) ?? .center)
         }
         try expect(1...1)
-        let corner = places.dropFirst().compactMap { text in
-            text.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } ? Int(text) : nil
-        }
+        let corner = places.dropFirst().compactMap(OptionValue.digits)
         guard corner.count == 2 else { throw malformed }
         return .crop(x: corner[0], y: corner[1], width: width, height: height)
     }
 
+    static let fits = Resize.Fit.allCases.map { (name: $0.rawValue, value: $0) }
     static let gravities = Resize.Gravity.allCases.map { (name: $0.rawValue, value: $0) }
 
     private func expect(_ counts: ClosedRange<Int>) throws(UsageError) {

@@ -15,8 +15,7 @@ struct RequestMaker {
 
     init(_ options: GetOptions) {
         self.init(
-            options.network, resize: options.resize, processors: options.processors,
-            policy: options.cache.policy,
+            options.network, resize: options.resize, processors: options.processors, policy: options.cache.policy,
             expectsPicture: options.treatment != .anything, checksum: options.checksum)
     }
 

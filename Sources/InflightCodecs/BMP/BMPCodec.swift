@@ -30,7 +30,6 @@ public struct BMPCodec: ImageCodec {
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw LoadError(
-            .unsupportedFormat, stage: .encode, message: "BMP is not written. Choose jpeg, png or webp.")
+        throw PictureError.notWritten(.bmp)
     }
 }

@@ -21,6 +21,10 @@ struct BMPRuns {
     mutating func read(check: () throws(LoadError) -> Void, pixel: (Int, Int, UInt8) -> Void) throws(LoadError) {
         let (width, height) = (structure.width, structure.height)
         let isWide = structure.bits == 8
+        // Of two that share a byte the first is in its upper half.
+        func color(_ byte: UInt8, _ index: Int) -> UInt8 {
+            isWide ? byte : index % 2 == 0 ? byte >> 4 : byte & 15
+        }
         var (x, y) = (0, 0)
         var turns = 0
         while y < height {
@@ -46,16 +50,14 @@ struct BMPRuns {
                 let length = isWide ? value : (value + 1) / 2
                 guard bytes.count - position >= length else { throw PictureError.cutShort(.bmp) }
                 for index in 0..<value where x + index < width {
-                    let byte = bytes[position + (isWide ? index : index / 2)]
-                    pixel(x + index, y, isWide ? byte : index % 2 == 0 ? byte >> 4 : byte & 15)
+                    pixel(x + index, y, color(bytes[position + (isWide ? index : index / 2)], index))
                 }
                 x = min(width, x + value)
                 // To the next even place.
                 position += length + length % 2
             default:
                 for index in 0..<count where x + index < width {
-                    let byte = UInt8(value)
-                    pixel(x + index, y, isWide ? byte : index % 2 == 0 ? byte >> 4 : byte & 15)
+                    pixel(x + index, y, color(UInt8(value), index))
                 }
                 x = min(width, x + count)
             }

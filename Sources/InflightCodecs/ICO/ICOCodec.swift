@@ -37,7 +37,6 @@ public struct ICOCodec: ImageCodec {
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw LoadError(
-            .unsupportedFormat, stage: .encode, message: "ICO is not written. Choose jpeg, png or webp.")
+        throw PictureError.notWritten(.ico)
     }
 }

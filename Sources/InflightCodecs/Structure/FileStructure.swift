@@ -48,9 +48,7 @@ extension FileStructure {
         try info.checkPixels(maximum: options.maximumPixels)
         try cancellation.check()
         let plan = try options.storedPlan(for: info)
-        let alpha: PixelBuffer.Format.Alpha =
-            info.hasAlpha ? (options.premultiplied ? .premultiplied : .straight) : .opaque
-        let format = PixelBuffer.Format(order: options.order, alpha: alpha)
+        let format = options.pixelFormat(hasAlpha: info.hasAlpha)
         let memory = try PixelMemory(width: plan.width, height: plan.height)
         try unsafe fill(info, plan, memory.bytes)
         unsafe PixelBuffer.bring(memory.bytes, from: info.hasAlpha ? .rgba : .rgbx, to: format)

@@ -28,6 +28,12 @@ enum PictureError {
         )
     }
 
+    static func notWritten(_ format: ImageFormat) -> LoadError {
+        LoadError(
+            .unsupportedFormat, stage: .encode,
+            message: "\(format.rawValue.uppercased()) is not written. Choose jpeg, png or webp.")
+    }
+
     static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(.cannotEncode, stage: .encode, message: "The picture cannot be written as \(format): \(what).")
     }
@@ -36,10 +42,5 @@ enum PictureError {
 extension CancellationFlag {
     func check() throws(LoadError) {
         if isCancelled { throw PictureError.cancelled }
-    }
-
-    /// How many rows of so many pixels may pass between two looks at the flag: about a millisecond's work.
-    static func band(width: Int) -> Int {
-        max(1, 65_536 / max(1, width))
     }
 }

@@ -83,20 +83,9 @@ extension LoadedImage {
     func fitted(to options: DecodeOptions) -> LoadedImage {
         var image = self
         if let resize = options.resize {
-            let (plan, first) = resize.plans(sourceWidth: width, sourceHeight: height)
-            image.pixels = pixels.resized(to: first)
-                .cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
+            image.pixels = pixels.resized(by: resize)
         }
         image.pixels = image.pixels.inForm(of: options)
         return image
-    }
-}
-
-extension PixelBuffer {
-    /// The same pixels in the byte order and with the kind of alpha that is wanted.
-    func inForm(of options: DecodeOptions) -> PixelBuffer {
-        let alpha: Format.Alpha =
-            format.alpha == .opaque ? .opaque : options.premultiplied ? .premultiplied : .straight
-        return converted(to: Format(order: options.order, alpha: alpha))
     }
 }

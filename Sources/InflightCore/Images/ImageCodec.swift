@@ -54,6 +54,11 @@ public struct DecodeOptions: Sendable, Hashable {
     public init(resize: Resize? = nil) {
         self.resize = resize
     }
+
+    /// The form of the pixels of a picture with alpha, or without.
+    package func pixelFormat(hasAlpha: Bool) -> PixelBuffer.Format {
+        PixelBuffer.Format(order: order, alpha: hasAlpha ? (premultiplied ? .premultiplied : .straight) : .opaque)
+    }
 }
 
 /// How a picture is to be written.

@@ -15,7 +15,7 @@ struct InterestFinder {
         let small = pixels.resized(
             to: Resize(width: Self.longestSide, height: Self.longestSide)
                 .plan(sourceWidth: pixels.width, sourceHeight: pixels.height)
-        ).flattened(onto: 255, 255, 255)
+        ).flattened(onto: 255, 255, 255).converted(to: .rgbx)
         width = small.width
         height = small.height
         let scores = Self.scores(small)
@@ -61,9 +61,8 @@ struct InterestFinder {
         unsafe pixels.withUnsafeBytes { source in
             for y in 0..<height {
                 for x in 0..<width {
-                    let pixel = unsafe PixelFloats.load(source.baseAddress! + y * pixels.bytesPerRow + x * 4)
-                    colors[y * width + x] =
-                        pixels.format.order == .rgba ? pixel : SIMD4(pixel[2], pixel[1], pixel[0], pixel[3])
+                    colors[y * width + x] = unsafe PixelFloats.load(
+                        source.baseAddress! + y * pixels.bytesPerRow + x * 4)
                 }
             }
         }

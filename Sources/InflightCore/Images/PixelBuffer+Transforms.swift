@@ -21,6 +21,12 @@ extension PixelBuffer {
         }
     }
 
+    /// The picture scaled and cropped as `resize` asks for, by what is of interest too.
+    func resized(by resize: Resize) -> PixelBuffer {
+        let (plan, first) = resize.plans(sourceWidth: width, sourceHeight: height)
+        return resized(to: first).cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
+    }
+
     /// The part of the picture that begins at `x`, `y`, copied.
     ///
     /// - Precondition: the part lies inside the picture.
@@ -110,6 +116,11 @@ extension PixelBuffer {
         return mapped(to: wanted) { change($0) }
     }
 
+    /// The same pixels in the form that is wanted of a decoded picture.
+    func inForm(of options: DecodeOptions) -> PixelBuffer {
+        converted(to: options.pixelFormat(hasAlpha: format.alpha != .opaque))
+    }
+
     /// The same change in place, on pixels without gaps between the rows.
     package static func bring(_ pixels: UnsafeMutableRawBufferPointer, from format: Format, to wanted: Format) {
         guard format != wanted, let base = pixels.baseAddress else { return }
@@ -142,27 +153,14 @@ extension PixelBuffer {
         let isStraight = format.alpha == .straight
         let wanted = Format(order: format.order, alpha: .opaque)
         let color = format.order == .rgba ? (red, green, blue) : (blue, green, red)
-        let ground = PixelPairs(
-            UInt32(color.0) | UInt32(color.1) << 8 | UInt32(color.2) << 16)
+        let ground = PixelPairs(UInt32(color.0) | UInt32(color.1) << 8 | UInt32(color.2) << 16)
         return unsafe PixelBuffer(width: width, height: height, format: wanted) { memory in
             let output = memory.baseAddress!
             unsafe withUnsafeBytes { source in
                 let input = source.baseAddress!
                 for y in 0..<height {
-                    let row = unsafe input + y &* bytesPerRow
-                    let target = unsafe output + y &* width &* 4
-                    var x = 0
-                    while x &+ 4 <= width {
-                        let four = unsafe (row + x &* 4).loadUnaligned(as: SIMD4<UInt32>.self)
-                        unsafe (target + x &* 4).storeBytes(
-                            of: ground.under(four, isStraight: isStraight), as: SIMD4<UInt32>.self)
-                        x &+= 4
-                    }
-                    while x < width {
-                        let one = unsafe SIMD4(repeating: (row + x &* 4).loadUnaligned(as: UInt32.self))
-                        unsafe (target + x &* 4).storeBytes(
-                            of: ground.under(one, isStraight: isStraight)[0], as: UInt32.self)
-                        x &+= 1
+                    unsafe changeFours(width, input + y &* bytesPerRow, output + y &* width &* 4) {
+                        ground.under($0, isStraight: isStraight)
                     }
                 }
             }

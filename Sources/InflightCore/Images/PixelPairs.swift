@@ -1,3 +1,22 @@
+/// A row of pixels, changed four at once; where fewer are left, one at a time.
+@inline(__always)
+func changeFours(
+    _ width: Int, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer,
+    _ change: (SIMD4<UInt32>) -> SIMD4<UInt32>
+) {
+    var offset = 0
+    while offset &+ 16 <= width &* 4 {
+        let four = unsafe (source + offset).loadUnaligned(as: SIMD4<UInt32>.self)
+        unsafe (target + offset).storeBytes(of: change(four), as: SIMD4<UInt32>.self)
+        offset &+= 16
+    }
+    while offset < width &* 4 {
+        let one = unsafe SIMD4(repeating: (source + offset).loadUnaligned(as: UInt32.self))
+        unsafe (target + offset).storeBytes(of: change(one)[0], as: UInt32.self)
+        offset &+= 4
+    }
+}
+
 /// A colour, spread for arithmetic on four pixels at once whose bytes lie in halves of words: first and third channel in
 /// one vector, second and fourth in another.
 struct PixelPairs {

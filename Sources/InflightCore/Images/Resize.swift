@@ -76,6 +76,9 @@ public struct Resize: Sendable, Hashable {
             width: width.map(pixels), height: height.map(pixels), fit: fit, gravity: gravity, enlarges: enlarges)
     }
 
+    /// A side that no picture can have; `nil`: both are possible.
+    var impossibleSide: Int? { [width, height].compactMap(\.self).first { !(1...1_000_000).contains($0) } }
+
     /// Everything that makes the result another.
     package var identity: String {
         let sides = [width, height].map { $0.map(String.init) ?? "" }.joined(separator: "x")

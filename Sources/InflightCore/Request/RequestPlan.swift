@@ -166,13 +166,8 @@ final class RequestPlan: Sendable {
         func refuse(_ message: String) -> LoadError {
             LoadError(.invalidRequest, stage: .request, url: url.string, message: message)
         }
-        if let resize = request.resize {
-            for side in [resize.width, resize.height] {
-                guard let side else { continue }
-                guard (1...1_000_000).contains(side) else {
-                    throw refuse("The wanted size has a side of \(side) pixels; give one from 1 to 1,000,000.")
-                }
-            }
+        if let side = request.resize?.impossibleSide {
+            throw refuse("The wanted size has a side of \(side) pixels; give one from 1 to 1,000,000.")
         }
         if request.isUsual { return }
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {

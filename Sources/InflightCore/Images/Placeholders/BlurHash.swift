@@ -72,8 +72,8 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         let vertical = max(1, min(9, vertical))
         let light = small.linearLight
         let (width, height) = (small.width, small.height)
-        let across = (0..<horizontal).map { i in (0..<width).map { cos(.pi * Float(i * $0) / Float(width)) } }
-        let down = (0..<vertical).map { j in (0..<height).map { cos(.pi * Float(j * $0) / Float(height)) } }
+        let across = Self.cosines(horizontal, over: width)
+        let down = Self.cosines(vertical, over: height)
         var waves: [SIMD3<Float>] = []
         for j in 0..<vertical {
             for i in 0..<horizontal {
@@ -102,13 +102,13 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
     public func pixels(width: Int, height: Int, punch: Float = 1) -> PixelBuffer {
         precondition(
             (1...1000).contains(width) && (1...1000).contains(height), "\(width) × \(height) is no small picture")
-        let across = (0..<horizontal).map { i in (0..<width).map { cos(.pi * Float(i * $0) / Float(width)) } }
-        let down = (0..<vertical).map { j in (0..<height).map { cos(.pi * Float(j * $0) / Float(height)) } }
+        let across = Self.cosines(horizontal, over: width)
+        let down = Self.cosines(vertical, over: height)
         return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
             for y in 0..<height {
                 for x in 0..<width {
                     var light = waves[0]
-                    for wave in 1..<max(1, waves.count) where wave < waves.count {
+                    for wave in waves.indices.dropFirst() {
                         light += waves[wave] * (across[wave % horizontal][x] * down[wave / horizontal][y] * punch)
                     }
                     let pixel = SIMD4(
@@ -123,6 +123,11 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         PixelColor(
             red: LinearLight.byte(waves[0][0]), green: LinearLight.byte(waves[0][1]),
             blue: LinearLight.byte(waves[0][2]))
+    }
+
+    /// Of each wave, what it is at each pixel of a side.
+    private static func cosines(_ count: Int, over size: Int) -> [[Float]] {
+        (0..<count).map { wave in (0..<size).map { cos(.pi * Float(wave * $0) / Float(size)) } }
     }
 
     private static func written(_ waves: [SIMD3<Float>], horizontal: Int, vertical: Int) -> String {

@@ -97,26 +97,20 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
 
     private static func channel(_ values: [Double], width: Int, height: Int, across: Int, down: Int) -> Channel {
         var channel = Channel()
-        for j in 0..<down {
-            var i = 0
-            while i * down < across * (down - j) {
-                var sum: Double = 0
-                for y in 0..<height {
-                    let vertical = cos(.pi / Double(height) * Double(j) * (Double(y) + 0.5))
-                    var line: Double = 0
-                    for x in 0..<width {
-                        line += values[y * width + x] * cos(.pi / Double(width) * Double(i) * (Double(x) + 0.5))
-                    }
-                    sum += line * vertical
-                }
-                sum /= Double(width * height)
-                if i + j == 0 {
-                    channel.average = sum
-                } else {
-                    channel.waves.append(sum)
-                    channel.scale = max(channel.scale, abs(sum))
-                }
-                i += 1
+        for (i, j) in places(across, down) {
+            let row = (0..<width).map { cos(.pi / Double(width) * Double(i) * (Double($0) + 0.5)) }
+            var sum: Double = 0
+            for y in 0..<height {
+                var line: Double = 0
+                for x in 0..<width { line += values[y * width + x] * row[x] }
+                sum += line * cos(.pi / Double(height) * Double(j) * (Double(y) + 0.5))
+            }
+            sum /= Double(width * height)
+            if i + j == 0 {
+                channel.average = sum
+            } else {
+                channel.waves.append(sum)
+                channel.scale = max(channel.scale, abs(sum))
             }
         }
         // 0 … 1, with nothing in the middle.
@@ -141,14 +135,20 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
 
         var start: Int { hasAlpha ? 6 : 5 }
         var light: (x: Int, y: Int) { (max(3, waves.x), max(3, waves.y)) }
+        /// Without the averages, which the header holds.
         var waveCount: Int {
-            ThumbHash.count(light.x, light.y) + 2 * ThumbHash.count(3, 3) + (hasAlpha ? ThumbHash.count(5, 5) : 0)
+            let channels = [light, (3, 3), (3, 3)] + (hasAlpha ? [(5, 5)] : [])
+            return channels.reduce(0) { $0 + ThumbHash.places($1.0, $1.1).count - 1 }
+        }
+        var averages: (light: Float, yellow: Float, red: Float) {
+            (Float(first & 63) / 63, Float(first >> 6 & 63) / 31.5 - 1, Float(first >> 12 & 63) / 31.5 - 1)
         }
     }
 
-    /// Waves on both axes, without the average.
-    private static func count(_ across: Int, _ down: Int) -> Int {
-        (0..<down).reduce(-1) { sum, j in sum + (0..<across).count { $0 * down < across * (down - j) } }
+    /// The waves of a channel that has so many along each axis, in the order in which they are written; the first is its
+    /// average.
+    private static func places(_ across: Int, _ down: Int) -> [(i: Int, j: Int)] {
+        (0..<down).flatMap { j in (0..<across).filter { $0 * down < across * (down - j) }.map { (i: $0, j: j) } }
     }
 
     /// Width by height, roughly.
@@ -159,9 +159,8 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
 
     public var averageColor: PixelColor {
         let header = Header(bytes)
-        let color = Self.color(
-            light: Float(header.first & 63) / 63, yellow: Float(header.first >> 6 & 63) / 31.5 - 1,
-            red: Float(header.first >> 12 & 63) / 31.5 - 1)
+        let (light, yellow, red) = header.averages
+        let color = Self.color(light: light, yellow: yellow, red: red)
         return PixelColor(
             red: color[0], green: color[1], blue: color[2], alpha: header.hasAlpha ? (bytes[5] & 15) * 17 : 255)
     }
@@ -183,12 +182,10 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         let height = max(1, Int((ratio > 1 ? Float(longestSide) / ratio : Float(longestSide)).rounded()))
         var place = 2 * header.start
         func waves(_ across: Int, _ down: Int, scale: Float) -> [(i: Int, j: Int, value: Float)] {
-            (0..<down).flatMap { j in
-                (0..<across).filter { $0 + j > 0 && $0 * down < across * (down - j) }.map { i in
-                    let nibble = bytes[place / 2] >> (place % 2 * 4) & 15
-                    place += 1
-                    return (i, j, (Float(nibble) / 7.5 - 1) * scale)
-                }
+            Self.places(across, down).dropFirst().map { i, j in
+                let nibble = bytes[place / 2] >> (place % 2 * 4) & 15
+                place += 1
+                return (i, j, (Float(nibble) / 7.5 - 1) * scale)
             }
         }
         // Colours are told coarsely, which makes them pale: a quarter more of them is right.
@@ -196,23 +193,25 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         let yellow = waves(3, 3, scale: Float(header.second >> 3 & 63) / 63 * 1.25)
         let red = waves(3, 3, scale: Float(header.second >> 9 & 63) / 63 * 1.25)
         let alpha = header.hasAlpha ? waves(5, 5, scale: Float(bytes[5] >> 4) / 15) : []
-        let averages = (
-            Float(header.first & 63) / 63, Float(header.first >> 6 & 63) / 31.5 - 1,
-            Float(header.first >> 12 & 63) / 31.5 - 1, header.hasAlpha ? Float(bytes[5] & 15) / 15 : 1
-        )
+        let averages = header.averages
+        let opacity = header.hasAlpha ? Float(bytes[5] & 15) / 15 : 1
+        let columns = (0..<width).map { x in
+            (0..<7).map { cos(.pi / Float(width) * (Float(x) + 0.5) * Float($0)) }
+        }
         let format: PixelBuffer.Format = header.hasAlpha ? .rgba : .rgbx
         return unsafe PixelBuffer(width: width, height: height, format: format) { memory in
             for y in 0..<height {
                 let down = (0..<7).map { cos(.pi / Float(height) * (Float(y) + 0.5) * Float($0)) }
                 for x in 0..<width {
-                    let across = (0..<7).map { cos(.pi / Float(width) * (Float(x) + 0.5) * Float($0)) }
+                    let across = columns[x]
                     func sum(_ average: Float, _ waves: [(i: Int, j: Int, value: Float)]) -> Float {
                         waves.reduce(average) { $0 + $1.value * across[$1.i] * down[$1.j] * 2 }
                     }
                     var pixel = Self.color(
-                        light: sum(averages.0, light), yellow: sum(averages.1, yellow), red: sum(averages.2, red))
+                        light: sum(averages.light, light), yellow: sum(averages.yellow, yellow),
+                        red: sum(averages.red, red))
                     if header.hasAlpha {
-                        pixel[3] = PixelFloats.rounded(SIMD4(repeating: sum(averages.3, alpha) * 255))[0]
+                        pixel[3] = PixelFloats.rounded(SIMD4(repeating: sum(opacity, alpha) * 255))[0]
                     }
                     unsafe memory.storeBytes(of: pixel, toByteOffset: (y * width + x) * 4, as: SIMD4<UInt8>.self)
                 }

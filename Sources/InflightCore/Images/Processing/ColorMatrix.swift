@@ -66,20 +66,7 @@ struct ColorStep: ImageProcessing {
         let isPremultiplied = pixels.format.alpha == .premultiplied
         let width = pixels.width
         return try unsafe pixels.rows(to: pixels.format, cancellation: cancellation) { _, source, target in
-            var offset = 0
-            while offset &+ 16 <= width &* 4 {
-                let four = unsafe (source + offset).loadUnaligned(as: SIMD4<UInt32>.self)
-                unsafe (target + offset).storeBytes(
-                    of: matrix.applied(to: four, isPremultiplied), as: SIMD4<UInt32>.self)
-                offset &+= 16
-            }
-            while offset < width &* 4 {
-                let one = SIMD4(
-                    repeating: UInt32(littleEndian: unsafe (source + offset).loadUnaligned(as: UInt32.self)))
-                let result = matrix.applied(to: one, isPremultiplied)[0]
-                unsafe (target + offset).storeBytes(of: result.littleEndian, as: UInt32.self)
-                offset &+= 4
-            }
+            unsafe changeFours(width, source, target) { matrix.applied(to: $0, isPremultiplied) }
         }
     }
 }

@@ -6,14 +6,13 @@ struct ResizeStep: ImageProcessing {
     var identity: String { "resize(\(resize.identity))" }
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
-        for side in [resize.width, resize.height] {
-            guard let side, !(1...1_000_000).contains(side) else { continue }
+        if let side = resize.impossibleSide {
             throw ProcessingError.invalid("A side of \(side) pixels cannot be. Give one from 1 to 1000000.")
         }
         try cancellation.checkProcessing()
-        let (plan, first) = resize.plans(sourceWidth: pixels.width, sourceHeight: pixels.height)
+        let first = resize.plans(sourceWidth: pixels.width, sourceHeight: pixels.height).first
         try ProcessingError.checkSize(width: first.width, height: first.height, of: pixels)
-        return pixels.resized(to: first).cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
+        return pixels.resized(by: resize)
     }
 }
 

@@ -12,17 +12,7 @@ struct GreyStep: ImageProcessing {
         let inner = SIMD8<Int16>(green, 0, green, 0, green, 0, green, 0)
         let width = pixels.width
         return try unsafe pixels.rows(to: pixels.format, cancellation: cancellation) { _, source, target in
-            var offset = 0
-            while offset &+ 16 <= width &* 4 {
-                let four = unsafe (source + offset).loadUnaligned(as: SIMD4<UInt32>.self)
-                unsafe (target + offset).storeBytes(of: Self.grey(four, outer, inner), as: SIMD4<UInt32>.self)
-                offset &+= 16
-            }
-            while offset < width &* 4 {
-                let one = unsafe SIMD4(repeating: (source + offset).loadUnaligned(as: UInt32.self))
-                unsafe (target + offset).storeBytes(of: Self.grey(one, outer, inner)[0], as: UInt32.self)
-                offset &+= 4
-            }
+            unsafe changeFours(width, source, target) { Self.grey($0, outer, inner) }
         }
     }
 

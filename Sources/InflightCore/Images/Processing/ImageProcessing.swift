@@ -36,6 +36,11 @@ enum ProcessingError {
 }
 
 extension CancellationFlag {
+    /// How many rows of so many pixels may pass between two looks at the flag: about a millisecond's work.
+    package static func band(width: Int) -> Int {
+        max(1, 65_536 / max(1, width))
+    }
+
     /// Throws where it is set: for processors.
     func checkProcessing() throws(LoadError) {
         if isCancelled { throw ProcessingError.cancelled }

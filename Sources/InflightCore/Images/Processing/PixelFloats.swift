@@ -71,7 +71,7 @@ extension PixelBuffer {
             let output = memory.baseAddress!
             try unsafe withUnsafeBytes { source throws(LoadError) in
                 let input = source.baseAddress!
-                let band = max(1, 65_536 / width)
+                let band = CancellationFlag.band(width: width)
                 for y in 0..<height {
                     if y % band == 0 { try cancellation.checkProcessing() }
                     unsafe fill(y, input + y * bytesPerRow, output + y * width * 4)

@@ -146,9 +146,9 @@ struct RotateStep: ImageProcessing {
         _ four: SIMD16<UInt8>, _ first: SIMD8<Int16>, _ second: SIMD8<Int16>
     ) -> SIMD4<Int32> {
         // Pixels in pairs, channel by channel, as the sums of neighbouring products want them.
-        let left = WideLanes.of(zipped(four.lowHalf.lowHalf, four.lowHalf.highHalf))
-        let right = WideLanes.of(zipped(four.highHalf.lowHalf, four.highHalf.highHalf))
-        let sum = WideLanes.multiplyAddPairs(left, first) &+ WideLanes.multiplyAddPairs(right, second)
+        let left = PixelKernels.widened(zipped(four.lowHalf.lowHalf, four.lowHalf.highHalf))
+        let right = PixelKernels.widened(zipped(four.highHalf.lowHalf, four.highHalf.highHalf))
+        let sum = PixelKernels.multiplyAddPairs(left, first) &+ PixelKernels.multiplyAddPairs(right, second)
         return (sum &+ 32) &>> 6
     }
 
@@ -173,8 +173,8 @@ struct RotateStep: ImageProcessing {
             return result
         }
         let sum =
-            WideLanes.multiplyAddPairs(pairs(first, second), upper)
-            &+ WideLanes.multiplyAddPairs(pairs(third, fourth), lower)
+            PixelKernels.multiplyAddPairs(pairs(first, second), upper)
+            &+ PixelKernels.multiplyAddPairs(pairs(third, fourth), lower)
         var pixel = (sum &+ (1 << 17)) &>> 18
         // The cubic overshoots at edges; colours stay within alpha, and that within its range.
         pixel.replace(with: 0, where: pixel .< 0)
@@ -198,27 +198,5 @@ struct RotateStep: ImageProcessing {
                 lowHalf: SIMD4(whole[index], whole[index + 1], whole[index], whole[index + 1]),
                 highHalf: SIMD4(whole[index], whole[index + 1], whole[index], whole[index + 1]))
         }
-    }
-}
-
-/// Vectors made wider lane by lane. The library's conversions do the same, but in a function as large as the loop above
-/// they stay calls, and then the compiler finds no `pmaddwd` for the sums of neighbouring products.
-private enum WideLanes {
-    @inline(__always)
-    static func of(_ v: SIMD8<UInt8>) -> SIMD8<Int16> {
-        SIMD8(
-            Int16(v[0]), Int16(v[1]), Int16(v[2]), Int16(v[3]), Int16(v[4]), Int16(v[5]), Int16(v[6]), Int16(v[7]))
-    }
-
-    @inline(__always)
-    private static func of(_ v: SIMD8<Int16>) -> SIMD8<Int32> {
-        SIMD8(
-            Int32(v[0]), Int32(v[1]), Int32(v[2]), Int32(v[3]), Int32(v[4]), Int32(v[5]), Int32(v[6]), Int32(v[7]))
-    }
-
-    @inline(__always)
-    static func multiplyAddPairs(_ left: SIMD8<Int16>, _ right: SIMD8<Int16>) -> SIMD4<Int32> {
-        let products = of(left) &* of(right)
-        return products.evenHalf &+ products.oddHalf
     }
 }

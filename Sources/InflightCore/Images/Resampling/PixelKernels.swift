@@ -6,8 +6,22 @@ enum PixelKernels {
     /// The sums of neighbouring products.
     @inline(__always)
     static func multiplyAddPairs(_ left: SIMD8<Int16>, _ right: SIMD8<Int16>) -> SIMD4<Int32> {
-        let products = SIMD8<Int32>(truncatingIfNeeded: left) &* SIMD8<Int32>(truncatingIfNeeded: right)
+        let products = widened(left) &* widened(right)
         return products.evenHalf &+ products.oddHalf
+    }
+
+    /// Lane by lane: the library's conversion does the same, but in a large function it stays a call, and then the compiler
+    /// finds no `pmaddwd`.
+    @inline(__always)
+    private static func widened(_ v: SIMD8<Int16>) -> SIMD8<Int32> {
+        SIMD8(
+            Int32(v[0]), Int32(v[1]), Int32(v[2]), Int32(v[3]), Int32(v[4]), Int32(v[5]), Int32(v[6]), Int32(v[7]))
+    }
+
+    @inline(__always)
+    static func widened(_ v: SIMD8<UInt8>) -> SIMD8<Int16> {
+        SIMD8(
+            Int16(v[0]), Int16(v[1]), Int16(v[2]), Int16(v[3]), Int16(v[4]), Int16(v[5]), Int16(v[6]), Int16(v[7]))
     }
 
     @inline(__always)
