@@ -38,23 +38,14 @@ extension FileStructure {
         return structure
     }
 
-    /// Checks what `options` allow on the header's word, then has `fill` decode into memory for what the plan keeps: red,
-    /// green, blue and straight alpha in sRGB, as stored. Brings it into the form that is wanted.
+    /// Decodes at the size that is wanted: see ``ImageInfo/makePixels(_:cancellation:filledBy:)``.
     func decode(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag,
         filledBy fill: (ImageInfo, Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> Void
     ) throws(LoadError) -> PixelBuffer {
         let info = info(bytes)
-        try info.checkPixels(maximum: options.maximumPixels)
-        try cancellation.check()
-        let plan = try options.storedPlan(for: info)
-        let format = options.pixelFormat(hasAlpha: info.hasAlpha)
-        let memory = try PixelMemory(width: plan.width, height: plan.height)
-        try unsafe fill(info, plan, memory.bytes)
-        unsafe PixelBuffer.bring(memory.bytes, from: info.hasAlpha ? .rgba : .rgbx, to: format)
-        let pixels = PixelBuffer(
-            width: plan.width, height: plan.height, bytesPerRow: plan.width * format.bytesPerPixel, format: format,
-            bytes: memory.shared)
-        return pixels.oriented(info.orientation)
+        return try unsafe info.makePixels(options, cancellation: cancellation) { (plan, memory) throws(LoadError) in
+            try unsafe fill(info, plan, memory)
+        }
     }
 }

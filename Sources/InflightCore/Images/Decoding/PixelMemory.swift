@@ -1,5 +1,3 @@
-import InflightCore
-
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -11,12 +9,12 @@ import InflightCore
 /// Memory for all pixels of a picture, four bytes or fewer each. That there is none is an error here, not the end of the
 /// program: how much is asked for is the picture's word, within the limit on pixels.
 // Safe: the memory lives as long as the object.
-@safe final class PixelMemory: Sendable {
+@safe package final class PixelMemory: Sendable {
     // Written by the decoding that made it alone, until it is shared; read only from then on.
-    nonisolated(unsafe) let bytes: UnsafeMutableRawBufferPointer
+    nonisolated(unsafe) package let bytes: UnsafeMutableRawBufferPointer
 
     /// - Throws: ``LoadError/Code/tooManyPixels`` where the system has no such memory.
-    init(width: Int, height: Int, bytesPerPixel: Int = 4) throws(LoadError) {
+    package init(width: Int, height: Int, bytesPerPixel: Int = 4) throws(LoadError) {
         let row = width.multipliedReportingOverflow(by: bytesPerPixel)
         let count = row.partialValue.multipliedReportingOverflow(by: height)
         var memory: UnsafeMutableRawPointer?
@@ -32,7 +30,7 @@ import InflightCore
     }
 
     /// The same memory, kept alive by whoever holds this.
-    var shared: Bytes {
+    package var shared: Bytes {
         unsafe Bytes(adopting: UnsafeRawBufferPointer(bytes)) { _ in withExtendedLifetime(self) {} }
     }
 }

@@ -1,46 +1,45 @@
-import InflightConcurrency
-import InflightCore
+package import InflightConcurrency
 
 /// The errors that all codecs throw, in the same words.
-enum PictureError {
-    static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
+package enum PictureError {
+    package static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(.damaged, stage: .decode, message: "The \(format) picture is damaged: \(what). Fetch it again.")
     }
 
-    static func cutShort(_ format: ImageFormat) -> LoadError {
+    package static func cutShort(_ format: ImageFormat) -> LoadError {
         LoadError(.damaged, stage: .decode, message: "The \(format) picture is cut short. Fetch it again.")
     }
 
-    static func unsupported(_ format: ImageFormat, _ what: String) -> LoadError {
+    package static func unsupported(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(
             .unsupportedFormat, stage: .decode, message: "The \(format) picture is of a kind that is not read: \(what)."
         )
     }
 
-    static var cancelled: LoadError {
+    package static var cancelled: LoadError {
         LoadError(.cancelled, stage: .decode, message: "The decoding was cancelled.")
     }
 
-    static var noMemory: LoadError {
+    package static var noMemory: LoadError {
         LoadError(
             .tooManyPixels, stage: .decode,
             message: "There is not enough memory for the picture. Ask for a smaller one."
         )
     }
 
-    static func notWritten(_ format: ImageFormat) -> LoadError {
+    package static func notWritten(_ format: ImageFormat) -> LoadError {
         LoadError(
             .unsupportedFormat, stage: .encode,
             message: "\(format.rawValue.uppercased()) is not written. Choose jpeg, png or webp.")
     }
 
-    static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
+    package static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(.cannotEncode, stage: .encode, message: "The picture cannot be written as \(format): \(what).")
     }
 }
 
 extension CancellationFlag {
-    func check() throws(LoadError) {
+    package func check() throws(LoadError) {
         if isCancelled { throw PictureError.cancelled }
     }
 }

@@ -1,0 +1,42 @@
+package import InflightConcurrency
+
+extension DecodeOptions {
+    /// What has to be done to the pixels as they are stored.
+    ///
+    /// Throws where enlarging would make more pixels than are allowed.
+    package func storedPlan(for info: ImageInfo) throws(LoadError) -> Resize.Plan {
+        let whole = Resize.Plan(
+            scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
+        let plan = resize?.plan(sourceWidth: info.width, sourceHeight: info.height) ?? whole
+        let (product, overflow) = plan.width.multipliedReportingOverflow(by: plan.height)
+        let maximum = min(maximumPixels, ImageInfo.mostPixels)
+        guard !overflow, product <= maximum else {
+            throw LoadError(
+                .tooManyPixels, stage: .decode,
+                message: "Enlarged to \(plan.width) × \(plan.height) the picture would have more than the "
+                    + "\(maximum) pixels that are allowed. Ask for a smaller size.")
+        }
+        return plan.stored(for: info.orientation)
+    }
+}
+
+extension ImageInfo {
+    /// Checks what `options` allow on the header's word, then has `fill` decode into memory for what the plan keeps: red,
+    /// green, blue and straight alpha in sRGB, as stored. Brings it into the form that is wanted.
+    package func makePixels(
+        _ options: DecodeOptions, cancellation: CancellationFlag,
+        filledBy fill: (Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> Void
+    ) throws(LoadError) -> PixelBuffer {
+        try checkPixels(maximum: options.maximumPixels)
+        try cancellation.check()
+        let plan = try options.storedPlan(for: self)
+        let format = options.pixelFormat(hasAlpha: hasAlpha)
+        let memory = try PixelMemory(width: plan.width, height: plan.height)
+        try unsafe fill(plan, memory.bytes)
+        unsafe PixelBuffer.bring(memory.bytes, from: hasAlpha ? .rgba : .rgbx, to: format)
+        let pixels = PixelBuffer(
+            width: plan.width, height: plan.height, bytesPerRow: plan.width * format.bytesPerPixel, format: format,
+            bytes: memory.shared)
+        return pixels.oriented(orientation)
+    }
+}
