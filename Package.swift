@@ -16,8 +16,11 @@ let package = Package(
         .library(name: "InflightCore", targets: ["InflightCore"]),
         .library(name: "InflightDisk", targets: ["InflightDisk"]),
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
+        .library(name: "InflightWorker", targets: ["InflightWorker"]),
+        .library(name: "InflightSandbox", targets: ["InflightSandbox"]),
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
+        .executable(name: "inflight-decoder", targets: ["InflightDecoder"]),
         .executable(name: "inflight-demo", targets: ["InflightDemo"]),
         .executable(name: "inflight-simulate", targets: ["InflightSimulate"]),
         .executable(name: "inflight-stress", targets: ["InflightStress"]),
@@ -44,12 +47,23 @@ let package = Package(
             linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
 
+        // Decoders in processes of their own: what a program asks of them; what they are, and what they give up.
+        .target(name: "CInflightWorker"),
+        .target(name: "InflightWorker", dependencies: ["CInflightWorker", "InflightCore", "InflightConcurrency"]),
+        .target(name: "CInflightSandbox", linkerSettings: [.linkedLibrary("seccomp")]),
+        .target(
+            name: "InflightSandbox",
+            dependencies: ["CInflightSandbox", "InflightWorker", "InflightCore", "InflightConcurrency"]),
+        .executableTarget(
+            name: "InflightDecoder",
+            dependencies: ["InflightSandbox", "InflightCodecs", "InflightCore", "InflightConcurrency"]),
+
         // Assembly, command, demo.
         .target(
             name: "Inflight",
             dependencies: [
                 "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightDisk",
-                "InflightCodecs", "InflightCodings",
+                "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
         .executableTarget(
             name: "InflightCLI",
@@ -126,6 +140,20 @@ let package = Package(
         .testTarget(
             name: "InflightCodecsTests",
             dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+        // A decoder that does what decoders must not.
+        .executableTarget(
+            name: "FaultyDecoder",
+            dependencies: [
+                "InflightSandbox", "InflightWorker", "InflightCodecs", "InflightCore", "InflightConcurrency",
+            ],
+            path: "Tests/FaultyDecoder"),
+        .testTarget(
+            name: "InflightWorkerTests",
+            dependencies: [
+                "InflightWorker", "InflightSandbox", "InflightDecoder", "FaultyDecoder", "InflightCodecs",
+                "InflightCore",
+                "InflightConcurrency", "InflightTestSupport",
+            ]),
         .testTarget(
             name: "InflightCodingsTests", dependencies: ["InflightCodings", "InflightCore", "InflightTestSupport"]),
         .testTarget(

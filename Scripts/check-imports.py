@@ -15,7 +15,7 @@ import sys
 PLATFORM = {"Darwin", "Dispatch", "FoundationEssentials", "Glibc", "Musl", "Synchronization"}
 ENGINE = {"InflightConcurrency", "InflightCore"}
 # What `import Inflight` gives. The command needs no more, so that it shows what a user of the package can do.
-ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", *ENGINE}
+ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", "InflightWorker", *ENGINE}
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},
@@ -26,8 +26,12 @@ ALLOWED = {
     "InflightCodecs": PLATFORM | ENGINE | {"CInflightCodecs"},
     "InflightCodings": PLATFORM | ENGINE | {"CInflightCodings"},
     "InflightVips": PLATFORM | ENGINE | {"CInflightVips"},
-    "InflightDecoder": PLATFORM | ENGINE | {"InflightCodecs", "InflightVips"},
-    "Inflight": PLATFORM | ENGINE | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings"},
+    "InflightWorker": PLATFORM | ENGINE | {"CInflightWorker"},
+    "InflightSandbox": PLATFORM | ENGINE | {"CInflightSandbox", "InflightWorker"},
+    "InflightDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs", "InflightVips"},
+    "Inflight": PLATFORM
+    | ENGINE
+    | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},

@@ -21,6 +21,7 @@ build|libwebp-dev|webp/decode.h|libwebp|WebP
 build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|the index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
+build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|what a decoder's process may ask of the system
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server

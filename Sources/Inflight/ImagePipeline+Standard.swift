@@ -3,6 +3,7 @@ internal import InflightCodings
 public import InflightCore
 public import InflightCurl
 public import InflightDisk
+public import InflightWorker
 
 extension ImagePipeline.Configuration {
     /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries,
@@ -11,7 +12,12 @@ extension ImagePipeline.Configuration {
     /// - Parameter curl: what the HTTP transport needs to know, such as a CA file. How many connections it may open to
     ///   an origin follows ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
     /// - Parameter cache: the folder in which answers are kept beyond the life of the process; `nil`: nothing is.
-    public init(curl: CurlTransport.Configuration = .init(), cache: DiskStore.Configuration? = nil) {
+    /// - Parameter decoding: which pictures are decoded in processes of their own, which a stranger's bytes cannot leave.
+    /// - Parameter decoder: those processes; none is started before a picture needs it.
+    public init(
+        curl: CurlTransport.Configuration = .init(), cache: DiskStore.Configuration? = nil,
+        decoding: DecodeIsolation = .auto, decoder: DecoderConfiguration = .init()
+    ) {
         self.init(
             transports: [
                 .owned { configuration throws(LoadError) in
@@ -23,7 +29,7 @@ extension ImagePipeline.Configuration {
                 .owned { _ in FileTransport() },
                 .owned { _ in DataURLTransport() },
             ],
-            codecs: CodecRegistry(Codecs.standard))
+            codecs: .standard(decoding, decoder))
         contentCodings = ContentCodings.standard
         retry = RetryPolicy()
         if let cache {
@@ -33,6 +39,17 @@ extension ImagePipeline.Configuration {
                 return DiskStore(cache)
             }
         }
+    }
+}
+
+extension CodecRegistry {
+    /// The codecs of the defaults: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in processes of their own.
+    public static func standard(
+        _ decoding: DecodeIsolation = .auto, _ decoder: DecoderConfiguration = .init()
+    ) -> CodecRegistry {
+        guard decoding == .worker else { return CodecRegistry(Codecs.standard) }
+        let pool = DecoderPool(decoder)
+        return CodecRegistry(Codecs.standard.map { WorkerCodec($0, pool: pool) })
     }
 }
 

@@ -5,3 +5,4 @@
 @_exported public import InflightCurl
 @_exported public import InflightDisk
 @_exported public import InflightFoundation
+@_exported public import InflightWorker

@@ -1,15 +1,16 @@
 // Decodes JPEGs to a width, in memory, on two threads: pictures a second.
 //
-//     DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER]
+//     DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER] [--decoder PROGRAM]
 //
-// With --dump each picture is decoded once and written as PPM, to be compared.
+// With --decoder they are decoded by that program, in processes of its own. With --dump each picture is decoded once and written as PPM, to be compared.
 
 import BenchmarkSupport
 import Dispatch
 import Foundation
 import Inflight
 
-let options = Options(usage: "DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER]")
+let options = Options(
+    usage: "DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER] [--decoder PROGRAM]")
 let width = options.number("--width", default: 256)
 let threads = options.number("--threads", default: 2)
 let seconds = Double(options.number("--ms", default: 2000)) / 1000
@@ -17,7 +18,8 @@ let folder = URL(fileURLWithPath: options.value(0))
 
 let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".jpg") }.sorted()
 let pictures = try names.map { Bytes([UInt8](try Data(contentsOf: folder.appendingPathComponent($0)))) }
-let codecs = ImagePipeline.Configuration().codecs
+let decoder = options.named("--decoder")
+let codecs = CodecRegistry.standard(decoder == nil ? .inProcess : .worker, DecoderConfiguration(path: decoder))
 let decodeOptions = DecodeOptions(resize: Resize(width: width))
 
 @Sendable func decode(_ bytes: Bytes) -> PixelBuffer {

@@ -96,6 +96,10 @@ struct HelpText: Equatable {
                                     a redirect to another place
               --cacert FILE         trust these certificates (PEM) instead of the system's
 
+            Where pictures are decoded:
+              --decode WHERE        auto (default); worker: each in a process that can do
+                                    nothing else; in-process: in this one
+
             What is told:
               --json                a line of JSON on standard output for each URL, in the
                                     order of asking
@@ -136,6 +140,10 @@ struct HelpText: Equatable {
               --header-for HOST 'K: V'
                                     send it to HOST (or HOST:PORT) alone
               --cacert FILE         trust these certificates (PEM) instead of the system's
+
+            Where pictures are decoded:
+              --decode WHERE        auto (default); worker: each in a process that can do
+                                    nothing else; in-process: in this one
               --quiet               say nothing of failures
               --verbose             say how much was read, and from where
               --help, --version

@@ -16,12 +16,13 @@ struct NetworkOptions: Equatable, Sendable {
     var maximumPixels = 100_000_000
     var maximumRedirects = 20
     var certificateFile: String?
+    var decoding = DecodeIsolation.auto
     var json = false
     var isQuiet = false
     var isVerbose = false
 
     static let names = [
-        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert",
+        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert", "--decode",
         "--json", "--quiet", "--verbose", "--help", "--version",
     ]
 
@@ -51,6 +52,10 @@ struct NetworkOptions: Equatable, Sendable {
             maximumRedirects = try OptionValue.integer(text, of: name, in: 0...1000)
         case "--cacert":
             certificateFile = try reader.value(of: name, attached: attached, "a file of certificates in PEM form")
+        case "--decode":
+            decoding = try OptionValue.choice(
+                try reader.value(of: name, attached: attached, "where to decode"), of: name,
+                DecodeIsolation.allCases.map { ($0.rawValue, $0) })
         case "--json", "--quiet", "--verbose":
             try reader.expectNoValue(of: name, attached: attached)
             switch name {

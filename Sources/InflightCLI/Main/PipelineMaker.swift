@@ -12,7 +12,7 @@ enum PipelineMaker {
     ) throws(LoadError) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = options.certificateFile
-        var configuration = ImagePipeline.Configuration(curl: curl)
+        var configuration = ImagePipeline.Configuration(curl: curl, decoding: options.decoding)
         configuration.maximumConcurrentFetches = concurrency
         configuration.maximumConcurrentFetchesPerOrigin = perHost
         // Two threads write and encode beside those that decode.

@@ -107,7 +107,7 @@ extension LoadError.Code {
     public static let cannotConnect = Self(rawValue: "cannotConnect")
     /// The server's certificate is not trusted, or TLS could not be agreed on.
     public static let untrusted = Self(rawValue: "untrusted")
-    /// Connecting, a stall, or the whole load took longer than allowed.
+    /// Connecting, a stall, the whole load, or its decoding took longer than allowed.
     public static let timedOut = Self(rawValue: "timedOut")
     /// The answer breaks HTTP's rules, or its content coding cannot be undone.
     public static let badResponse = Self(rawValue: "badResponse")
@@ -137,6 +137,10 @@ extension LoadError.Code {
     public static let damaged = Self(rawValue: "damaged")
     /// The picture's header declares more pixels than the limit.
     public static let tooManyPixels = Self(rawValue: "tooManyPixels")
+    /// The process that decoded the picture crashed, was killed, or broke its rules. Nothing else is affected.
+    public static let decoderCrashed = Self(rawValue: "decoderCrashed")
+    /// The program that decodes pictures in a process of its own is not there, or cannot be started.
+    public static let decoderUnavailable = Self(rawValue: "decoderUnavailable")
     /// The picture cannot be written in the wanted format.
     public static let cannotEncode = Self(rawValue: "cannotEncode")
     /// The directory cannot be written, or the disk is full.

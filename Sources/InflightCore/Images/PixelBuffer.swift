@@ -63,17 +63,11 @@ public struct PixelBuffer: Sendable {
         guard width > 0, height > 0,
             let count = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
         else { preconditionFailure("a picture of \(width) × \(height) pixels cannot be") }
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
-        do {
-            try unsafe fill(memory)
-        } catch {
-            unsafe memory.deallocate()
-            throw error
+        guard let memory = try? PixelMemory(width: width, height: height, bytesPerPixel: format.bytesPerPixel) else {
+            fatalError("there is no memory for \(width) × \(height) pixels: \(count) bytes")
         }
-        let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
-            unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
-        }
-        self.init(width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: bytes)
+        try unsafe fill(memory.bytes)
+        self.init(width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: memory.shared)
     }
 
     /// What the pixels take in memory, in bytes: the cost of this buffer in a cache.

@@ -38,6 +38,22 @@ struct RemakingTests {
         #expect(pixels.width == width && pixels.height == height && info.format == .jpeg)
     }
 
+    @Test("Where pictures are decoded makes no difference to them")
+    func decoding() throws {
+        let url = server.url("/a.jpg")
+        for place in ["in-process", "worker", "auto"] {
+            #expect(self.place.run("get", url, "-o", place, "--size", "30x", "--decode", place).status == 0)
+        }
+        let files = ["in-process", "worker", "auto"].map { place.read($0 + "/a.jpg") }
+        #expect(Set(files).count == 1)
+        let result = place.run(
+            ["get", url, "-o", "out", "--size", "30x", "--decode", "worker", "--json"],
+            environment: ["INFLIGHT_DECODER": "/nowhere/inflight-decoder"])
+        #expect(result.status == 1)
+        #expect(try result.lines.first?.error?.code == "decoderUnavailable")
+        #expect(place.run("get", url, "--decode", "elsewhere").status == 64)
+    }
+
     @Test(
         "Where redirects led to is told, as of bodies that are stored as they came",
         arguments: [[], ["--size", "30x"]])

@@ -1,0 +1,104 @@
+internal import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightWorker
+
+/// What a decoder does once it has nothing but its sockets and its memory.
+struct DecoderWork {
+    private let registry: [ImageFormat: any ImageCodec]
+    private let encoders: [ImageFormat: any ImageCodec]
+    private let requests: MessageSocket
+    private let watch: ControlWatch
+    private let allocator = SharedPixels()
+
+    init(codecs: [any ImageCodec], requests: MessageSocket, watch: ControlWatch) {
+        var registry: [ImageFormat: any ImageCodec] = [:]
+        var encoders: [ImageFormat: any ImageCodec] = [:]
+        for codec in codecs {
+            for format in codec.decodableFormats where registry[format] == nil { registry[format] = codec }
+            for format in codec.encodableFormats where encoders[format] == nil { encoders[format] = codec }
+        }
+        self.registry = registry
+        self.encoders = encoders
+        self.requests = requests
+        self.watch = watch
+    }
+
+    func run() -> Never {
+        var input: SharedMemory?
+        while case .message(let bytes, let descriptor) = requests.receive(upTo: 4096) {
+            // A program that says what cannot be understood is another version: nothing good can come of that.
+            guard let request = DecoderRequest(bytes) else { _exit(3) }
+            if let descriptor { input = Self.map(descriptor) }
+            switch request {
+            case .decode(let id, let format, let count, let options):
+                answer(id) { () throws(LoadError) in
+                    try decode(try part(of: input, count), format, options, watch.begin(id), id)
+                }
+            case .encode(let id, let layout, let options):
+                answer(id) { () throws(LoadError) in
+                    guard let count = layout.byteCount else { throw Self.noInput }
+                    return try encode(layout.pixels(try part(of: input, count)), options, id)
+                }
+            case .begin, .cancel: _exit(3)
+            }
+        }
+        _exit(0)
+    }
+
+    private static func map(_ descriptor: Descriptor) -> SharedMemory? {
+        let size = lseek(descriptor.number, 0, SEEK_END)
+        return size > 0 ? SharedMemory(descriptor, byteCount: Int(size)) : nil
+    }
+
+    private func part(of input: SharedMemory?, _ count: Int) throws(LoadError) -> Bytes {
+        guard let input, count >= 0, count <= input.byteCount else { throw Self.noInput }
+        return input.bytes(count)
+    }
+
+    private static var noInput: LoadError {
+        LoadError(
+            .tooManyPixels, stage: .decode,
+            message: "There is not enough memory for the picture's file. Ask for a smaller one, or raise the limit.")
+    }
+
+    private typealias Answer = (reply: DecoderReply, shared: Descriptor?)
+
+    private func answer(_ id: Int, _ work: () throws(LoadError) -> Answer) {
+        let answer: Answer
+        do throws(LoadError) {
+            answer = try work()
+        } catch {
+            answer = (.failure(id: id, code: error.code.rawValue, message: error.message), nil)
+        }
+        if !requests.send(answer.reply.message, answer.shared) { _exit(0) }
+    }
+
+    private func decode(
+        _ bytes: Bytes, _ format: ImageFormat, _ options: DecodeOptions, _ cancellation: CancellationFlag, _ id: Int
+    ) throws(LoadError) -> Answer {
+        guard let codec = registry[format] else { throw PictureError.unsupported(format, "its decoder is not here") }
+        let pixels = try PixelAllocation.with(allocator) { () throws(LoadError) in
+            try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
+        }
+        let layout = PixelLayout(pixels)
+        guard let count = layout.byteCount else { throw PictureError.noMemory }
+        if count < DecoderReply.leastShared {
+            return (.pixels(id: id, layout, pixels.bytes.part(0..<count).array), nil)
+        }
+        return (.sharedPixels(id: id, layout), try handOver(pixels.bytes))
+    }
+
+    private func encode(
+        _ pixels: PixelBuffer, _ options: EncodeOptions, _ id: Int
+    ) throws(LoadError) -> Answer {
+        guard let codec = encoders[options.format] else { throw PictureError.notWritten(options.format) }
+        let bytes = try codec.encode(pixels, options: options)
+        return (.sharedBytes(id: id, byteCount: bytes.count), try handOver(bytes))
+    }
+
+    private func handOver(_ bytes: Bytes) throws(LoadError) -> Descriptor {
+        guard let shared = allocator.handOver(bytes) else { throw PictureError.noMemory }
+        return shared
+    }
+}

@@ -1,0 +1,18 @@
+internal import CInflightWorker
+internal import Glibc
+
+/// A file descriptor that is closed when nobody has it any more.
+package final class Descriptor: Sendable {
+    package let number: Int32
+
+    package init(_ number: Int32) {
+        self.number = number
+    }
+
+    /// Closes all that a process has from `first` on.
+    package static func closeAll(from first: Int32) { inflight_close_from(first) }
+
+    deinit {
+        close(number)
+    }
+}

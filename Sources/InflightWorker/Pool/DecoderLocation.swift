@@ -1,0 +1,37 @@
+internal import Glibc
+import InflightCore
+
+/// Where the decoder's program is.
+enum DecoderLocation {
+    /// - Throws: ``LoadError/Code/decoderUnavailable`` where it is nowhere, with the places that were looked at.
+    static func find(_ path: String?) throws(LoadError) -> String {
+        let places = [path ?? environment].compactMap(\.self)
+        let candidates = places.isEmpty ? besideProgram : places
+        if let found = candidates.first(where: { unsafe access($0, X_OK) == 0 }) { return found }
+        throw LoadError(
+            .decoderUnavailable, stage: .decode,
+            message: "There is no decoder to run at \(candidates.joined(separator: " or ")). Install inflight-decoder "
+                + "there, name its place in INFLIGHT_DECODER, or decode in process.")
+    }
+
+    private static var environment: String? {
+        guard let value = unsafe getenv("INFLIGHT_DECODER") else { return nil }
+        let path = unsafe String(cString: value)
+        return path.isEmpty ? nil : path
+    }
+
+    private static var besideProgram: [String] {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe readlink("/proc/self/exe", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        guard count > 0, count < buffer.count else { return ["inflight-decoder"] }
+        let parts = String(decoding: buffer[..<count], as: UTF8.self).split(separator: "/").dropLast()
+        let folder = parts.map { "/" + $0 }.joined()
+        let above = parts.dropLast().map { "/" + $0 }.joined()
+        return [
+            "\(folder)/inflight-decoder", "\(above)/libexec/inflight/inflight-decoder",
+            "/usr/local/libexec/inflight/inflight-decoder", "/usr/libexec/inflight/inflight-decoder",
+        ]
+    }
+}

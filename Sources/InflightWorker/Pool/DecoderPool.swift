@@ -1,0 +1,92 @@
+public import InflightConcurrency
+public import InflightCore
+
+/// Decoders in processes of their own, each for one picture at a time, kept for the next one.
+///
+/// - Thread: any; a call blocks its thread until the picture is there.
+/// - Release: with the last reference all its processes end.
+/// - Cost: the first picture of a thread starts a process, some tens of milliseconds. From then on a picture costs two
+///   messages, a copy of its file's bytes, and the mapping of its pixels, which are not copied.
+public final class DecoderPool: Sendable {
+    private let configuration: DecoderConfiguration
+    private let idle = Guarded([DecoderProcess]())
+
+    public init(_ configuration: DecoderConfiguration = DecoderConfiguration()) {
+        self.configuration = configuration
+    }
+
+    /// Decodes in a process that can do nothing else.
+    ///
+    /// Throws what the codec throws there; ``/InflightCore/LoadError/Code/decoderCrashed`` where it crashed or was
+    /// killed, ``/InflightCore/LoadError/Code/timedOut`` where it took too long,
+    /// ``/InflightCore/LoadError/Code/decoderUnavailable`` where there is none. A cancel ends it within 50 ms.
+    public func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        try cancellation.check()
+        return try withDecoder { (decoder) throws(LoadError) in
+            guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
+            return try decoder.decode(
+                bytes, format: format, options: options, maximumTime: configuration.maximumDecodeTime,
+                cancellation: cancellation)
+        }
+    }
+
+    /// Writes pixels as a picture file, in such a process: for encoders that a program does not want to be linked to.
+    public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        try withDecoder { (decoder) throws(LoadError) in
+            guard decoder.encodes.contains(options.format) else {
+                throw Self.notServed(options.format, stage: .encode)
+            }
+            return try decoder.encode(pixels, options: options, maximumTime: configuration.maximumDecodeTime)
+        }
+    }
+
+    /// What a decoder of this pool reads and writes, and what protects the program from it; starts one if there is none.
+    public func capabilities() throws(LoadError) -> DecoderCapabilities {
+        try withDecoder { (decoder) throws(LoadError) in
+            DecoderCapabilities(
+                decodes: decoder.decodes, encodes: decoder.encodes, protections: decoder.protections)
+        }
+    }
+
+    private static func notServed(_ format: ImageFormat, stage: LoadError.Stage) -> LoadError {
+        LoadError(
+            .unsupportedFormat, stage: stage,
+            message:
+                "The decoder that is installed does not know \(format). Install one with libvips, or ask for another "
+                + "format.")
+    }
+
+    private func withDecoder<Result>(
+        _ body: (DecoderProcess) throws(LoadError) -> Result
+    ) throws(LoadError) -> Result {
+        let decoder = try take()
+        defer { put(decoder) }
+        return try body(decoder)
+    }
+
+    private func take() throws(LoadError) -> DecoderProcess {
+        // One that was killed while it had nothing to do is nobody's loss.
+        while let decoder = idle.withLock({ $0.popLast() }) {
+            if decoder.isFresh { return decoder }
+        }
+        return try DecoderProcess(
+            path: DecoderLocation.find(configuration.path), configuration: configuration)
+    }
+
+    private func put(_ decoder: DecoderProcess) {
+        guard decoder.isFresh else { return }
+        idle.withLock { idle in
+            if idle.count < configuration.idleDecoders { idle.append(decoder) }
+        }
+    }
+}
+
+/// What decoders in processes of their own can do.
+public struct DecoderCapabilities: Sendable, Hashable {
+    public var decodes: Set<ImageFormat>
+    public var encodes: Set<ImageFormat>
+    /// What the system enforces there: `seccomp` and `limits` always, `landlock` and `namespaces` where it has them.
+    public var protections: [String]
+}

@@ -1,0 +1,240 @@
+internal import CInflightWorker
+import InflightConcurrency
+import InflightCore
+
+/// One decoder, from its start to its end.
+// Unchecked: used by one thread at a time, whoever took it from its pool.
+final class DecoderProcess: @unchecked Sendable {
+    /// What it said of itself.
+    let decodes: Set<ImageFormat>
+    let encodes: Set<ImageFormat>
+    let protections: [String]
+
+    private let requests: MessageSocket
+    private let control: MessageSocket
+    /// `nil` once it has been ended.
+    private var process: Int32?
+    private let clock = SystemClock()
+    private var nextID = 0
+    /// What the decoder reads; the program writes it before each request, and not while one is under way.
+    private var input: SharedMemory?
+    /// How long it has been at work.
+    private var busy = Duration.zero
+
+    /// Beyond so much work a decoder is replaced: so that one that outlives its program cannot compute for ever, the
+    /// system ends it some time after that.
+    private static let mostWork = Duration.seconds(120)
+    private static let startTime = 20_000
+    /// How long a decode may go on after its cancel.
+    private static let cancelTime = Duration.milliseconds(40)
+    /// How often a cancel is looked for.
+    private static let interval = 10
+    /// Input memory of more bytes is let go of after its request.
+    private static let mostKept = 4 << 20
+
+    /// Starts a decoder, and waits until it is ready: some tens of milliseconds.
+    ///
+    /// - Throws: ``LoadError/Code/decoderUnavailable``.
+    init(path: String, configuration: DecoderConfiguration) throws(LoadError) {
+        let process: Int32
+        (requests, control, process) = try Self.start(path)
+        let limit = configuration.maximumDecodeTime + Self.mostWork
+        let begin = DecoderRequest.begin(
+            maximumMemory: configuration.maximumMemory,
+            // Of all its threads.
+            maximumSeconds: Int(limit.components.seconds) * MachineSize.processors + 60)
+        let reply = requests.send(begin.message) ? Self.firstReply(requests) : nil
+        guard case .ready(let decodes, let encodes, let protections) = reply else {
+            let ending = DecoderEnding(inflight_end_process(process))
+            if case .notReady(let message) = reply { throw Self.unavailable(path, message) }
+            throw Self.unavailable(
+                path, "it did not begin: \(ending). Install it anew, with the libraries that it needs")
+        }
+        self.process = process
+        self.decodes = Set(decodes)
+        self.encodes = Set(encodes)
+        self.protections = protections
+    }
+
+    deinit {
+        _ = end()
+    }
+
+    /// The other ends of the sockets are the process's alone when this returns: so that its end is seen.
+    private static func start(_ path: String) throws(LoadError) -> (MessageSocket, MessageSocket, Int32) {
+        guard let (requests, theirRequests) = MessageSocket.pair(), let (control, theirControl) = MessageSocket.pair()
+        else { throw unavailable(path, "this program has no more file descriptors. Close some") }
+        let process = unsafe inflight_start_decoder(
+            path, theirRequests.descriptor.number, theirControl.descriptor.number)
+        guard process >= 0 else { throw unavailable(path, "it cannot be started (error \(-process)). Install it anew") }
+        return (requests, control, process)
+    }
+
+    private static func firstReply(_ socket: MessageSocket) -> DecoderReply? {
+        guard socket.isReadable(within: startTime), case .message(let bytes, _) = socket.receive(upTo: 4096) else {
+            return nil
+        }
+        return DecoderReply(bytes)
+    }
+
+    private static func unavailable(_ path: String, _ what: String) -> LoadError {
+        LoadError(.decoderUnavailable, stage: .decode, message: "The decoder \(path) is of no use: \(what).")
+    }
+
+    /// Whether it can be given work: it is there, and owes nothing.
+    var isFresh: Bool { process != nil && busy < Self.mostWork && !requests.isReadable(within: 0) }
+
+    /// Ends it at once, whatever it does.
+    private func end() -> DecoderEnding {
+        guard let process = process.take() else { return DecoderEnding(0) }
+        return DecoderEnding(inflight_end_process(process))
+    }
+
+    // MARK: Work
+
+    func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, maximumTime: Duration,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        nextID += 1
+        let id = nextID
+        let request = DecoderRequest.decode(id: id, format: format, byteCount: bytes.count, options: options)
+        let work = Work(id: id, stage: .decode, format: format, maximumTime: maximumTime, cancellation: cancellation)
+        let (reply, shared) = try ask(request, bytes, work)
+        switch reply {
+        case .pixels(id, let layout, let bytes):
+            guard let pixels = layout.checked(Bytes(bytes), options) else { break }
+            return pixels
+        case .sharedPixels(id, let layout):
+            guard let shared, let count = layout.byteCount,
+                let pixels = SharedMemory.sealed(shared, byteCount: count).flatMap({ layout.checked($0, options) })
+            else { break }
+            return pixels
+        default: break
+        }
+        throw broken(work)
+    }
+
+    func encode(_ pixels: PixelBuffer, options: EncodeOptions, maximumTime: Duration) throws(LoadError) -> Bytes {
+        nextID += 1
+        let id = nextID
+        let request = DecoderRequest.encode(id: id, layout: PixelLayout(pixels), options: options)
+        let work = Work(
+            id: id, stage: .encode, format: options.format, maximumTime: maximumTime, cancellation: CancellationFlag())
+        let (reply, shared) = try ask(request, pixels.bytes, work)
+        guard case .sharedBytes(id, let count) = reply, let shared, count > 0,
+            let bytes = SharedMemory.sealed(shared, byteCount: count)
+        else { throw broken(work) }
+        return bytes
+    }
+
+    private struct Work {
+        let id: Int
+        let stage: LoadError.Stage
+        let format: ImageFormat
+        let maximumTime: Duration
+        let cancellation: CancellationFlag
+    }
+
+    private func ask(
+        _ request: DecoderRequest, _ bytes: Bytes, _ work: Work
+    ) throws(LoadError) -> (DecoderReply, Descriptor?) {
+        let began = clock.now()
+        defer { busy += clock.now() - began }
+        let shared = try provide(bytes, work)
+        defer { if bytes.count > Self.mostKept { input = nil } }
+        guard requests.send(request.message, shared) else { throw crashed(work) }
+        try wait(work, since: began)
+        switch requests.receive(upTo: DecoderReply.mostBytes) {
+        case .end: throw crashed(work)
+        case .broken: throw broken(work)
+        case .message(let message, let descriptor):
+            guard let reply = DecoderReply(message) else { throw broken(work) }
+            if case .failure(work.id, let code, let message) = reply { throw failure(code, message, work) }
+            return (reply, descriptor)
+        }
+    }
+
+    /// Puts bytes where the decoder sees them. Gives what it has to be handed for that, if it has not got it.
+    private func provide(_ bytes: Bytes, _ work: Work) throws(LoadError) -> Descriptor? {
+        var shared: Descriptor?
+        if input.map({ $0.byteCount < bytes.count }) ?? true {
+            var size = 256 * 1024
+            while size < bytes.count { size *= 2 }
+            input = SharedMemory(byteCount: size)
+            shared = input?.descriptor
+        }
+        guard let input else {
+            throw LoadError(
+                .tooManyPixels, stage: work.stage,
+                message: "There is no memory to share with a decoder. Load fewer pictures at once.")
+        }
+        unsafe bytes.withUnsafeBytes { source in
+            guard let start = source.baseAddress else { return }
+            unsafe input.base.copyMemory(from: start, byteCount: source.count)
+        }
+        return shared
+    }
+
+    /// Returns when there is something to be had.
+    private func wait(_ work: Work, since began: MonotonicTime) throws(LoadError) {
+        var cancelled: MonotonicTime?
+        while !requests.isReadable(within: Self.interval) {
+            let now = clock.now()
+            if let cancelled, now - cancelled >= Self.cancelTime {
+                _ = end()
+                throw PictureError.cancelled
+            }
+            if cancelled == nil, work.cancellation.isCancelled {
+                cancelled = now
+                _ = control.send(DecoderRequest.cancel(id: work.id).message)
+            }
+            if now - began >= work.maximumTime {
+                _ = end()
+                throw LoadError(
+                    .timedOut, stage: work.stage,
+                    message: "The \(work.format) picture was not decoded within \(work.maximumTime). It may be made to "
+                        + "take long; raise the limit if its source is trusted.")
+            }
+        }
+    }
+
+    // MARK: Failures
+
+    /// What a decoder says of a picture, if it is a thing that decoders say.
+    private func failure(_ code: String, _ message: String, _ work: Work) -> LoadError {
+        let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels, .cancelled, .cannotEncode]
+        guard let code = known.first(where: { $0.rawValue == code }) else { return broken(work) }
+        return LoadError(code, stage: work.stage, message: message.filter { !$0.isNewline && $0 >= " " })
+    }
+
+    private func crashed(_ work: Work) -> LoadError {
+        let ending = end()
+        if work.cancellation.isCancelled { return PictureError.cancelled }
+        return LoadError(
+            .decoderCrashed, stage: work.stage,
+            message: "The decoder's process ended while it had this \(work.format) picture: \(ending). Nothing else is "
+                + "affected. The picture may be made to do harm.")
+    }
+
+    /// It said what no decoder says: it is ended, and nothing of that is used.
+    private func broken(_ work: Work) -> LoadError {
+        _ = end()
+        return LoadError(
+            .decoderCrashed, stage: work.stage,
+            message: "The decoder's process broke its rules over this \(work.format) picture, and was ended. Nothing "
+                + "else is affected. The picture may be made to do harm.")
+    }
+}
+
+extension PixelLayout {
+    /// The picture, if it can be what was asked for.
+    fileprivate func checked(_ bytes: Bytes, _ options: DecodeOptions) -> PixelBuffer? {
+        guard let count = byteCount, count <= bytes.count,
+            format == options.pixelFormat(hasAlpha: format.alpha != .opaque)
+        else { return nil }
+        let (pixelCount, overflow) = width.multipliedReportingOverflow(by: height)
+        guard !overflow, pixelCount <= min(options.maximumPixels, ImageInfo.mostPixels) else { return nil }
+        return pixels(bytes)
+    }
+}

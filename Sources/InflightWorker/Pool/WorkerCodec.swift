@@ -1,0 +1,35 @@
+public import InflightConcurrency
+public import InflightCore
+
+/// Another codec's formats, decoded in processes of their own. Headers are still read by that codec, in this program.
+public struct WorkerCodec: ImageCodec {
+    private let codec: any ImageCodec
+    private let pool: DecoderPool
+
+    public init(_ codec: any ImageCodec, pool: DecoderPool) {
+        self.codec = codec
+        self.pool = pool
+    }
+
+    public var decodableFormats: Set<ImageFormat> { codec.decodableFormats }
+    public var encodableFormats: Set<ImageFormat> { codec.encodableFormats }
+
+    public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        try codec.probe(bytes, format: format, isComplete: isComplete)
+    }
+
+    public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
+        try codec.validate(bytes, format: format)
+    }
+
+    public func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        try pool.decode(bytes, format: format, options: options, cancellation: cancellation)
+    }
+
+    /// In the program: its own pixels are trusted.
+    public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        try codec.encode(pixels, options: options)
+    }
+}

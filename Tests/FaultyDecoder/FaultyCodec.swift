@@ -1,0 +1,123 @@
+import Glibc
+import InflightConcurrency
+import InflightCore
+import InflightWorker
+
+/// Reads the format `fault`, whose files are a word and a number: what goes wrong, and how much of it. Also what is told
+/// to be a PSD file by its first word.
+struct FaultyCodec: ImageCodec {
+    var decodableFormats: Set<ImageFormat> { [ImageFormat(rawValue: "fault"), .psd] }
+    var encodableFormats: Set<ImageFormat> { [] }
+
+    func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        .info(ImageInfo(format: format, storedWidth: 8, storedHeight: 8))
+    }
+
+    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {}
+
+    func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
+        throw PictureError.notWritten(options.format)
+    }
+
+    func decode(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        let text = String(decoding: bytes.array, as: UTF8.self)
+        let words = text.split(separator: " ").map(String.init).filter { $0 != "8BPS" }
+        let number = words.count > 1 ? Int(words[1]) ?? 0 : 0
+        switch words.first {
+        case "good": return Self.picture(side: max(1, number))
+        case "patient": while !cancellation.isCancelled { sched_yield() }
+        case "loop": while true { sched_yield() }
+        case "lie": try Lie(number).tell()
+        default: try Crime(words.first ?? "").commit(number)
+        }
+        throw PictureError.cancelled
+    }
+
+    static func picture(side: Int) -> PixelBuffer {
+        unsafe PixelBuffer(width: side, height: side, format: .rgba) { memory in
+            for index in memory.indices { unsafe memory[index] = UInt8(truncatingIfNeeded: index) }
+        }
+    }
+}
+
+/// What a decoder could do to others if nothing kept it from that. What it brings about is told in an error's message.
+struct Crime {
+    private let name: String
+
+    init(_ name: String) {
+        self.name = name
+    }
+
+    func commit(_ number: Int) throws(LoadError) {
+        switch name {
+        case "crash": fatalError("as ordered")
+        case "write":
+            // Out of bounds, by far.
+            unsafe UnsafeMutablePointer<UInt8>(bitPattern: UInt(number))!.pointee = 1
+        case "allocate": throw told("\(Self.fill())")
+        case "share": throw told("\(Self.share())")
+        case "open": throw told(Self.outcome(unsafe open("/etc/passwd", O_RDONLY)))
+        case "create": throw told(Self.outcome(unsafe open("/tmp/inflight-was-here", O_CREAT | O_WRONLY, 0o600)))
+        case "list": throw told(unsafe opendir("/") == nil ? "failed: error \(errno)" : "done")
+        case "socket": throw told(Self.outcome(socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)))
+        case "fork":
+            var child: pid_t = 0
+            let status = unsafe Self.withArguments { unsafe posix_spawn(&child, "/bin/true", nil, nil, $0, nil) }
+            throw told(status == 0 ? "done" : "failed: error \(status)")
+        case "exec":
+            throw told(Self.outcome(unsafe Self.withArguments { unsafe execv("/bin/true", $0) }))
+        case "kill": throw told(Self.outcome(kill(getppid(), SIGTERM)))
+        case "execute":
+            let memory = unsafe mmap(nil, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            throw told(unsafe memory == MAP_FAILED ? "failed: error \(errno)" : "done")
+        case "raise":
+            var limit = rlimit(rlim_cur: rlim_t.max, rlim_max: rlim_t.max)
+            throw told(Self.outcome(unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)))
+        case "descriptors":
+            throw told((0..<64).filter { fcntl($0, F_GETFD) >= 0 }.map(String.init).joined(separator: " "))
+        case "environment":
+            var names: [String] = []
+            var variable = unsafe environ
+            while let text = unsafe variable.pointee {
+                names.append(unsafe String(cString: text))
+                unsafe variable += 1
+            }
+            throw told(names.joined(separator: " "))
+        case "exit": exit(7)
+        case "process": throw told("\(getpid())")
+        default: throw told("what is \(name)?")
+        }
+    }
+
+    private func told(_ text: String) -> LoadError { LoadError(.damaged, stage: .decode, message: text) }
+
+    private static func outcome(_ status: Int32) -> String { status < 0 ? "failed: error \(errno)" : "done" }
+
+    private static func withArguments(
+        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+    ) -> Int32 {
+        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe [strdup("true"), nil]
+        return unsafe body(&arguments)
+    }
+
+    /// Memory until there is none; gives how many pieces of a million bytes there were.
+    private static func fill() -> Int {
+        var count = 0
+        while count < 100_000, let memory = unsafe malloc(1 << 20) {
+            unsafe memset(memory, 1, 1 << 20)
+            count += 1
+        }
+        return count
+    }
+
+    /// Shared memory until there is none, in pieces of a million bytes that are mapped nowhere; gives how many there were.
+    private static func share() -> Int {
+        signal(SIGXFSZ, SIG_IGN)
+        var pieces: [Descriptor] = []
+        let piece = Bytes([UInt8](repeating: 1, count: 30 << 20))
+        while let shared = SharedPixels().handOver(piece) { pieces.append(shared) }
+        return pieces.count * 30
+    }
+}

@@ -1,0 +1,137 @@
+import Glibc
+import InflightCodecs
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import InflightWorker
+import Testing
+
+@Suite("Decoders in processes of their own", .timeLimit(.minutes(10)))
+struct DecoderPoolTests {
+    /// Decoded where the tests run, and in a process of its own, by the decoder that is shipped.
+    private func compare(_ bytes: Bytes, _ format: ImageFormat, _ options: DecodeOptions, _ pool: DecoderPool) throws {
+        let codec = try #require(Codecs.standard.first { $0.decodableFormats.contains(format) })
+        let here = try codec.decode(bytes, format: format, options: options, cancellation: CancellationFlag())
+        let there = try WorkerCodec(codec, pool: pool)
+            .decode(bytes, format: format, options: options, cancellation: CancellationFlag())
+        #expect(here.width == there.width && here.height == there.height)
+        #expect(here.format == there.format && here.bytesPerRow == there.bytesPerRow)
+        #expect(here.bytes == there.bytes)
+    }
+
+    private func picture(_ side: Int, format: PixelBuffer.Format = .rgba) -> PixelBuffer {
+        unsafe PixelBuffer(width: side, height: side, format: format) { memory in
+            for index in 0..<side * side {
+                let (x, y) = (index % side, index / side)
+                let pixel = SIMD4(x * 5, y * 3, x ^ y, format.alpha == .opaque ? 255 : x + y)
+                unsafe memory.storeBytes(
+                    of: SIMD4<UInt8>(truncatingIfNeeded: pixel), toByteOffset: index * 4, as: SIMD4<UInt8>.self)
+            }
+        }
+    }
+
+    @Test("give the pixels that the program would have made itself, few and many, in each form")
+    func samePixels() throws {
+        let pool = DecoderPool(DecoderConfiguration(path: BuiltProgram.path("inflight-decoder")))
+        for (format, side) in [(ImageFormat.png, 20), (.png, 300), (.jpeg, 300), (.webp, 300)] {
+            let codec = try #require(Codecs.standard.first { $0.encodableFormats.contains(format) })
+            let bytes = try codec.encode(picture(side), options: EncodeOptions(format: format))
+            var options = DecodeOptions()
+            try compare(bytes, format, options, pool)
+            options.order = .bgra
+            options.premultiplied = true
+            try compare(bytes, format, options, pool)
+            options.resize = Resize(width: 150, height: 90, fit: .cover, gravity: .bottomRight, enlarges: true)
+            try compare(bytes, format, options, pool)
+        }
+    }
+
+    @Test("say what the codec says of what is damaged, too large, or not theirs")
+    func errors() throws {
+        let pool = DecoderPool(DecoderConfiguration(path: BuiltProgram.path("inflight-decoder")))
+        let bytes = try PNGCodec().encode(picture(300), options: EncodeOptions(format: .png))
+        var options = DecodeOptions()
+        options.maximumPixels = 1000
+        for (bytes, options) in [(bytes.part(0..<bytes.count / 2), DecodeOptions()), (bytes, options)] {
+            let here = #expect(throws: LoadError.self) {
+                try PNGCodec().decode(bytes, format: .png, options: options, cancellation: CancellationFlag())
+            }
+            let there = #expect(throws: LoadError.self) {
+                try pool.decode(bytes, format: .png, options: options, cancellation: CancellationFlag())
+            }
+            #expect(here?.code == there?.code && here?.message == there?.message && here?.stage == there?.stage)
+        }
+        let other = #expect(throws: LoadError.self) {
+            try pool.decode(bytes, format: .psd, options: DecodeOptions(), cancellation: CancellationFlag())
+        }
+        #expect(other?.code == .unsupportedFormat)
+    }
+
+    @Test("hand pixels over that stay after their decoder has ended")
+    func pixelsStay() throws {
+        let pixels = try DecoderPool.faulty().order("good 300")
+        #expect(pixels.bytes.count == 360_000)
+        #expect((0..<1000).allSatisfy { pixels.bytes[$0 * 360] == UInt8(truncatingIfNeeded: $0 * 360) })
+    }
+
+    private func process(_ pool: DecoderPool) throws -> pid_t {
+        try #require(pool.failure("process").flatMap { pid_t($0.message) })
+    }
+
+    @Test("are used again, and end with their pool")
+    func reused() throws {
+        var pool: DecoderPool? = .faulty()
+        let first = try process(try #require(pool))
+        #expect(try pool?.order("good 100").width == 100)
+        #expect(try process(try #require(pool)) == first)
+        #expect(kill(first, 0) == 0)
+        pool = nil
+        #expect(kill(first, 0) < 0 && errno == ESRCH)
+    }
+
+    @Test("that were killed while they had nothing to do are replaced without a word")
+    func killed() throws {
+        let pool = DecoderPool.faulty()
+        let victim = try process(pool)
+        kill(victim, SIGKILL)
+        // Its end is seen, and left for the pool.
+        var ending = unsafe siginfo_t()
+        #expect(unsafe waitid(P_PID, id_t(victim), &ending, WEXITED | WNOWAIT) == 0)
+        #expect(try pool.order("good 8").width == 8)
+        #expect(try process(pool) != victim)
+    }
+
+    @Test("work beside one another, each on its own picture")
+    func parallel() async throws {
+        let pool = DecoderPool.faulty()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<40 {
+                group.addTask {
+                    let failure = pool.failure(index % 5 == 0 ? "crash" : "good \(index)")
+                    #expect(failure?.code == (index % 5 == 0 ? .decoderCrashed : nil))
+                }
+            }
+        }
+    }
+
+    @Test("that are not there are named, with what to do")
+    func missing() throws {
+        for path in ["/nowhere/inflight-decoder", "/etc/passwd"] {
+            let failure = try #require(DecoderPool(DecoderConfiguration(path: path)).failure("good 8"))
+            #expect(failure.code == .decoderUnavailable && failure.message.contains(path), "\(failure.message)")
+        }
+        let other = try #require(DecoderPool(DecoderConfiguration(path: "/bin/true")).failure("good 8"))
+        #expect(other.code == .decoderUnavailable && other.message.contains("did not begin"), "\(other.message)")
+    }
+
+    @Test("take files of any size: small, none, and larger than the memory that they have for them")
+    func fileSizes() throws {
+        let pool = DecoderPool.faulty()
+        let blank = String(repeating: " ", count: 3_000_000)
+        #expect(try pool.order("good 5").width == 5)
+        #expect(try pool.order("good 6 " + blank).width == 6)
+        #expect(try pool.order("good 7 " + blank + blank).width == 7)
+        #expect(pool.failure("")?.code == .damaged)
+        #expect(try pool.order("good 8").width == 8)
+    }
+}
