@@ -16,7 +16,9 @@ package import InflightCore
         let number = inflight_shared_memory(byteCount)
         guard number >= 0 else { return nil }
         descriptor = Descriptor(number)
-        guard let base = unsafe inflight_map(number, byteCount, isFilled ? inflight_filled : inflight_writable) else { return nil }
+        guard let base = unsafe inflight_map(number, byteCount, isFilled ? inflight_filled : inflight_writable) else {
+            return nil
+        }
         self.byteCount = byteCount
         unsafe self.base = unsafe base
     }
