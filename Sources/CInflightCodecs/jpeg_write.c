@@ -49,8 +49,8 @@ static void take_rest(j_compress_ptr info) {
 }
 
 int inflight_jpeg_encode(
-    const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality, uint8_t **bytes,
-    size_t *count, char message[256]) {
+    const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality, int is_progressive,
+    uint8_t **bytes, size_t *count, char message[256]) {
     // Not on the stack: what changes between setjmp and longjmp would be lost there.
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
@@ -81,6 +81,7 @@ int inflight_jpeg_encode(
     jpeg_set_defaults(info);
     jpeg_set_quality(info, quality, TRUE);
     info->optimize_coding = TRUE;
+    if (is_progressive) jpeg_simple_progression(info);
     jpeg_start_compress(info, TRUE);
     while (info->next_scanline < info->image_height) {
         JSAMPROW row = (JSAMPROW)(pixels + (size_t)info->next_scanline * bytes_per_row);

@@ -61,14 +61,21 @@ void inflight_webp_close(inflight_webp_reader *reader) {
 
 int inflight_webp_encode(
     const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, int quality,
-    uint8_t **bytes, size_t *count, char message[256]) {
+    int is_lossless, uint8_t **bytes, size_t *count, char message[256]) {
     WebPConfig config;
     WebPPicture picture;
     if (!WebPConfigInit(&config) || !WebPPictureInit(&picture)) {
         snprintf(message, 256, "libwebp is of another version than this program was built for");
         return INFLIGHT_DAMAGED;
     }
-    config.quality = (float)quality;
+    if (is_lossless) {
+        // Colours where nothing is seen of them are kept too. Here quality would only be the time that is taken.
+        config.lossless = 1;
+        config.exact = 1;
+        picture.use_argb = 1;
+    } else {
+        config.quality = (float)quality;
+    }
     picture.width = width;
     picture.height = height;
     int (*import)(WebPPicture *, const uint8_t *, int) =

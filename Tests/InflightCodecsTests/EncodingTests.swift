@@ -67,6 +67,29 @@ struct EncodingTests {
         #expect(try encode(Self.photo, format, quality: 20).count < usual.count)
     }
 
+    @Test("a progressive JPEG holds the same picture as the other, in several scans")
+    func progressive() throws {
+        var options = EncodeOptions(format: .jpeg)
+        options.isProgressive = true
+        let file = try registry.encode(Self.photo, options: options)
+        #expect(try registry.info(of: file).isProgressive)
+        let usual = try decode(try encode(Self.photo, .jpeg))
+        #expect(try decode(file.array).likeness { usual[$0, $1] } == 100)
+    }
+
+    @Test("a lossless WebP keeps every pixel, colours that nobody sees among them; a JPEG refuses to")
+    func lossless() throws {
+        var options = EncodeOptions(format: .webp)
+        options.isLossless = true
+        for source in [Self.photo, Self.transparent] {
+            let pixels = try decode(try registry.encode(source, options: options).array)
+            #expect((0..<43).allSatisfy { y in (0..<61).allSatisfy { pixels[$0, y] == source[$0, y] } })
+        }
+        options.format = .jpeg
+        let refusal = #expect(throws: LoadError.self) { try registry.encode(Self.photo, options: options) }
+        #expect(refusal?.code == .cannotEncode)
+    }
+
     @Test("what a format cannot hold is refused")
     func limits() throws {
         let wide = PixelBuffer(width: 66_000, height: 1, format: .rgbx) { _, _ in SIMD4(1, 2, 3, 255) }

@@ -68,7 +68,7 @@ int inflight_jpeg_finish(inflight_jpeg_reader *_Nonnull reader);
 /// Writes opaque pixels of four bytes. `*bytes` is for `inflight_free`. On failure `message` says why.
 int inflight_jpeg_encode(
     const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality,
-    uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
+    int is_progressive, uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
 
 void inflight_free(void *_Nullable memory);
 
@@ -161,7 +161,7 @@ void inflight_webp_close(inflight_webp_reader *_Nonnull reader);
 /// Writes pixels of four bytes; `has_alpha` 0 leaves the fourth out. `*bytes` is for `inflight_free`.
 int inflight_webp_encode(
     const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, int quality,
-    uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
+    int is_lossless, uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
 
 // MARK: GIF
 

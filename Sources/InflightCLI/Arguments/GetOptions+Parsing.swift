@@ -3,10 +3,9 @@ import Inflight
 extension GetOptions {
     static let names =
         [
-            "-i", "-o", "--size", "--fit", "--enlarge", "--crop", "--process", "--format", "--quality", "--background",
-            "--raw", "--verify", "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host",
-            "--max-pixels",
-            "--retries", "--checksum",
+            "-i", "-o", "--size", "--fit", "--enlarge", "--crop", "--process", "--format", "--quality", "--progressive",
+            "--lossless", "--background", "--raw", "--verify", "--any", "--discard", "--skip-existing", "--unordered",
+            "--concurrency", "--per-host", "--max-pixels", "--retries", "--checksum",
         ] + CacheOptions.names + NetworkOptions.names
 
     /// What only the options beside one another can say.
@@ -52,6 +51,8 @@ extension GetOptions {
     ) throws(UsageError) -> Bool {
         switch name {
         case "--enlarge": seen.enlarges = true
+        case "--progressive": isProgressive = true
+        case "--lossless": isLossless = true
         case "--raw": seen.raw = true
         case "--verify": seen.verify = true
         case "--any": seen.any = true
@@ -139,12 +140,16 @@ extension GetOptions {
         } else if seen.enlarges {
             throw UsageError("--enlarge needs a size; give one with --size.")
         }
+        if isLossless, format != .webp, format != .png {
+            throw UsageError("--lossless keeps every pixel: give --format webp or --format png with it.")
+        }
+        if isLossless, quality != nil { throw UsageError("--lossless and --quality contradict each other.") }
         if seen.gravity != nil, seen.fit != .cover {
             throw UsageError("--crop says which part --fit cover keeps; give both, with --size.")
         }
         let remaking = [
             (seen.size != nil, "--size"), (!processors.isEmpty, "--process"), (seen.format, "--format"),
-            (quality != nil, "--quality"),
+            (quality != nil, "--quality"), (isProgressive, "--progressive"), (isLossless, "--lossless"),
         ].first { $0.0 }?.1
         if seen.any {
             let other = remaking ?? (seen.raw ? "--raw" : seen.verify ? "--verify" : nil)

@@ -23,6 +23,8 @@ struct GetOptions: Equatable, Sendable {
     /// `nil`: the source's.
     var format: ImageFormat?
     var quality: Int?
+    var isProgressive = false
+    var isLossless = false
     var background: [UInt8] = [255, 255, 255]
     var discards = false
     var skipsExisting = false

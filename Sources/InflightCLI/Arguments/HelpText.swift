@@ -62,6 +62,8 @@ struct HelpText: Equatable {
               --format FORMAT       keep (default; what cannot be written becomes png),
                                     jpeg, png, webp
               --quality N           1 to 100, for jpeg (usually 85) and webp (usually 80)
+              --progressive         a jpeg that can be shown coarsely first
+              --lossless            every pixel as it is: for webp, as png always does
               --background COLOUR   behind transparent pictures that become jpeg:
                                     white (default), black or #rrggbb
               --raw                 store the bytes as they came, checked to be a whole

@@ -63,6 +63,8 @@ struct PictureWork: Sendable {
         if options.discards { return Made(report: report, draft: nil, parts: parts, writtenBytes: 0) }
         var encoding = EncodeOptions(format: format, quality: options.quality)
         encoding.background = options.background
+        encoding.isProgressive = options.isProgressive
+        encoding.isLossless = options.isLossless
         let file = try codecs.encode(image.pixels, options: encoding)
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)

@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes baseline JPEG: chroma at half the resolution, codes made for the picture.
+/// Writes JPEG, baseline or progressive: chroma at half the resolution, codes made for the picture.
 enum JPEGEncoding {
     static let maximumSide = 65_500
 
@@ -10,6 +10,9 @@ enum JPEGEncoding {
         guard pixels.width <= maximumSide, pixels.height <= maximumSide else {
             throw PictureError.cannotEncode(
                 .jpeg, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")
+        }
+        guard !options.isLossless else {
+            throw PictureError.cannotEncode(.jpeg, "it always loses something. Choose png or webp")
         }
         let quality = try options.checkedQuality(usual: 85)
         let ground = options.background
@@ -21,7 +24,8 @@ enum JPEGEncoding {
             unsafe opaque.withUnsafeBytes { memory in
                 unsafe inflight_jpeg_encode(
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), opaque.bytesPerRow, Int32(opaque.width),
-                    Int32(opaque.height), opaque.format.order == .bgra ? 1 : 0, Int32(quality), bytes, count, message)
+                    Int32(opaque.height), opaque.format.order == .bgra ? 1 : 0, Int32(quality),
+                    options.isProgressive ? 1 : 0, bytes, count, message)
             }
         }
     }

@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes lossy WebP, with alpha unless the pixels are of an opaque format.
+/// Writes WebP, lossy or lossless, with alpha unless the pixels are of an opaque format.
 enum WebPEncoding {
     static let maximumSide = 16_383
 
@@ -18,7 +18,7 @@ enum WebPEncoding {
                 unsafe inflight_webp_encode(
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), straight.bytesPerRow,
                     Int32(straight.width), Int32(straight.height), straight.format.order == .bgra ? 1 : 0,
-                    straight.format.alpha == .opaque ? 0 : 1, Int32(quality), bytes, count, message)
+                    straight.format.alpha == .opaque ? 0 : 1, Int32(quality), options.isLossless ? 1 : 0, bytes, count, message)
             }
         }
     }

@@ -66,6 +66,11 @@ public struct EncodeOptions: Sendable, Hashable {
     public var format: ImageFormat
     /// 1 … 100; `nil`: the format's usual (JPEG 85, WebP 80). PNG has none.
     public var quality: Int?
+    /// JPEG: stored so that it can be shown coarsely first; usually a few hundredths smaller, and slower to make and to
+    /// decode. Other formats have nothing of the kind here.
+    public var isProgressive = false
+    /// WebP: every pixel as it is. PNG always is; JPEG cannot be, and refuses it.
+    public var isLossless = false
     /// What shines through where a format has no alpha: red, green, blue.
     public var background: [UInt8] = [255, 255, 255]
 

@@ -145,6 +145,8 @@ final class RequestPlan: Sendable {
         if let options {
             let background = options.background.map(String.init).joined(separator: ",")
             parts.append("as \(options.format) \(options.quality.map(String.init) ?? "") \(background)")
+            if options.isProgressive { parts.append("progressive") }
+            if options.isLossless { parts.append("lossless") }
         }
         // Identities of processors may be anything.
         var hash = SHA256()

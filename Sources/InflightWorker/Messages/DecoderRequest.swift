@@ -29,6 +29,8 @@ package enum DecoderRequest: Sendable, Equatable {
             writer.write(options.format.rawValue)
             writer.write(options.quality)
             writer.write(options.background)
+            writer.write(options.isProgressive)
+            writer.write(options.isLossless)
         case .cancel(let id):
             writer.write(UInt8(3))
             writer.write(id)
@@ -54,10 +56,13 @@ package enum DecoderRequest: Sendable, Equatable {
             return .decode(id: id, format: ImageFormat(rawValue: format), byteCount: count, options: options)
         case 2:
             guard let id = reader.number(), let layout = reader.layout(), let format = reader.text(),
-                let quality = reader.optionalNumber(), let background = reader.part()
+                let quality = reader.optionalNumber(), let background = reader.part(),
+                let isProgressive = reader.flag(), let isLossless = reader.flag()
             else { return nil }
             var options = EncodeOptions(format: ImageFormat(rawValue: format), quality: quality)
             options.background = background
+            options.isProgressive = isProgressive
+            options.isLossless = isLossless
             return .encode(id: id, layout: layout, options: options)
         case 3: return reader.number().map { .cancel(id: $0) }
         default: return nil

@@ -69,7 +69,9 @@ struct CommandTests {
 
     @Test(
         "Size, format or quality mean that pictures are made anew",
-        arguments: ["--size 3x3", "--format keep", "--format png", "--quality 80"])
+        arguments: [
+            "--size 3x3", "--format keep", "--format png", "--quality 80", "--progressive", "--format webp --lossless",
+        ])
     func remaking(_ option: String) throws {
         #expect(try get("http://a -o out \(option)").treatment == .remade)
     }
@@ -169,6 +171,8 @@ struct CommandTests {
             ("get http://a -o out --fit cover", "--fit"), ("get http://a -o out --enlarge", "--enlarge"),
             ("get http://a -o out --size 3x3 --fit squeeze", "\"squeeze\""),
             ("get http://a -o out --format gif", "keep, jpeg, png or webp"),
+            ("get http://a -o out --lossless", "--format webp"),
+            ("get http://a -o out --lossless --format webp --quality 9", "contradict"),
             ("get http://a -o out --quality 0", "1 to 100"), ("get http://a -o out --quality 101", "1 to 100"),
             ("get http://a -o out --background red", "--background"),
             ("get http://a -o out --raw --size 3x3", "--raw"), ("get http://a -o out --any --verify", "--any"),
