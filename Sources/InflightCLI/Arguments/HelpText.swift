@@ -134,6 +134,8 @@ struct HelpText: Equatable {
             Options:
               --placeholder         decode it, and say what stands for it until it is there:
                                     BlurHash, ThumbHash, and the colour of most of it
+              --exif                what it says of the camera, the time and the place; all
+                                    of the picture is read for that
               --json                a line of JSON on standard output for each picture
               --timeout SECONDS     for each URL, redirects included (none)
               --max-bytes N         for each body (200000000)

@@ -4,6 +4,8 @@ struct InfoOptions: Equatable, Sendable {
     var places: [String] = []
     /// Whether each picture is decoded, to say what stands for it until it is there.
     var wantsPlaceholder = false
+    /// Whether the whole of each is read, for what it says beside its pixels.
+    var wantsMetadata = false
     var network = NetworkOptions()
 
     static func parse(_ reader: inout ArgumentReader) throws(UsageError) -> Command {
@@ -20,9 +22,12 @@ struct InfoOptions: Equatable, Sendable {
             case .option("--placeholder", let attached):
                 try reader.expectNoValue(of: "--placeholder", attached: attached)
                 options.wantsPlaceholder = true
+            case .option("--exif", let attached):
+                try reader.expectNoValue(of: "--exif", attached: attached)
+                options.wantsMetadata = true
             case .option(let name, let attached):
                 guard try options.network.take(name, attached: attached, from: &reader) else {
-                    throw ArgumentReader.unknown(name, known: ["--placeholder"] + NetworkOptions.names)
+                    throw ArgumentReader.unknown(name, known: ["--placeholder", "--exif"] + NetworkOptions.names)
                 }
             }
         }

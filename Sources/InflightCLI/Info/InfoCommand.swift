@@ -50,34 +50,38 @@ struct InfoCommand: Sendable {
 
     private func look(_ place: String) async -> (Result<PictureFacts, LoadError>, status: Int?) {
         do throws(LoadError) {
+            let isWhole = options.wantsPlaceholder || options.wantsMetadata
             guard Self.isURL(place) else {
                 let limit = Int(clamping: options.network.maximumBytes)
-                var facts = try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)
-                if options.wantsPlaceholder {
-                    let pixels = try LocalPicture.decode(
-                        place, codecs: pipeline.codecs, limit: limit, options: Self.placeholderOptions(options.network))
-                    facts.placeholder = Placeholder(pixels)
+                if !isWhole {
+                    return (.success(try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)), nil)
                 }
-                return (.success(facts), nil)
+                return (.success(try facts(of: try LocalPicture.whole(place, limit: limit), from: .file)), nil)
             }
-            let url = try ResourceURL(place)
-            var request = RequestMaker(options.network).request(place, url)
-            guard options.wantsPlaceholder else {
-                return (.success(PictureFacts(try await pipeline.info(for: request))), nil)
-            }
-            request.resize = Self.placeholderOptions(options.network).resize
-            let image = try await pipeline.image(for: request)
-            return (.success(PictureFacts(image)), nil)
+            let request = RequestMaker(options.network).request(place, try ResourceURL(place))
+            if !isWhole { return (.success(PictureFacts(try await pipeline.info(for: request))), nil) }
+            let response = try await pipeline.response(for: request)
+            var facts = try facts(of: response.body, from: response.source)
+            facts.finalURL = response.url
+            return (.success(facts), nil)
         } catch {
             return (.failure(error), error.status)
         }
     }
 
-    /// More pixels make no placeholder better.
-    private static func placeholderOptions(_ network: NetworkOptions) -> DecodeOptions {
-        var options = DecodeOptions(resize: Resize(width: 100, height: 100))
-        options.maximumPixels = network.maximumPixels
-        return options
+    private func facts(of bytes: Bytes, from source: LoadSource) throws(LoadError) -> PictureFacts {
+        let count = Int64(bytes.count)
+        var facts = PictureFacts(
+            info: try pipeline.codecs.info(of: bytes), bytes: count, readBytes: count, source: source)
+        if options.wantsMetadata { facts.metadata = try pipeline.codecs.metadata(of: bytes) }
+        if options.wantsPlaceholder {
+            // More pixels make no placeholder better.
+            var decoding = DecodeOptions(resize: Resize(width: 100, height: 100))
+            decoding.maximumPixels = options.network.maximumPixels
+            facts.placeholder = Placeholder(
+                try pipeline.codecs.decode(bytes, options: decoding, cancellation: CancellationFlag()).0)
+        }
+        return facts
     }
 
     /// What was asked for, as it is told to people.
@@ -105,6 +109,7 @@ struct PictureFacts: Sendable {
     var source: LoadSource
     var finalURL: String?
     var placeholder: Placeholder?
+    var metadata: ImageMetadata?
 }
 
 /// What stands for a picture until it is there.
@@ -126,11 +131,5 @@ extension PictureFacts {
         self.init(
             info: remote.info, bytes: remote.contentLength, readBytes: remote.readBytes, source: remote.source,
             finalURL: remote.url)
-    }
-
-    init(_ image: LoadedImage) {
-        self.init(
-            info: image.info, bytes: image.bodyBytes, readBytes: image.bodyBytes, source: image.source,
-            finalURL: image.url, placeholder: Placeholder(image.pixels))
     }
 }

@@ -5,7 +5,7 @@ import InflightCore
 enum InfoText {
     static func lines(_ place: String, _ facts: PictureFacts, style: Style) -> [String] {
         let info = facts.info
-        var rows = [("format", format(info))]
+        var rows = [(name: "format", value: format(info))]
         var dimensions = "\(info.width) × \(info.height)"
         if info.orientation.swapsAxes { dimensions += " (stored as \(info.storedWidth) × \(info.storedHeight))" }
         rows.append(("dimensions", dimensions))
@@ -19,9 +19,11 @@ enum InfoText {
             rows.append(("ThumbHash", placeholder.thumbHash))
             rows.append(("most of it", placeholder.dominantColor))
         }
+        let metadata = facts.metadata.map(MetadataText.rows) ?? []
+        let width = max(13, 1 + (metadata.map(\.name.count).max() ?? 0))
         return [style.bold(InfoCommand.shown(place))]
-            + rows.map { name, value in
-                "  " + name + String(repeating: " ", count: 13 - name.count) + TerminalText.safe(value)
+            + (rows + metadata).map { name, value in
+                "  " + name + String(repeating: " ", count: width - name.count) + TerminalText.safe(value)
             }
     }
 
@@ -60,6 +62,7 @@ enum InfoText {
                 writer.add("thumbHash", placeholder.thumbHash)
                 writer.add("dominantColor", placeholder.dominantColor)
             }
+            if let metadata = facts.metadata { MetadataText.add(metadata, to: &writer) }
             writer.add("from", facts.source.rawValue)
         case .failure(let error):
             writer.add("outcome", Report.Outcome.failed.rawValue)

@@ -43,10 +43,8 @@ enum LocalPicture {
         }
     }
 
-    /// The pixels of a whole file.
-    static func decode(
-        _ path: String, codecs: CodecRegistry, limit: Int, options: DecodeOptions
-    ) throws(LoadError) -> PixelBuffer {
+    /// All bytes of a file.
+    static func whole(_ path: String, limit: Int) throws(LoadError) -> Bytes {
         let file = try reading(path) { () throws(SystemError) in try openFile(path) }
         defer { close(file.descriptor) }
         guard file.size <= limit else {
@@ -55,10 +53,9 @@ enum LocalPicture {
                 message: "The file has \(file.size) bytes, and at most \(limit) are read. "
                     + "Raise --max-bytes if the file is trusted.")
         }
-        let bytes = try reading(path) { () throws(SystemError) in
+        return try reading(path) { () throws(SystemError) in
             try LocalFile.read(file.descriptor, count: file.size, at: 0)
         }
-        return try codecs.decode(bytes, options: options, cancellation: CancellationFlag()).0
     }
 
     private static func openFile(_ path: String) throws(SystemError) -> (descriptor: Int32, size: Int) {

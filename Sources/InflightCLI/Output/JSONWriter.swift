@@ -22,6 +22,12 @@ struct JSONWriter {
         bytes += String(value).utf8
     }
 
+    /// - Precondition: it is finite: JSON has no other.
+    mutating func add(_ name: String, _ value: Double) {
+        begin(name)
+        bytes += String(value).utf8
+    }
+
     mutating func add(_ name: String, _ value: Bool) {
         begin(name)
         bytes += (value ? "true" : "false").utf8

@@ -24,6 +24,13 @@ public struct JPEGCodec: ImageCodec {
         try JPEGStructure.walk(bytes)
     }
 
+    public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata {
+        let structure = try JPEGStructure.wholeHeader(bytes)
+        return ImageMetadata(
+            exifBytes: structure.exif.flatMap { bytes.metadataPart($0) },
+            xmpBytes: structure.xmp.flatMap { bytes.metadataPart($0) })
+    }
+
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {

@@ -19,6 +19,9 @@ struct JPEGStructure: FileStructure {
     var orientation: ImageOrientation?
     /// The parts of the colour profile in the order of the file, and the number that each gives itself.
     var profileParts: [(number: Int, total: Int, range: Range<Int>)] = []
+    /// The camera's record, from its byte order mark.
+    var exif: Range<Int>?
+    var xmp: Range<Int>?
     private var adobeTransform: Int?
 
     /// Written by Adobe's programs or in their way: four inks are inverted.
@@ -109,7 +112,7 @@ struct JPEGStructure: FileStructure {
         case 0xC0, 0xC1, 0xC2, 0xC9, 0xCA: try readFrame(bytes, content, marker)
         case 0xC3, 0xC5...0xC7, 0xCB, 0xCD...0xCF:
             throw PictureError.unsupported(.jpeg, "lossless or hierarchical")
-        case 0xE1: readEXIF(bytes, content)
+        case 0xE1: readRecord(bytes, content)
         case 0xE2: readProfile(bytes, content)
         case 0xEE where content.count >= 12 && bytes.has("Adobe", at: content.lowerBound):
             adobeTransform = bytes.byte(at: content.lowerBound + 11)
@@ -135,9 +138,16 @@ struct JPEGStructure: FileStructure {
         }
     }
 
-    private mutating func readEXIF(_ bytes: Bytes, _ content: Range<Int>) {
-        guard orientation == nil, content.count > 6, bytes.has("Exif\0\0", at: content.lowerBound) else { return }
-        orientation = EXIFOrientation.find(in: bytes, content.lowerBound + 6..<content.upperBound)
+    /// EXIF (CIPA DC-008 section 4.7.2) or XMP (XMP specification part 3 section 1.1.3): the first of each.
+    private mutating func readRecord(_ bytes: Bytes, _ content: Range<Int>) {
+        let start = content.lowerBound
+        if content.count > 6, bytes.has("Exif\0\0", at: start) {
+            let record = start + 6..<content.upperBound
+            exif = exif ?? record
+            orientation = orientation ?? EXIFOrientation.find(in: bytes, record)
+        } else if content.count > 29, bytes.has("http://ns.adobe.com/xap/1.0/\0", at: start) {
+            xmp = xmp ?? start + 29..<content.upperBound
+        }
     }
 
     private mutating func readProfile(_ bytes: Bytes, _ content: Range<Int>) {

@@ -20,6 +20,10 @@ public struct PNGCodec: ImageCodec {
         try PNGStructure.walk(bytes)
     }
 
+    public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata {
+        PNGStructure.metadata(in: bytes)
+    }
+
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {

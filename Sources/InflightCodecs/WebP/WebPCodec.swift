@@ -21,6 +21,10 @@ public struct WebPCodec: ImageCodec {
         try WebPStructure.walk(bytes)
     }
 
+    public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata {
+        WebPStructure.metadata(in: bytes)
+    }
+
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {

@@ -18,7 +18,8 @@ enum WebPEncoding {
                 unsafe inflight_webp_encode(
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), straight.bytesPerRow,
                     Int32(straight.width), Int32(straight.height), straight.format.order == .bgra ? 1 : 0,
-                    straight.format.alpha == .opaque ? 0 : 1, Int32(quality), options.isLossless ? 1 : 0, bytes, count, message)
+                    straight.format.alpha == .opaque ? 0 : 1, Int32(quality), options.isLossless ? 1 : 0, bytes, count,
+                    message)
             }
         }
     }

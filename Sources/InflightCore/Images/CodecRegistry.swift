@@ -85,6 +85,14 @@ public struct CodecRegistry: Sendable {
         return (pixels.cropped(width: plan.width, height: plan.height, gravity: resize.gravity), info)
     }
 
+    /// What a whole picture's file says beside its pixels: EXIF and XMP of JPEG, PNG and WebP. Empty where it says nothing.
+    ///
+    /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
+    public func metadata(of bytes: Bytes) throws(LoadError) -> ImageMetadata {
+        let (codec, format) = try decoder(for: bytes)
+        return try codec.metadata(bytes, format: format)
+    }
+
     /// Writes pixels as a picture file. Throws ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard let codec = encoders[options.format] else {

@@ -27,9 +27,17 @@ public protocol ImageCodec: Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer
 
+    /// What a whole file says beside its pixels, as far as the codec knows where that stands: by itself nothing. What is
+    /// damaged there is left out.
+    func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata
+
     /// Writes pixels as a picture file without metadata. The same pixels and options give the same bytes. A format that
     /// is not among ``encodableFormats`` is refused with ``LoadError/Code/unsupportedFormat``.
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
+}
+
+extension ImageCodec {
+    public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata { ImageMetadata() }
 }
 
 /// What can be said of a picture's first bytes.

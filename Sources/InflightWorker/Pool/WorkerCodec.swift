@@ -22,6 +22,10 @@ public struct WorkerCodec: ImageCodec {
         try codec.validate(bytes, format: format)
     }
 
+    public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata {
+        try codec.metadata(bytes, format: format)
+    }
+
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {

@@ -86,6 +86,26 @@ struct InfoTests {
         #expect(half.status == 1 && half.errors.contains("damaged"))
     }
 
+    @Test("What the camera wrote is told where it is asked for, of files and of URLs")
+    func metadata() throws {
+        // The camera's name alone, as the standard has it: a record of one field behind JPEG's mark.
+        let record: [UInt8] =
+            Array("Exif\0\0II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x0F, 0x01, 2, 0, 4, 0, 0, 0] + Array("Cam\0\0\0\0\0".utf8)
+        let jpeg = try Pictures.make(.jpeg, 60, 40).array
+        let length = record.count + 2
+        let marked = jpeg[..<2] + [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)] + record + jpeg[2...]
+        place.write("a.jpg", Array(marked))
+        server.serve("/a.jpg", .ok(Bytes(Array(marked))))
+        for picture in ["a.jpg", server.url("/a.jpg")] {
+            #expect(place.run("info", "--exif", picture).text.contains("\n  Make         Cam\n"))
+            let json = place.run("info", "--exif", "--json", picture).text
+            #expect(json.contains(#""exif":{"image":{"Make":"Cam"}}"#), "\(json)")
+            #expect(!place.run("info", picture).text.contains("Cam"))
+        }
+        place.write("b.jpg", jpeg)
+        #expect(place.run("info", "--exif", "b.jpg").text.contains("none"))
+    }
+
     @Test("One that fails does not stop the others, and makes the status 1")
     func failures() throws {
         place.write("a.gif", Pictures.gif.array)

@@ -1,0 +1,120 @@
+/// A camera's record of a picture: fields with numbers, names and values (CIPA DC-008-2023 sections 4.6 and 4.7).
+///
+/// What is damaged is left out: a field that points outside, one of an unknown kind, a directory behind another that is
+/// broken. At most 1,000 fields are read, and 4,096 bytes of each.
+public struct EXIF: Sendable, Equatable {
+    /// Where a field stands.
+    public enum Directory: String, Sendable, Hashable, CaseIterable {
+        /// About the picture: who made it, with what.
+        case image
+        /// About the taking of it: when, how long, how wide.
+        case photo
+        /// About the place.
+        case gps
+    }
+
+    public struct Field: Sendable, Equatable {
+        public var directory: Directory
+        public var tag: Int
+        public var value: Value
+
+        public init(directory: Directory, tag: Int, value: Value) {
+            self.directory = directory
+            self.tag = tag
+            self.value = value
+        }
+
+        /// The standard's name, or the number where it has none that is known here.
+        public var name: String { EXIFNames.name(tag, directory) }
+    }
+
+    public enum Value: Sendable, Equatable {
+        case text(String)
+        case numbers([Double])
+        /// Fractions as they are written: an exposure of 1/250 s.
+        case fractions([Fraction])
+        case bytes([UInt8])
+    }
+
+    public struct Fraction: Sendable, Equatable {
+        public var numerator: Int
+        public var denominator: Int
+
+        public init(numerator: Int, denominator: Int) {
+            self.numerator = numerator
+            self.denominator = denominator
+        }
+
+        /// Not a number where the denominator is 0.
+        public var number: Double { Double(numerator) / Double(denominator) }
+    }
+
+    /// In the order of the file.
+    public var fields: [Field]
+
+    /// Takes a record apart; `nil` where the bytes are none.
+    public init?(_ bytes: Bytes) {
+        guard var reader = EXIFReader(bytes) else { return nil }
+        fields = reader.read()
+    }
+
+    public subscript(directory: Directory, tag: Int) -> Value? {
+        fields.first { $0.directory == directory && $0.tag == tag }?.value
+    }
+
+    /// Where the picture was taken, in degrees: north and east are positive.
+    public struct Location: Sendable, Equatable {
+        public var latitude: Double
+        public var longitude: Double
+        /// Metres above the sea, negative below it.
+        public var altitude: Double?
+    }
+
+    /// `nil` where it is not told, or is no place on Earth.
+    public var location: Location? {
+        guard let latitude = degrees(2, reference: 1, negative: "S", limit: 90),
+            let longitude = degrees(4, reference: 3, negative: "W", limit: 180)
+        else { return nil }
+        var altitude: Double?
+        if case .fractions(let parts)? = self[.gps, 6], let height = parts.first?.number, height.isFinite {
+            altitude = height
+            if case .numbers(let reference)? = self[.gps, 5], reference.first == 1 { altitude = -height }
+        }
+        return Location(latitude: latitude, longitude: longitude, altitude: altitude)
+    }
+
+    /// Degrees, minutes and seconds as one number.
+    private func degrees(_ tag: Int, reference: Int, negative: String, limit: Double) -> Double? {
+        guard case .fractions(let parts)? = self[.gps, tag], parts.count == 3,
+            case .text(let side)? = self[.gps, reference]
+        else { return nil }
+        let sum = parts[0].number + parts[1].number / 60 + parts[2].number / 3600
+        guard sum.isFinite, (0...limit).contains(sum) else { return nil }
+        return side == negative ? -sum : sum
+    }
+}
+
+extension EXIF.Value: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .text(let text): text
+        case .numbers(let numbers) where numbers.count > 16: "\(numbers.count) numbers"
+        case .numbers(let numbers): numbers.map(Self.short).joined(separator: ", ")
+        case .fractions(let fractions): fractions.map(Self.short).joined(separator: ", ")
+        case .bytes(let bytes): bytes.count == 1 ? "1 byte" : "\(bytes.count) bytes"
+        }
+    }
+
+    private static func short(_ number: Double) -> String {
+        number == number.rounded() && abs(number) < 1e15 ? String(Int(number)) : String(number)
+    }
+
+    /// Below 1 as cameras show it, 1/250; else a number of few digits.
+    private static func short(_ fraction: EXIF.Fraction) -> String {
+        let (above, below) = (fraction.numerator, fraction.denominator)
+        if below == 0 { return "\(above)/0" }
+        if above % below == 0 { return String(above / below) }
+        if above > 0, below > above, below % above == 0 { return "1/\(below / above)" }
+        return short((fraction.number * 10_000).rounded() / 10_000)
+    }
+}
