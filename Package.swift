@@ -43,6 +43,13 @@ let package = Package(
             name: "CInflightCodings",
             linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
+        // libvips is for the worker and for tests: nothing that a program links depends on it.
+        .systemLibrary(
+            name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
+        .target(
+            name: "CInflightVips", dependencies: ["CGObject"],
+            linkerSettings: ["vips", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
+        .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightCore", "InflightConcurrency"]),
 
         // Assembly, command, demo.
         .target(
@@ -123,9 +130,19 @@ let package = Package(
             dependencies: ["InflightFoundation", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightTests", dependencies: ["Inflight", "InflightCodecs", "InflightTestSupport"]),
+        // Small pictures that other programs made, and what they have to look like.
+        .target(name: "InflightPictures", dependencies: ["InflightCore"], path: "Tests/InflightPictures"),
         .testTarget(
             name: "InflightCodecsTests",
-            dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            dependencies: [
+                "InflightCodecs", "InflightPictures", "InflightCore", "InflightConcurrency", "InflightTestSupport",
+            ]),
+        .testTarget(
+            name: "InflightVipsTests",
+            dependencies: [
+                "InflightVips", "CInflightVips", "InflightCodecs", "InflightPictures", "InflightCore",
+                "InflightConcurrency", "InflightTestSupport",
+            ]),
         .testTarget(
             name: "InflightCodingsTests", dependencies: ["InflightCodings", "InflightCore", "InflightTestSupport"]),
         .testTarget(
