@@ -5,6 +5,7 @@
 #include <vips/vips.h>
 
 #include "message.h"
+#include "profile.h"
 
 struct inflight_vips_picture {
     VipsImage *image;
@@ -73,22 +74,32 @@ static int is_integer(const VipsImage *image) {
     return image->BandFmt == VIPS_FORMAT_UCHAR || image->BandFmt == VIPS_FORMAT_USHORT;
 }
 
+/// Floating-point samples that a profile belongs to run from 0 to 1: brings them to the 16 bits that it is applied to.
+static int widen(inflight_vips_picture *picture) {
+    VipsImage *made = NULL;
+    if (replace(picture, vips_linear1(picture->image, &made, 65535, 0, NULL), made)) return -1;
+    if (replace(picture, vips_cast_ushort(picture->image, &made, NULL), made)) return -1;
+    VipsInterpretation type = picture->image->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
+    return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), made);
+}
+
 /// Brings colours to sRGB or its greys, of 8 or 16 bits.
 static int convert(inflight_vips_picture *picture) {
     VipsImage *made = NULL;
-    VipsImage *image = picture->image;
-    int is_cmyk = image->Type == VIPS_INTERPRETATION_CMYK;
-    if (is_cmyk || vips_image_get_typeof(image, VIPS_META_ICC_NAME)) {
-        int depth = image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
+    int is_cmyk = picture->image->Type == VIPS_INTERPRETATION_CMYK;
+    if (is_cmyk || vips_image_get_typeof(picture->image, VIPS_META_ICC_NAME)) {
+        if (!is_integer(picture->image) && widen(picture)) return -1;
+        if (!is_cmyk && inflight_vips_profile_is_srgb(picture->image)) return 0;
+        int depth = picture->image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
         int failed = vips_icc_transform(
-            image, &made, "srgb", "embedded", TRUE, "input_profile", is_cmyk ? "cmyk" : "srgb", "intent",
+            picture->image, &made, "srgb", "embedded", TRUE, "input_profile", is_cmyk ? "cmyk" : "srgb", "intent",
             VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
         if (!failed || is_cmyk) return replace(picture, failed, made);
         // A profile that is broken or for other pixels: the picture is taken as if it had none.
         vips_error_clear();
     }
-    if (is_integer(image) && (is_grey(image) || is_rgb(image))) return 0;
-    return replace(picture, vips_colourspace(image, &made, VIPS_INTERPRETATION_sRGB, NULL), made);
+    if (is_integer(picture->image) && (is_grey(picture->image) || is_rgb(picture->image))) return 0;
+    return replace(picture, vips_colourspace(picture->image, &made, VIPS_INTERPRETATION_sRGB, NULL), made);
 }
 
 int inflight_vips_prepare(

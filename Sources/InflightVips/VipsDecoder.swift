@@ -49,6 +49,10 @@ public struct VipsDecoder: Sendable {
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try Self.start()
+        if format == .jpegXL, info.mayHaveMoreFrames {
+            // libvips would give the last frame for the first.
+            throw PictureError.unsupported(format, "an animation")
+        }
         var stored = info
         if Self.turnsItself(format) {
             // libheif and libjxl give a picture as it is seen.
@@ -58,11 +62,17 @@ public struct VipsDecoder: Sendable {
         }
         return try unsafe stored.makePixels(options, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
-            try VipsPicture.with(bytes, format: format) { (picture) throws(LoadError) in
-                guard picture.width == stored.storedWidth, picture.height == stored.storedHeight else {
+            var source = bytes
+            var size = (width: stored.storedWidth, height: stored.storedHeight)
+            if format == .svg {
+                size = try Self.drawnSize(plan, options)
+                source = try SVGDrawing.resized(bytes, width: size.width, height: size.height)
+            }
+            try VipsPicture.with(source, format: format) { (picture) throws(LoadError) in
+                guard picture.width == size.width, picture.height == size.height else {
                     throw PictureError.damaged(
                         format,
-                        "its header says \(stored.storedWidth) × \(stored.storedHeight) pixels, its decoder "
+                        "its header says \(size.width) × \(size.height) pixels, its decoder "
                             + "\(picture.width) × \(picture.height)")
                 }
                 try unsafe VipsDecoding(
@@ -70,6 +80,22 @@ public struct VipsDecoder: Sendable {
                 ).run()
             }
         }
+    }
+
+    /// A drawing is made at the size that is wanted of the whole of it, of which a crop may be a small part.
+    private static func drawnSize(
+        _ plan: Resize.Plan, _ options: DecodeOptions
+    ) throws(LoadError) -> (width: Int, height: Int) {
+        let size = (width: plan.scaledWidth, height: plan.scaledHeight)
+        let most = SVGDrawing.mostPixels
+        guard size.width <= most, size.height <= most, size.width * size.height <= options.maximumPixels else {
+            throw LoadError(
+                .tooManyPixels, stage: .decode,
+                message:
+                    "The svg picture would have to be drawn with \(size.width) × \(size.height) pixels, and at most "
+                    + "\(options.maximumPixels) pixels are allowed, \(most) a side. Ask for a smaller size.")
+        }
+        return size
     }
 
     private static func turnsItself(_ format: ImageFormat) -> Bool {

@@ -6,9 +6,14 @@ import Testing
 
 @Suite("What is stored turned is turned back, once", .timeLimit(.minutes(10)))
 struct OrientationTests {
-    @Test("AVIF", arguments: Array(AVIFFixtures.turned))
+    @Test("AVIF", arguments: AVIFFixtures.turned)
     func avif(_ orientation: ImageOrientation, _ bytes: [UInt8]) throws {
         try check(bytes, orientation, 36)
+    }
+
+    @Test("JPEG XL", arguments: JPEGXLFixtures.turned)
+    func jpegXL(_ orientation: ImageOrientation, _ bytes: [UInt8]) throws {
+        try check(bytes, orientation, 99)
     }
 
     @Test("HEIC")

@@ -30,11 +30,11 @@ struct TIFFStructure: FileStructure {
         static let orientation = 274
         static let samplesPerPixel = 277
         static let stripByteCounts = 279
-        static let tileWidth = 322
-        static let tileHeight = 323
+        static let colorMap = 320
         static let tileOffsets = 324
         static let tileByteCounts = 325
         static let extraSamples = 338
+        static let jpegTables = 347
         static let profile = 34675
     }
 
@@ -106,7 +106,7 @@ struct TIFFStructure: FileStructure {
         let (entries, directory) = try Self.entries(reader, start)
         guard case .next = directory else { return directory }
         // What stands elsewhere has to be there; of what is too large to be meant, the profile's name is done without.
-        for tag in [Tag.bitsPerSample, Tag.extraSamples, Tag.profile] {
+        for tag in [Tag.bitsPerSample, Tag.extraSamples, Tag.colorMap, Tag.jpegTables, Tag.profile] {
             guard let entry = entries[tag], let end = entry.end, end > reader.bytes.count else { continue }
             if tag == Tag.profile, entry.count > ICCProfile.maximumCount { continue }
             return .needs(end)
@@ -161,6 +161,21 @@ struct TIFFStructure: FileStructure {
             guard case .next(let next) = try page.read(reader, position) else { throw PictureError.cutShort(.tiff) }
             try checkPixels(reader, position)
             position = next
+        }
+    }
+
+    /// Whether all pixels of a file's first page are there belongs to a whole header: what is not there, the decoder
+    /// would make up.
+    static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        switch try readHeader(bytes) {
+        case .needsMoreBytes(let count):
+            if isComplete { throw PictureError.cutShort(.tiff) }
+            return .needsMoreBytes(count)
+        case .header(let structure):
+            if isComplete, let reader = TIFFReader(bytes), let first = reader.offset(at: reader.isBig ? 8 : 4) {
+                try checkPixels(reader, first)
+            }
+            return .info(structure.info(bytes))
         }
     }
 
