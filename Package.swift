@@ -48,7 +48,7 @@ let package = Package(
             name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
         .target(
             name: "CInflightVips", dependencies: ["CGObject"],
-            linkerSettings: ["vips", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
+            linkerSettings: ["vips", "jxl", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
         .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightCore", "InflightConcurrency"]),
 
         // Assembly, command, demo.

@@ -21,7 +21,8 @@ build|libwebp-dev|webp/decode.h|libwebp|WebP
 build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|the index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
-build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, JPEG XL, TIFF and SVG, in the worker
+build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the worker
+build|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the worker
 build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libvips needs
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server

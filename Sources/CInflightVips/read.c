@@ -4,10 +4,15 @@
 
 #include <vips/vips.h>
 
+#include "jxl.h"
 #include "message.h"
 #include "profile.h"
 
 struct inflight_vips_picture {
+    int loader;
+    /// Where libvips is not asked to load: what is decoded when pixels are wanted, and there is no image before that.
+    const uint8_t *bytes;
+    size_t count;
     VipsImage *image;
     VipsRegion *region;
     int has_alpha;
@@ -25,7 +30,6 @@ static VipsImage *load(const uint8_t *bytes, size_t count, int loader, int page)
     int failed = 1;
     switch (loader) {
     case INFLIGHT_VIPS_HEIF: failed = vips_heifload_buffer(memory, count, &image, OPTIONS, NULL); break;
-    case INFLIGHT_VIPS_JXL: failed = vips_jxlload_buffer(memory, count, &image, OPTIONS, NULL); break;
     case INFLIGHT_VIPS_TIFF: failed = vips_tiffload_buffer(memory, count, &image, "page", page, OPTIONS, NULL); break;
     case INFLIGHT_VIPS_SVG: failed = vips_svgload_buffer(memory, count, &image, OPTIONS, NULL); break;
     }
@@ -35,21 +39,29 @@ static VipsImage *load(const uint8_t *bytes, size_t count, int loader, int page)
 inflight_vips_picture *inflight_vips_open(
     const uint8_t *bytes, size_t count, int loader, int page, int *width, int *height,
     char message[INFLIGHT_VIPS_MESSAGE]) {
-    VipsImage *image = load(bytes, count, loader, page);
-    if (!image) {
-        inflight_vips_fail(message);
-        return NULL;
+    VipsImage *image = NULL;
+    if (loader == INFLIGHT_VIPS_JXL) {
+        if (inflight_jxl_size(bytes, count, width, height, message)) return NULL;
+    } else {
+        image = load(bytes, count, loader, page);
+        if (!image) {
+            inflight_vips_fail(message);
+            return NULL;
+        }
+        *width = image->Xsize;
+        *height = image->Ysize;
     }
     inflight_vips_picture *picture = g_new0(inflight_vips_picture, 1);
+    picture->loader = loader;
+    picture->bytes = bytes;
+    picture->count = count;
     picture->image = image;
-    *width = image->Xsize;
-    *height = image->Ysize;
     return picture;
 }
 
 void inflight_vips_close(inflight_vips_picture *picture) {
     if (picture->region) g_object_unref(picture->region);
-    g_object_unref(picture->image);
+    if (picture->image) g_object_unref(picture->image);
     g_free(picture);
     vips_error_clear();
 }
@@ -104,9 +116,11 @@ static int convert(inflight_vips_picture *picture) {
 
 int inflight_vips_prepare(
     inflight_vips_picture *picture, int has_alpha, int bits, char message[INFLIGHT_VIPS_MESSAGE]) {
+    if (!picture->image) picture->image = inflight_jxl_decode(picture->bytes, picture->count, message);
+    if (!picture->image) return INFLIGHT_VIPS_FAILED;
     picture->has_alpha = has_alpha;
     picture->full = 65535;
-    if (bits > 8 && bits < 16) picture->full = (65535u << (16 - bits)) & 65535u;
+    if (picture->loader == INFLIGHT_VIPS_HEIF && bits > 8 && bits < 16) picture->full = (65535u << (16 - bits)) & 65535u;
     VipsImage *before = picture->image;
     if (convert(picture)) return inflight_vips_fail(message);
     // What a transform has made uses all of its 16 bits.

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <vips/vips.h>
 #include <vips/vector.h>
@@ -24,6 +25,27 @@ static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *messa
     (void)domain, (void)level, (void)message, (void)data;
 }
 
+// What is otherwise read from files by the first picture that needs it: the time zone (by profiles), translations, and
+// the fonts that every document may count on. Without fonts there is no text, which is no reason to fail.
+static void warm_up(void) {
+    static const char drawing[] =
+        "<svg xmlns='http://www.w3.org/2000/svg' width='90' height='9'><text y='8' font-size='8'>"
+        "<tspan font-family='sans-serif'>Aa</tspan><tspan font-family='sans-serif' font-weight='bold'>Aa</tspan>"
+        "<tspan font-family='serif'>Aa</tspan><tspan font-family='monospace'>Aa</tspan></text></svg>";
+    tzset();
+    VipsImage *image = NULL;
+    if (!vips_svgload_buffer((void *)drawing, sizeof drawing - 1, &image, NULL)) {
+        VipsRegion *region = vips_region_new(image);
+        VipsRect all = {0, 0, image->Xsize, image->Ysize};
+        if (region) {
+            vips_region_prepare(region, &all);
+            g_object_unref(region);
+        }
+        g_object_unref(image);
+    }
+    vips_error_clear();
+}
+
 int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {
     // Code that is made at run time needs memory that is written and executed.
     g_setenv("VIPS_NOVECTOR", "1", TRUE);
@@ -35,9 +57,9 @@ int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {
     g_log_set_handler("VIPS", G_LOG_LEVEL_MASK, ignore, NULL);
     vips_operation_block_set("VipsForeignLoad", TRUE);
     vips_operation_block_set("VipsForeignLoadHeifBuffer", FALSE);
-    vips_operation_block_set("VipsForeignLoadJxlBuffer", FALSE);
     vips_operation_block_set("VipsForeignLoadTiffBuffer", FALSE);
     vips_operation_block_set("VipsForeignLoadSvgBuffer", FALSE);
+    warm_up();
     return INFLIGHT_VIPS_OK;
 }
 

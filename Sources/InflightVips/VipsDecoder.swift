@@ -2,14 +2,14 @@ internal import CInflightVips
 public import InflightConcurrency
 public import InflightCore
 
-/// AVIF, HEIC, JPEG XL, TIFF and SVG by libvips, and the writing of AVIF.
+/// AVIF, HEIC, TIFF and SVG by libvips, JPEG XL by libjxl, and the writing of AVIF.
 ///
 /// It is for a process of its own, which is what `inflight-decoder` is: libvips loads a hundred libraries, and some of
-/// those that read these formats have a history of faults. Only the five loaders that are named here can run; which one
-/// does, the caller says, and it is never found by looking at the bytes.
+/// those that read these formats have a history of faults. Of its loaders only those of the formats that are named here
+/// can run; which one does, the caller says, and it is never found by looking at the bytes.
 ///
 /// Any number of threads may decode at once. Rows are pulled by the thread that asks, so that libvips itself starts none;
-/// libheif and libjxl have threads of their own.
+/// the codecs in libheif have threads of their own.
 public struct VipsDecoder: Sendable {
     /// The formats that ``decode(_:format:info:options:cancellation:)`` reads.
     public static let decodableFormats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
@@ -19,7 +19,12 @@ public struct VipsDecoder: Sendable {
     public init() {}
 
     /// Starts libvips. To be called before anything else here, on any thread; later calls give the first one's answer. It
-    /// takes some tens of milliseconds, reads files, and loads libraries.
+    /// takes a tenth of a second or two: it loads libraries, and reads the fonts that documents may count on, sans-serif,
+    /// serif and monospace.
+    ///
+    /// Behind it nothing needs a file, nor memory that is written and executed. Text in other fonts, or in scripts that
+    /// these lack, would read their files: without them it is not drawn as it was meant. dav1d, libde265, libaom start
+    /// threads.
     ///
     /// - Throws: ``LoadError/Code/unsupportedFormat`` where the library cannot start.
     public static func start() throws(LoadError) {
@@ -49,10 +54,6 @@ public struct VipsDecoder: Sendable {
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try Self.start()
-        if format == .jpegXL, info.mayHaveMoreFrames {
-            // libvips would give the last frame for the first.
-            throw PictureError.unsupported(format, "an animation")
-        }
         var stored = info
         if Self.turnsItself(format) {
             // libheif and libjxl give a picture as it is seen.

@@ -1,10 +1,11 @@
 package import InflightCore
 
 /// ``Scene`` as JPEG XL. `lossy` and `alpha` (lossless) by Pillow 13.0 with pillow-jxl-plugin 1.3.8; `parts`, which
-/// carries EXIF metadata and lies in boxes `jxlp`, too. The others by a small program on the encoder of libjxl 0.7.0,
-/// lossless: `turned…` have that orientation, `twelveBits` is in a box `jxlc`, `animation` has two frames of which the
-/// second is upside down, `premultiplied` has associated alpha, `displayP3` says that its colours have those primaries,
-/// `odd` is black, of 999 × 37 pixels, lossy, turned as 5, in boxes.
+/// carries EXIF metadata and lies in boxes `jxlp`, and `gray` too. The others by a small program on the encoder of libjxl
+/// 0.7.0, lossless: `turned…` have that orientation, `twelveBits` is in a box `jxlc`, `animation` has two frames of which
+/// the second is upside down, `premultiplied` has associated alpha (of which its header was told by hand, as that version
+/// does not write it), `displayP3` says that its colours have those primaries, `odd` is black, of 999 × 37 pixels, lossy,
+/// turned as 5, in boxes.
 package enum JPEGXLFixtures {
     package static let lossy = Base64.bytes(
         """
@@ -68,8 +69,8 @@ package enum JPEGXLFixtures {
 
     package static let premultiplied = Base64.bytes(
         """
-        /wpYMLASCAgQAOQBSyg31h+8U1AwBUbULSOVmYllUAzWjIhBjo3BE2MQF2IwAECGwEQFAB6XAd7T0/BBjcC+Huf/yuSlMg5iIGQD6CunM9Elz2SL
-        nsqBIxQ4FkdK/QUCXwDRL5oqqtsrqrvLMpsO2mlqTqL6hy/k+Div8wBai+baYQMjAw==
+        /wpYMDAASggIEADkAUsoN9YfvFNQMAVG1C0jlZmJZVAM1oyIQY6NwRNjEBdiMABAhsBEBQAelwHe09PwQY3Avh7n/8rkpTIOYiBkA+grpzPRJc9k
+        i57KgSMUOBZHSv0FAl8A0S+aKqrbK6q7yzKbDtppak6i+ocv5Pg4r/MAWovm2mEDIwM=
         """)
 
     package static let displayP3 = Base64.bytes(

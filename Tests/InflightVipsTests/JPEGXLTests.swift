@@ -45,6 +45,19 @@ struct JPEGXLTests {
         #expect(odd.storedWidth == 999 && odd.storedHeight == 37 && odd.width == 37 && odd.orientation == .leftMirrored)
     }
 
+    @Test("multiplied alpha is made straight")
+    func multiplied() throws {
+        #expect(try info(JPEGXLFixtures.premultiplied).hasAlpha)
+        #expect(try decode(JPEGXLFixtures.premultiplied).likeness(Scene.withAlpha) > 45)
+    }
+
+    @Test("of an animation the first frame is shown, and it is told that there is more")
+    func animation() throws {
+        let info = try info(JPEGXLFixtures.animation)
+        #expect(info.mayHaveMoreFrames && info.frameCount == 1)
+        #expect(try decode(JPEGXLFixtures.animation).likeness(Scene.color) > 50)
+    }
+
     @Test("what is wide is narrowed to sRGB's colours")
     func wide() throws {
         let pixels = try decode(JPEGXLFixtures.displayP3)

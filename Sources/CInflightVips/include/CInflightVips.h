@@ -1,6 +1,6 @@
 #pragma once
 
-// One narrow door to libvips: what is variadic, or a macro, there. Nothing is kept between calls but what the library
+// One narrow door to libvips, where things are variadic or macros, and to libjxl. Nothing is kept between calls but what the library
 // itself keeps; each picture is confined to one thread.
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ enum { INFLIGHT_VIPS_HEIF, INFLIGHT_VIPS_JXL, INFLIGHT_VIPS_TIFF, INFLIGHT_VIPS_
 
 typedef struct inflight_vips_picture inflight_vips_picture;
 
-/// Starts the library, once in a process, and blocks all loaders but those above.
+/// Starts the library, once in a process, and blocks all loaders but those of HEIF, TIFF and SVG in memory.
 int inflight_vips_start(char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 /// Whether the library would load the bytes by looking at them. For tests of what is blocked.
@@ -29,7 +29,8 @@ inflight_vips_picture *_Nullable inflight_vips_open(
     const uint8_t *_Nonnull bytes, size_t count, int loader, int page, int *_Nonnull width, int *_Nonnull height,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
-/// Makes ready to give pixels in sRGB. `bits`: how many of a sample's 16 the picture uses, from the highest on.
+/// Makes ready to give pixels in sRGB. `bits`: how many of a sample's 16 a HEIF picture uses, from the
+/// highest on.
 int inflight_vips_prepare(
     inflight_vips_picture *_Nonnull picture, int has_alpha, int bits, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 

@@ -59,7 +59,9 @@ struct JPEGXLStructure: FileStructure {
                     if start < end { found += (start..<end).map { bytes[$0] } }
                     if box.end > bytes.count { return (found, min(box.end, bytes.count.saturating(plus: 256))) }
                     let isLast = isWhole || (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1
-                    if isLast || box.isOpen { return (found, nil) }
+                    // One without a length goes on for as long as the file does.
+                    if box.isOpen { return (found, bytes.count.saturating(plus: 256)) }
+                    if isLast { return (found, nil) }
                 } else if box.isOpen {
                     return (found, nil)
                 }

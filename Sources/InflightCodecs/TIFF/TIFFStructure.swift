@@ -36,6 +36,11 @@ struct TIFFStructure: FileStructure {
         static let extraSamples = 338
         static let jpegTables = 347
         static let profile = 34675
+
+        static let needed = [
+            width, height, bitsPerSample, photometric, orientation, samplesPerPixel, colorMap, extraSamples, jpegTables,
+            profile,
+        ]
     }
 
     var colorModel: ImageInfo.ColorModel {
@@ -106,7 +111,7 @@ struct TIFFStructure: FileStructure {
         let (entries, directory) = try Self.entries(reader, start)
         guard case .next = directory else { return directory }
         // What stands elsewhere has to be there; of what is too large to be meant, the profile's name is done without.
-        for tag in [Tag.bitsPerSample, Tag.extraSamples, Tag.colorMap, Tag.jpegTables, Tag.profile] {
+        for tag in Tag.needed {
             guard let entry = entries[tag], let end = entry.end, end > reader.bytes.count else { continue }
             if tag == Tag.profile, entry.count > ICCProfile.maximumCount { continue }
             return .needs(end)
