@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-decoder", targets: ["InflightDecoder"]),
+        .executable(name: "inflight-decoder-vips", targets: ["InflightVipsDecoder"]),
         .executable(name: "inflight-demo", targets: ["InflightDemo"]),
         .executable(name: "inflight-simulate", targets: ["InflightSimulate"]),
         .executable(name: "inflight-stress", targets: ["InflightStress"]),
@@ -46,6 +47,13 @@ let package = Package(
             name: "CInflightCodings",
             linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
+        // libvips is for the worker and for tests: nothing that a program links depends on it.
+        .systemLibrary(
+            name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
+        .target(
+            name: "CInflightVips", dependencies: ["CGObject"],
+            linkerSettings: ["vips", "jxl", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
+        .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightCore", "InflightConcurrency"]),
 
         // Decoders in processes of their own: what a program asks of them; what they are, and what they give up.
         .target(name: "CInflightWorker"),
@@ -54,9 +62,12 @@ let package = Package(
         .target(
             name: "InflightSandbox",
             dependencies: ["CInflightSandbox", "InflightWorker", "InflightCore", "InflightConcurrency"]),
+        .executableTarget(name: "InflightDecoder", dependencies: ["InflightSandbox", "InflightCodecs"]),
         .executableTarget(
-            name: "InflightDecoder",
-            dependencies: ["InflightSandbox", "InflightCodecs", "InflightCore", "InflightConcurrency"]),
+            name: "InflightVipsDecoder",
+            dependencies: [
+                "InflightSandbox", "InflightVips", "InflightCodecs", "InflightCore", "InflightConcurrency",
+            ]),
 
         // Assembly, command, demo.
         .target(
@@ -136,10 +147,21 @@ let package = Package(
             name: "InflightFoundationTests",
             dependencies: ["InflightFoundation", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
-            name: "InflightTests", dependencies: ["Inflight", "InflightCodecs", "InflightTestSupport"]),
+            name: "InflightTests",
+            dependencies: ["Inflight", "InflightCodecs", "InflightPictures", "InflightTestSupport"]),
+        // Small pictures that other programs made, and what they have to look like.
+        .target(name: "InflightPictures", dependencies: ["InflightCore"], path: "Tests/InflightPictures"),
         .testTarget(
             name: "InflightCodecsTests",
-            dependencies: ["InflightCodecs", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            dependencies: [
+                "InflightCodecs", "InflightPictures", "InflightCore", "InflightConcurrency", "InflightTestSupport",
+            ]),
+        .testTarget(
+            name: "InflightVipsTests",
+            dependencies: [
+                "InflightVips", "CInflightVips", "InflightCodecs", "InflightPictures", "InflightCore",
+                "InflightConcurrency", "InflightTestSupport",
+            ]),
         // A decoder that does what decoders must not.
         .executableTarget(
             name: "FaultyDecoder",
@@ -150,8 +172,9 @@ let package = Package(
         .testTarget(
             name: "InflightWorkerTests",
             dependencies: [
-                "InflightWorker", "InflightSandbox", "InflightDecoder", "FaultyDecoder", "InflightCodecs",
-                "InflightCore",
+                "InflightWorker", "InflightSandbox", "InflightDecoder", "InflightVipsDecoder", "FaultyDecoder",
+                "Inflight", "InflightCodecs",
+                "InflightPictures", "InflightCore",
                 "InflightConcurrency", "InflightTestSupport",
             ]),
         .testTarget(

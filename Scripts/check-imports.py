@@ -28,7 +28,8 @@ ALLOWED = {
     "InflightVips": PLATFORM | ENGINE | {"CInflightVips"},
     "InflightWorker": PLATFORM | ENGINE | {"CInflightWorker"},
     "InflightSandbox": PLATFORM | ENGINE | {"CInflightSandbox", "InflightWorker"},
-    "InflightDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs", "InflightVips"},
+    "InflightDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs"},
+    "InflightVipsDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs", "InflightVips"},
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},

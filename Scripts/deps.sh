@@ -22,6 +22,9 @@ build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|the index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|what a decoder's process may ask of the system
+build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the worker
+build|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the worker
+build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libvips needs
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server
@@ -29,7 +32,7 @@ bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
 bench|curl|curl|curl|a peer: many files to disk, and starting
-bench|libvips-dev|vips/vips.h|libvips 8.14 or later|a peer: resizing
+bench|libvips-dev|vips/version.h|libvips 8.14 or later|a peer: resizing
 bench|python3-pil|pil|Pillow|a peer: thumbnails
 TABLE
 }

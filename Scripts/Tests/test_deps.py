@@ -115,6 +115,7 @@ class Deps(unittest.TestCase):
 
     def test_is_content_without_apt_where_the_headers_are_found(self):
         self.command("clang")
+        self.command("pkg-config")
         result, _ = self.run_deps("build")
         self.assertEqual(result.returncode, 0, result.stderr)
 

@@ -20,7 +20,8 @@ class Seeds(unittest.TestCase):
     def test_each_target_has_seeds_and_is_in_the_table(self):
         source = (ROOT / "Fuzzing" / "Sources" / "InflightFuzz").rglob("*.swift")
         text = "\n".join(path.read_text(encoding="utf-8") for path in source)
-        targets = re.findall(r'Target\(name: "([a-z-]+)"|\.coding\("([a-z-]+)"\)|\.picture\(\.([a-z]+)\)', text)
+        targets = re.findall(
+            r'Target\(name: "([a-z-]+)"|\.(?:coding|header)\("([a-z-]+)"\)|\.picture\(\.([a-z]+)\)', text)
         names = {"".join(groups) for groups in targets}
         self.assertTrue(names)
         self.assertEqual({path.stem for path in fuzz.SEEDS.glob("*.txt")}, names)

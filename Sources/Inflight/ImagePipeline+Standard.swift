@@ -7,7 +7,7 @@ public import InflightWorker
 
 extension ImagePipeline.Configuration {
     /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries,
-    /// BMP and ICO by ours.
+    /// BMP and ICO by ours; AVIF, HEIC, JPEG XL and TIFF in decoders' processes, where `inflight-decoder` is installed.
     ///
     /// - Parameter curl: what the HTTP transport needs to know, such as a CA file. How many connections it may open to
     ///   an origin follows ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
@@ -43,13 +43,19 @@ extension ImagePipeline.Configuration {
 }
 
 extension CodecRegistry {
-    /// The codecs of the defaults: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in processes of their own.
+    /// The codecs of the defaults: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in processes of their own; AVIF,
+    /// HEIC, JPEG XL, TIFF and SVG, in processes of their own or not at all.
     public static func standard(
         _ decoding: DecodeIsolation = .auto, _ decoder: DecoderConfiguration = .init()
     ) -> CodecRegistry {
-        guard decoding == .worker else { return CodecRegistry(Codecs.standard) }
-        let pool = DecoderPool(decoder)
-        return CodecRegistry(Codecs.standard.map { WorkerCodec($0, pool: pool) })
+        var own: [any ImageCodec] = Codecs.standard
+        if decoding == .worker {
+            let pool = DecoderPool(decoder)
+            own = own.map { WorkerCodec($0, pool: pool) }
+        }
+        // A program of its own: what these formats need is large, and slow to start.
+        let pool = decoding == .inProcess ? nil : DecoderPool(decoder, suffix: "-vips")
+        return CodecRegistry(own + [IsolatedFormatsCodec(pool: pool, drawsSVG: decoder.drawsSVG)])
     }
 }
 

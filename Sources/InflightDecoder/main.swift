@@ -1,4 +1,5 @@
-// Decodes pictures for programs that use Inflight, in a process that can do nothing else.
+// Decodes pictures for programs that use Inflight, in a process that can do nothing else: those formats that have small
+// libraries of their own.
 
 import InflightCodecs
 import InflightSandbox

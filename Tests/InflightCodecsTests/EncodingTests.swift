@@ -1,4 +1,5 @@
 import InflightCore
+import InflightPictures
 import Testing
 
 @Suite(.timeLimit(.minutes(10)))

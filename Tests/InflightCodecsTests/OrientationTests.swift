@@ -1,24 +1,9 @@
 import InflightCore
+import InflightPictures
 import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct OrientationTests {
-    /// The stored pixel that is seen at `x`, `y`, by the table of CIPA DC-008: which side of what is seen the first row
-    /// and the first column of what is stored are.
-    static func stored(_ orientation: ImageOrientation, _ x: Int, _ y: Int) -> (Int, Int) {
-        let (right, bottom) = (Scene.width - 1, Scene.height - 1)
-        return switch orientation {
-        case .up: (x, y)
-        case .upMirrored: (right - x, y)
-        case .down: (right - x, bottom - y)
-        case .downMirrored: (x, bottom - y)
-        case .leftMirrored: (y, x)
-        case .right: (y, bottom - x)
-        case .rightMirrored: (right - y, bottom - x)
-        case .left: (right - y, x)
-        }
-    }
-
     @Test("each orientation is applied once, in both byte orders of EXIF", arguments: ImageOrientation.allCases)
     func applied(_ orientation: ImageOrientation) throws {
         for little in [false, true] {
@@ -36,7 +21,7 @@ struct OrientationTests {
                 #expect(pixels.width == information.width && pixels.height == information.height)
                 #expect(
                     pixels.likeness {
-                        let (x, y) = Self.stored(orientation, $0, $1)
+                        let (x, y) = Scene.stored(orientation, $0, $1)
                         return Scene.color(x, y)
                     } > 32)
             }

@@ -1,5 +1,6 @@
 import InflightConcurrency
 import InflightCore
+import InflightPictures
 import Testing
 
 @Suite(.timeLimit(.minutes(10)))

@@ -1,6 +1,7 @@
 import InflightCodecs
 import InflightConcurrency
 import InflightCore
+import InflightPictures
 import InflightTestSupport
 import Testing
 

@@ -89,9 +89,10 @@ extension GetOptions {
             let text = try reader.value(of: name, attached: attached, "steps such as blur:4,grey")
             processors += try ProcessList.parse(text, of: name)
         case "--format":
-            let text = try reader.value(of: name, attached: attached, "keep, jpeg, png or webp")
+            let text = try reader.value(of: name, attached: attached, "keep, jpeg, png, webp or avif")
             format = try OptionValue.choice(
-                text, of: name, [("keep", nil), ("jpeg", ImageFormat.jpeg), ("png", .png), ("webp", .webp)])
+                text, of: name,
+                [("keep", nil), ("jpeg", ImageFormat.jpeg), ("png", .png), ("webp", .webp), ("avif", .avif)])
             seen.format = true
         case "--quality":
             let text = try reader.value(of: name, attached: attached, "a number from 1 to 100")

@@ -60,8 +60,8 @@ struct HelpText: Equatable {
               --process STEPS       change it, in this order: steps between commas, their
                                     values behind colons, as in blur:4,grey; see below
               --format FORMAT       keep (default; what cannot be written becomes png),
-                                    jpeg, png, webp
-              --quality N           1 to 100, for jpeg (usually 85) and webp (usually 80)
+                                    jpeg, png, webp, avif
+              --quality N           1 to 100: jpeg (usually 85), webp (80), avif (60)
               --progressive         a jpeg that can be shown coarsely first
               --lossless            every pixel as it is: for webp, as png always does
               --background COLOUR   behind transparent pictures that become jpeg:
@@ -99,8 +99,9 @@ struct HelpText: Equatable {
               --cacert FILE         trust these certificates (PEM) instead of the system's
 
             Where pictures are decoded:
-              --decode WHERE        auto (default); worker: each in a process that can do
-                                    nothing else; in-process: in this one
+              --decode WHERE        auto (default): avif, heic, jxl and tiff in processes
+                                    that can do nothing else; worker: all; in-process: none
+              --svg                 make drawings too
 
             What is told:
               --json                a line of JSON on standard output for each URL, in the
@@ -146,8 +147,9 @@ struct HelpText: Equatable {
               --cacert FILE         trust these certificates (PEM) instead of the system's
 
             Where pictures are decoded:
-              --decode WHERE        auto (default); worker: each in a process that can do
-                                    nothing else; in-process: in this one
+              --decode WHERE        auto (default): avif, heic, jxl and tiff in processes
+                                    that can do nothing else; worker: all; in-process: none
+              --svg                 make drawings too
               --quiet               say nothing of failures
               --verbose             say how much was read, and from where
               --help, --version

@@ -17,12 +17,13 @@ struct NetworkOptions: Equatable, Sendable {
     var maximumRedirects = 20
     var certificateFile: String?
     var decoding = DecodeIsolation.auto
+    var drawsSVG = false
     var json = false
     var isQuiet = false
     var isVerbose = false
 
     static let names = [
-        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert", "--decode",
+        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert", "--decode", "--svg",
         "--json", "--quiet", "--verbose", "--help", "--version",
     ]
 
@@ -56,11 +57,12 @@ struct NetworkOptions: Equatable, Sendable {
             decoding = try OptionValue.choice(
                 try reader.value(of: name, attached: attached, "where to decode"), of: name,
                 DecodeIsolation.allCases.map { ($0.rawValue, $0) })
-        case "--json", "--quiet", "--verbose":
+        case "--json", "--quiet", "--verbose", "--svg":
             try reader.expectNoValue(of: name, attached: attached)
             switch name {
             case "--json": json = true
             case "--quiet": isQuiet = true
+            case "--svg": drawsSVG = true
             default: isVerbose = true
             }
         default:

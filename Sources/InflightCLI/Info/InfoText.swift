@@ -75,7 +75,8 @@ enum InfoText {
 
     private static func format(_ info: ImageInfo) -> String {
         let names: [ImageFormat: String] = [
-            .jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF", .bmp: "BMP", .ico: "ICO",
+            .jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF", .bmp: "BMP", .ico: "ICO", .avif: "AVIF",
+            .heic: "HEIC", .jpegXL: "JPEG XL", .tiff: "TIFF", .svg: "SVG",
         ]
         let name = names[info.format] ?? info.format.rawValue
         guard info.isProgressive else { return name }

@@ -12,7 +12,9 @@ enum PipelineMaker {
     ) throws(LoadError) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = options.certificateFile
-        var configuration = ImagePipeline.Configuration(curl: curl, decoding: options.decoding)
+        var decoder = DecoderConfiguration()
+        decoder.drawsSVG = options.drawsSVG
+        var configuration = ImagePipeline.Configuration(curl: curl, decoding: options.decoding, decoder: decoder)
         configuration.maximumConcurrentFetches = concurrency
         configuration.maximumConcurrentFetchesPerOrigin = perHost
         // Two threads write and encode beside those that decode.

@@ -56,7 +56,7 @@ extension ImageFormat {
 
     private static let heicBrands = ["heic", "heix", "hevc", "hevx", "heim", "heis", "mif1", "msf1"]
 
-    /// Text whose first element is `svg`, behind an XML declaration, comments and a document type at most.
+    /// Text whose first element is `svg`, behind an XML declaration and comments at most, or that says so.
     private static func isSVG(_ bytes: Bytes) -> Bool {
         let end = min(bytes.count, 1024)
         var position = bytes.holds([0xEF, 0xBB, 0xBF], at: 0) ? 3 : 0
@@ -70,7 +70,10 @@ extension ImageFormat {
                 position += 4
                 while position < end, !bytes.holds("-->", at: position) { position += 1 }
                 position += 3
-            } else if bytes.holds("<?xml", at: position) || bytes.holds("<!DOCTYPE svg", at: position) {
+            } else if bytes.holds("<!DOCTYPE svg", at: position) {
+                // It may declare entities for longer than is looked at here, and says enough.
+                return true
+            } else if bytes.holds("<?xml", at: position) {
                 while position < end, bytes[position] != 0x3E { position += 1 }
                 position += 1
             } else {

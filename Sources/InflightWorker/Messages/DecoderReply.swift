@@ -86,9 +86,3 @@ package enum DecoderReply: Sendable, Equatable {
         }
     }
 }
-
-extension MessageReader {
-    fileprivate mutating func names() -> [String]? {
-        text().map { $0.split(separator: " ").map(String.init) }
-    }
-}

@@ -67,4 +67,9 @@ package struct MessageReader: Sendable {
     package mutating func text() -> String? {
         part().flatMap { String(validating: $0, as: UTF8.self) }
     }
+
+    /// Words between blanks.
+    package mutating func names() -> [String]? {
+        text().map { $0.split(separator: " ").map(String.init) }
+    }
 }

@@ -20,6 +20,9 @@ public struct DecoderConfiguration: Sendable {
     /// How long one decode may take. One that takes longer is ended with its process, and its load with
     /// ``/InflightCore/LoadError/Code/timedOut``.
     public var maximumDecodeTime = Duration.seconds(30)
+    /// Whether SVG drawings are made: they are programs more than pictures, and small ones can take long. Text needs fonts,
+    /// of which a decoder has the usual three only.
+    public var drawsSVG = false
     /// How many decoders without work are kept for the next. There are never more at work than decodes.
     public var idleDecoders: Int
 

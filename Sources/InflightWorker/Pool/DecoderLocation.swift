@@ -4,9 +4,10 @@ import InflightCore
 /// Where the decoder's program is.
 enum DecoderLocation {
     /// - Throws: ``LoadError/Code/decoderUnavailable`` where it is nowhere, with the places that were looked at.
-    static func find(_ path: String?) throws(LoadError) -> String {
+    static func find(_ path: String?, suffix: String) throws(LoadError) -> String {
         let places = [path ?? environment].compactMap(\.self)
-        let candidates = places.isEmpty ? besideProgram : places
+        let usual = places.isEmpty ? besideProgram : places
+        let candidates = suffix.isEmpty ? usual : usual.map { $0 + suffix } + usual
         if let found = candidates.first(where: { unsafe access($0, X_OK) == 0 }) { return found }
         throw LoadError(
             .decoderUnavailable, stage: .decode,

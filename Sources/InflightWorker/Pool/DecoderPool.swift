@@ -9,10 +9,14 @@ public import InflightCore
 ///   messages, a copy of its file's bytes, and the mapping of its pixels, which are not copied.
 public final class DecoderPool: Sendable {
     private let configuration: DecoderConfiguration
+    private let suffix: String
     private let idle = Guarded([DecoderProcess]())
 
-    public init(_ configuration: DecoderConfiguration = DecoderConfiguration()) {
+    /// - Parameter suffix: what stands behind the usual name of another program of this kind, such as `-vips`, that lies
+    ///   beside the usual one. Where there is none, the usual one is asked.
+    public init(_ configuration: DecoderConfiguration = DecoderConfiguration(), suffix: String = "") {
         self.configuration = configuration
+        self.suffix = suffix
     }
 
     /// Decodes in a process that can do nothing else.
@@ -54,8 +58,8 @@ public final class DecoderPool: Sendable {
         LoadError(
             .unsupportedFormat, stage: stage,
             message:
-                "The decoder that is installed does not know \(format). Install one with libvips, or ask for another "
-                + "format.")
+                "The decoder that is installed does not know \(format). Install inflight-decoder-vips beside it, or ask for "
+                + "another format.")
     }
 
     private func withDecoder<Result>(
@@ -72,7 +76,7 @@ public final class DecoderPool: Sendable {
             if decoder.isFresh { return decoder }
         }
         return try DecoderProcess(
-            path: DecoderLocation.find(configuration.path), configuration: configuration)
+            path: DecoderLocation.find(configuration.path, suffix: suffix), configuration: configuration)
     }
 
     private func put(_ decoder: DecoderProcess) {

@@ -170,7 +170,7 @@ struct CommandTests {
             ("get http://a -o out --size 99999999999999999999x2", "--size"),
             ("get http://a -o out --fit cover", "--fit"), ("get http://a -o out --enlarge", "--enlarge"),
             ("get http://a -o out --size 3x3 --fit squeeze", "\"squeeze\""),
-            ("get http://a -o out --format gif", "keep, jpeg, png or webp"),
+            ("get http://a -o out --format gif", "keep, jpeg, png, webp or avif"),
             ("get http://a -o out --lossless", "--format webp"),
             ("get http://a -o out --lossless --format webp --quality 9", "contradict"),
             ("get http://a -o out --quality 0", "1 to 100"), ("get http://a -o out --quality 101", "1 to 100"),

@@ -1,3 +1,5 @@
+import InflightPictures
+
 /// Files of 4 × 2 pixels with EXIF and XMP, that Pillow 9.4 has written: the camera turned a quarter, an exposure of 1/250 s, a
 /// place on the southern half of the Earth. The XMP of the JPEG was put behind its EXIF by hand.
 enum MetadataFixtures {

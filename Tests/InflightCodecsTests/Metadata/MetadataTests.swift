@@ -1,4 +1,5 @@
 import InflightCore
+import InflightPictures
 import Testing
 
 @Suite("What files say beside their pixels", .timeLimit(.minutes(10)))

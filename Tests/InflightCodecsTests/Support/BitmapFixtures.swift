@@ -1,3 +1,5 @@
+import InflightPictures
+
 /// Bitmaps and icons of ``Scene`` that other programs wrote: Pillow 9.4 the 24-bit, 1-bit and palette BMP and both icons whose
 /// names say PNG and bitmap; ImageMagick 6.9 runs (`-compress RLE BMP3:`), OS/2's header (`BMP2:`), bit fields (`-define
 /// bmp:subtype=RGB565`), alpha (`bmp:format=bmp4`), and the icons of 32 bits and with a palette. The one from the top down is

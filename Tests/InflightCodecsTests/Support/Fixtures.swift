@@ -1,3 +1,5 @@
+import InflightPictures
+
 /// Small pictures that other programs made: ``Scene`` at 16 × 12 pixels, as base64.
 ///
 /// The scene was drawn with Pillow 9.4 and handed to: `cjpeg -quality 92 -optimize` of libjpeg-turbo 2.1.5, with

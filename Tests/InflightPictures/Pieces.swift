@@ -1,12 +1,12 @@
 /// Pieces of files, put together by the tests.
-enum Pieces {
-    static func big16(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
-    static func big32(_ value: Int) -> [UInt8] { big16(value >> 16) + big16(value) }
-    static func little16(_ value: Int) -> [UInt8] { big16(value).reversed() }
-    static func little32(_ value: Int) -> [UInt8] { big32(value).reversed() }
+package enum Pieces {
+    package static func big16(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
+    package static func big32(_ value: Int) -> [UInt8] { big16(value >> 16) + big16(value) }
+    package static func little16(_ value: Int) -> [UInt8] { big16(value).reversed() }
+    package static func little32(_ value: Int) -> [UInt8] { big32(value).reversed() }
 
     /// EXIF metadata with nothing but an orientation.
-    static func exif(orientation: Int, little: Bool = false) -> [UInt8] {
+    package static func exif(orientation: Int, little: Bool = false) -> [UInt8] {
         let n16 = little ? little16 : big16
         let n32 = little ? little32 : big32
         return Array((little ? "II" : "MM").utf8) + n16(42) + n32(8) + n16(1) + n16(0x0112) + n16(3) + n32(1)
@@ -14,27 +14,27 @@ enum Pieces {
     }
 
     /// A JPEG file with one more segment behind its first marker.
-    static func jpeg(_ file: [UInt8], adding marker: UInt8, _ content: [UInt8]) -> [UInt8] {
+    package static func jpeg(_ file: [UInt8], adding marker: UInt8, _ content: [UInt8]) -> [UInt8] {
         Array(file[..<2]) + [0xFF, marker] + big16(content.count + 2) + content + file[2...]
     }
 
-    static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+    package static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
         let body = Array(name.utf8) + content
         return big32(content.count) + body + big32(Int(crc(body)))
     }
 
     /// A PNG file with one more chunk behind its header.
-    static func png(_ file: [UInt8], adding chunk: [UInt8]) -> [UInt8] {
+    package static func png(_ file: [UInt8], adding chunk: [UInt8]) -> [UInt8] {
         Array(file[..<33]) + chunk + file[33...]
     }
 
     /// A WebP file of these chunks.
-    static func webP(_ chunks: [UInt8]) -> [UInt8] {
+    package static func webP(_ chunks: [UInt8]) -> [UInt8] {
         Array("RIFF".utf8) + little32(chunks.count + 4) + Array("WEBP".utf8) + chunks
     }
 
     /// The chunk `VP8X`, which tells the size of the canvas.
-    static func webPCanvas(width: Int, height: Int, flags: UInt8) -> [UInt8] {
+    package static func webPCanvas(width: Int, height: Int, flags: UInt8) -> [UInt8] {
         Array("VP8X".utf8) + little32(10) + [flags, 0, 0, 0] + little32(width - 1)[..<3] + little32(height - 1)[..<3]
     }
 
@@ -46,7 +46,7 @@ enum Pieces {
     }
 
     /// A colour profile of sRGB's primaries, but in the order that `order` says, and with `gamma` for its curves.
-    static func profile(order: [Int], gamma: Double, name: String) -> [UInt8] {
+    package static func profile(order: [Int], gamma: Double, name: String) -> [UInt8] {
         let primaries = [(0.4361, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)]
         func fixed(_ value: Double) -> [UInt8] { big32(Int((value * 65536).rounded())) }
         func xyz(_ value: (Double, Double, Double)) -> [UInt8] {

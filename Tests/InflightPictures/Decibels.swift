@@ -6,15 +6,15 @@
     import Darwin
 #endif
 
-enum Decibels {
+package enum Decibels {
     /// Peak signal to noise, for bytes.
-    static func likeness(squares: Double, count: Int) -> Double {
+    package static func likeness(squares: Double, count: Int) -> Double {
         squares == 0 ? 100 : 10 * log10(255 * 255 * Double(count) / squares)
     }
 }
 
-enum Base64 {
-    static func bytes(_ text: String) -> [UInt8] {
+package enum Base64 {
+    package static func bytes(_ text: String) -> [UInt8] {
         var result: [UInt8] = []
         var bits = 0
         var count = 0

@@ -1,44 +1,60 @@
-import InflightCore
+package import InflightCore
 
 /// The picture that the fixtures hold, by a formula: what a decoder makes is compared with this.
-enum Scene {
-    static let width = 16
-    static let height = 12
+package enum Scene {
+    package static let width = 16
+    package static let height = 12
 
-    static func color(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
+    package static func color(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
         SIMD4(UInt8(15 * x + 10), UInt8(20 * y + 5), UInt8(8 * (x + y) + 20), 255)
     }
 
-    static func withAlpha(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
+    /// The stored pixel that is seen at `x`, `y`, by the table of CIPA DC-008: which side of what is seen the first row
+    /// and the first column of what is stored are.
+    package static func stored(_ orientation: ImageOrientation, _ x: Int, _ y: Int) -> (Int, Int) {
+        let (right, bottom) = (width - 1, height - 1)
+        return switch orientation {
+        case .up: (x, y)
+        case .upMirrored: (right - x, y)
+        case .down: (right - x, bottom - y)
+        case .downMirrored: (x, bottom - y)
+        case .leftMirrored: (y, x)
+        case .right: (y, bottom - x)
+        case .rightMirrored: (right - y, bottom - x)
+        case .left: (right - y, x)
+        }
+    }
+
+    package static func withAlpha(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
         var pixel = color(x, y)
         pixel[3] = x < 4 ? 0 : x < 8 ? 128 : 255
         return pixel
     }
 
     /// The first frame of the animations on their canvas.
-    static func firstFrame(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
+    package static func firstFrame(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
         (4..<14).contains(x) && (2..<10).contains(y) ? color(x, y) : .zero
     }
 
-    static func firstPixelTransparent(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
+    package static func firstPixelTransparent(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
         x == 0 && y == 0 ? .zero : color(x, y)
     }
 
-    static func gray(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
+    package static func gray(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
         let pixel = color(x, y)
         let level = 0.299 * Double(pixel[0]) + 0.587 * Double(pixel[1]) + 0.114 * Double(pixel[2])
         let byte = UInt8(level.rounded())
         return SIMD4(byte, byte, byte, 255)
     }
 
-    static func checkered(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
+    package static func checkered(_ x: Int, _ y: Int) -> SIMD4<UInt8> {
         let byte: UInt8 = (x + y) % 2 == 0 ? 0 : 255
         return SIMD4(byte, byte, byte, 255)
     }
 }
 
 extension PixelBuffer {
-    init(
+    package init(
         width: Int, height: Int, format: Format = .rgba, _ pixel: (Int, Int) -> SIMD4<UInt8>
     ) {
         self = unsafe PixelBuffer(width: width, height: height, format: format) { memory in
@@ -51,13 +67,13 @@ extension PixelBuffer {
         }
     }
 
-    subscript(x: Int, y: Int) -> SIMD4<UInt8> {
+    package subscript(x: Int, y: Int) -> SIMD4<UInt8> {
         let offset = y * bytesPerRow + x * 4
         return SIMD4(bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3])
     }
 
     /// The likeness to what `pixel` says, in decibels; colours count by their alpha. 100 where nothing differs.
-    func likeness(_ pixel: (Int, Int) -> SIMD4<UInt8>) -> Double {
+    package func likeness(_ pixel: (Int, Int) -> SIMD4<UInt8>) -> Double {
         var sum = 0.0
         for y in 0..<height {
             for x in 0..<width {

@@ -1,0 +1,49 @@
+#pragma once
+
+// One narrow door to libvips, where things are variadic or macros, and to libjxl. Nothing is kept between calls but what the library
+// itself keeps; each picture is confined to one thread.
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    INFLIGHT_VIPS_OK = 0,
+    INFLIGHT_VIPS_FAILED = 1,
+};
+
+enum { INFLIGHT_VIPS_MESSAGE = 256 };
+
+/// Which loader reads the bytes: none is found by looking at them.
+enum { INFLIGHT_VIPS_HEIF, INFLIGHT_VIPS_JXL, INFLIGHT_VIPS_TIFF, INFLIGHT_VIPS_SVG };
+
+typedef struct inflight_vips_picture inflight_vips_picture;
+
+/// Starts the library, once in a process, and blocks all loaders but those of HEIF, TIFF and SVG in memory.
+int inflight_vips_start(char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
+/// Whether the library would load the bytes by looking at them. For tests of what is blocked.
+int inflight_vips_sniffs(const uint8_t *_Nonnull bytes, size_t count);
+
+/// Reads the header. The bytes have to outlive the picture. `NULL` where that fails.
+inflight_vips_picture *_Nullable inflight_vips_open(
+    const uint8_t *_Nonnull bytes, size_t count, int loader, int page, int *_Nonnull width, int *_Nonnull height,
+    char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
+/// Makes ready to give pixels in sRGB. `bits`: how many of a sample's 16 a HEIF picture uses, from the
+/// highest on.
+int inflight_vips_prepare(
+    inflight_vips_picture *_Nonnull picture, int has_alpha, int bits, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
+/// Gives rows of four bytes a pixel: red, green, blue, straight alpha or 255. To be asked from top to bottom.
+int inflight_vips_read_rows(
+    inflight_vips_picture *_Nonnull picture, int first, int count, uint8_t *_Nonnull rows,
+    char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
+void inflight_vips_close(inflight_vips_picture *_Nonnull picture);
+
+/// Writes an AVIF file from pixels of four bytes without gaps. `*bytes` is for `inflight_vips_free`.
+int inflight_vips_write_avif(
+    const uint8_t *_Nonnull pixels, int width, int height, int has_alpha, int quality,
+    uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
+void inflight_vips_free(void *_Nullable memory);

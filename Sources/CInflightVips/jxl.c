@@ -1,0 +1,153 @@
+#include "jxl.h"
+
+#include <stdio.h>
+
+#include <jxl/decode.h>
+#include <jxl/version.h>
+
+// A format, which was never used, is no parameter of two functions any more.
+#define HAS_UNUSED_FORMAT (JPEGXL_NUMERIC_VERSION < JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0))
+
+static int fail(char message[INFLIGHT_VIPS_MESSAGE], const char *text) {
+    snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", text);
+    return INFLIGHT_VIPS_FAILED;
+}
+
+static JxlDecoder *start(const uint8_t *bytes, size_t count, int events) {
+    JxlDecoder *decoder = JxlDecoderCreate(NULL);
+    if (!decoder) return NULL;
+    if (JxlDecoderSubscribeEvents(decoder, events) || JxlDecoderSetInput(decoder, bytes, count)) {
+        JxlDecoderDestroy(decoder);
+        return NULL;
+    }
+    JxlDecoderCloseInput(decoder);
+    return decoder;
+}
+
+/// Goes on to `event`.
+static int advance(JxlDecoder *decoder, JxlDecoderStatus event, char message[INFLIGHT_VIPS_MESSAGE]) {
+    JxlDecoderStatus status = JxlDecoderProcessInput(decoder);
+    if (status == event) return INFLIGHT_VIPS_OK;
+    return fail(message, status == JXL_DEC_NEED_MORE_INPUT ? "it ends too early" : "its codestream is broken");
+}
+
+int inflight_jxl_size(
+    const uint8_t *bytes, size_t count, int *width, int *height, char message[INFLIGHT_VIPS_MESSAGE]) {
+    JxlDecoder *decoder = start(bytes, count, JXL_DEC_BASIC_INFO);
+    if (!decoder) return fail(message, "its decoder cannot start");
+    JxlBasicInfo info;
+    int status = advance(decoder, JXL_DEC_BASIC_INFO, message);
+    if (!status && JxlDecoderGetBasicInfo(decoder, &info)) status = fail(message, "its header is broken");
+    if (!status && (info.xsize > INT32_MAX || info.ysize > INT32_MAX)) status = fail(message, "its size is impossible");
+    if (!status) {
+        *width = (int)info.xsize;
+        *height = (int)info.ysize;
+    }
+    JxlDecoderDestroy(decoder);
+    return status;
+}
+
+static void take_profile(JxlDecoder *decoder, VipsImage *image) {
+    const JxlColorProfileTarget target = JXL_COLOR_PROFILE_TARGET_DATA;
+    size_t length = 0;
+#if HAS_UNUSED_FORMAT
+    if (JxlDecoderGetICCProfileSize(decoder, NULL, target, &length)) return;
+#else
+    if (JxlDecoderGetICCProfileSize(decoder, target, &length)) return;
+#endif
+    uint8_t *profile = length == 0 || length > (4 << 20) ? NULL : g_try_malloc(length);
+    if (!profile) return;
+#if HAS_UNUSED_FORMAT
+    int failed = JxlDecoderGetColorAsICCProfile(decoder, NULL, target, profile, length) != JXL_DEC_SUCCESS;
+#else
+    int failed = JxlDecoderGetColorAsICCProfile(decoder, target, profile, length) != JXL_DEC_SUCCESS;
+#endif
+    if (!failed) vips_image_set_blob_copy(image, VIPS_META_ICC_NAME, profile, length);
+    g_free(profile);
+}
+
+/// An image that owns its memory, which the decoder fills afterwards.
+static VipsImage *make_image(const JxlBasicInfo *info, const JxlPixelFormat *format, size_t size) {
+    void *memory = g_try_malloc(size);
+    if (!memory) return NULL;
+    int is_word = format->data_type == JXL_TYPE_UINT16;
+    VipsImage *image = vips_image_new_from_memory(
+        memory, size, (int)info->xsize, (int)info->ysize, (int)format->num_channels,
+        is_word ? VIPS_FORMAT_USHORT : VIPS_FORMAT_UCHAR);
+    if (!image) {
+        g_free(memory);
+        return NULL;
+    }
+    g_object_set_data_full(G_OBJECT(image), "inflight-memory", memory, g_free);
+    int is_grey = format->num_channels < 3;
+    image->Type = is_word ? (is_grey ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16)
+                          : (is_grey ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB);
+    return image;
+}
+
+static unsigned divide(unsigned value, unsigned alpha, unsigned full) {
+    uint64_t straight = alpha == 0 ? 0 : ((uint64_t)value * full + alpha / 2) / alpha;
+    return straight > full ? full : (unsigned)straight;
+}
+
+/// Makes multiplied alpha straight, in place.
+static void unpremultiply(void *memory, size_t pixels, const JxlPixelFormat *format) {
+    unsigned last = format->num_channels - 1;
+    for (size_t i = 0; i < pixels; i++) {
+        if (format->data_type == JXL_TYPE_UINT16) {
+            uint16_t *pixel = (uint16_t *)memory + i * format->num_channels;
+            for (unsigned c = 0; c < last; c++) pixel[c] = (uint16_t)divide(pixel[c], pixel[last], 65535);
+        } else {
+            uint8_t *pixel = (uint8_t *)memory + i * format->num_channels;
+            for (unsigned c = 0; c < last; c++) pixel[c] = (uint8_t)divide(pixel[c], pixel[last], 255);
+        }
+    }
+}
+
+static VipsImage *decode(JxlDecoder *decoder, char message[INFLIGHT_VIPS_MESSAGE]) {
+    JxlBasicInfo info;
+    if (advance(decoder, JXL_DEC_BASIC_INFO, message)) return NULL;
+    if (JxlDecoderGetBasicInfo(decoder, &info)) {
+        fail(message, "its header is broken");
+        return NULL;
+    }
+    JxlPixelFormat format = {
+        info.num_color_channels + (info.alpha_bits > 0),
+        info.bits_per_sample > 8 || info.exponent_bits_per_sample > 0 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
+        JXL_NATIVE_ENDIAN, 0};
+    if (advance(decoder, JXL_DEC_COLOR_ENCODING, message)) return NULL;
+    if (advance(decoder, JXL_DEC_NEED_IMAGE_OUT_BUFFER, message)) return NULL;
+    size_t size;
+    if (JxlDecoderImageOutBufferSize(decoder, &format, &size)) {
+        fail(message, "its size is impossible");
+        return NULL;
+    }
+    VipsImage *image = make_image(&info, &format, size);
+    if (!image) {
+        fail(message, "there is not enough memory for it");
+        return NULL;
+    }
+    take_profile(decoder, image);
+    void *memory = g_object_get_data(G_OBJECT(image), "inflight-memory");
+    int failed = JxlDecoderSetImageOutBuffer(decoder, &format, memory, size) != JXL_DEC_SUCCESS;
+    if (failed) fail(message, "its pixels have an impossible form");
+    if (failed || advance(decoder, JXL_DEC_FULL_IMAGE, message)) {
+        g_object_unref(image);
+        return NULL;
+    }
+    if (info.alpha_bits > 0 && info.alpha_premultiplied) {
+        unpremultiply(memory, (size_t)info.xsize * info.ysize, &format);
+    }
+    return image;
+}
+
+VipsImage *inflight_jxl_decode(const uint8_t *bytes, size_t count, char message[INFLIGHT_VIPS_MESSAGE]) {
+    JxlDecoder *decoder = start(bytes, count, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE);
+    if (!decoder) {
+        fail(message, "its decoder cannot start");
+        return NULL;
+    }
+    VipsImage *image = decode(decoder, message);
+    JxlDecoderDestroy(decoder);
+    return image;
+}

@@ -1,0 +1,177 @@
+#include "CInflightVips.h"
+
+#include <string.h>
+
+#include <vips/vips.h>
+
+#include "jxl.h"
+#include "message.h"
+#include "profile.h"
+
+struct inflight_vips_picture {
+    int loader;
+    /// Where libvips is not asked to load: what is decoded when pixels are wanted, and there is no image before that.
+    const uint8_t *bytes;
+    size_t count;
+    VipsImage *image;
+    VipsRegion *region;
+    int has_alpha;
+    /// What stands for full light in a sample of 16 bits.
+    unsigned full;
+};
+
+// Pixels from top to bottom; damage is an error.
+#define OPTIONS "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", VIPS_FAIL_ON_ERROR
+
+static VipsImage *load(const uint8_t *bytes, size_t count, int loader, int page) {
+    // It is not written to: the library's interface does not say const.
+    void *memory = (void *)bytes;
+    VipsImage *image = NULL;
+    int failed = 1;
+    switch (loader) {
+    case INFLIGHT_VIPS_HEIF: failed = vips_heifload_buffer(memory, count, &image, OPTIONS, NULL); break;
+    case INFLIGHT_VIPS_TIFF: failed = vips_tiffload_buffer(memory, count, &image, "page", page, OPTIONS, NULL); break;
+    case INFLIGHT_VIPS_SVG: failed = vips_svgload_buffer(memory, count, &image, OPTIONS, NULL); break;
+    }
+    return failed ? NULL : image;
+}
+
+inflight_vips_picture *inflight_vips_open(
+    const uint8_t *bytes, size_t count, int loader, int page, int *width, int *height,
+    char message[INFLIGHT_VIPS_MESSAGE]) {
+    VipsImage *image = NULL;
+    if (loader == INFLIGHT_VIPS_JXL) {
+        if (inflight_jxl_size(bytes, count, width, height, message)) return NULL;
+    } else {
+        image = load(bytes, count, loader, page);
+        if (!image) {
+            inflight_vips_fail(message);
+            return NULL;
+        }
+        *width = image->Xsize;
+        *height = image->Ysize;
+    }
+    inflight_vips_picture *picture = g_new0(inflight_vips_picture, 1);
+    picture->loader = loader;
+    picture->bytes = bytes;
+    picture->count = count;
+    picture->image = image;
+    return picture;
+}
+
+void inflight_vips_close(inflight_vips_picture *picture) {
+    if (picture->region) g_object_unref(picture->region);
+    if (picture->image) g_object_unref(picture->image);
+    g_free(picture);
+    vips_error_clear();
+}
+
+/// Puts another image in the place of the picture's.
+static int replace(inflight_vips_picture *picture, int failed, VipsImage *image) {
+    if (failed) return -1;
+    g_object_unref(picture->image);
+    picture->image = image;
+    return 0;
+}
+
+static int is_grey(const VipsImage *image) {
+    return image->Type == VIPS_INTERPRETATION_B_W || image->Type == VIPS_INTERPRETATION_GREY16;
+}
+
+static int is_rgb(const VipsImage *image) {
+    return image->Type == VIPS_INTERPRETATION_sRGB || image->Type == VIPS_INTERPRETATION_RGB16;
+}
+
+static int is_integer(const VipsImage *image) {
+    return image->BandFmt == VIPS_FORMAT_UCHAR || image->BandFmt == VIPS_FORMAT_USHORT;
+}
+
+/// Floating-point samples that a profile belongs to run from 0 to 1: brings them to the 16 bits that it is applied to.
+static int widen(inflight_vips_picture *picture) {
+    VipsImage *made = NULL;
+    if (replace(picture, vips_linear1(picture->image, &made, 65535, 0, NULL), made)) return -1;
+    if (replace(picture, vips_cast_ushort(picture->image, &made, NULL), made)) return -1;
+    VipsInterpretation type = picture->image->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
+    return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), made);
+}
+
+/// Brings colours to sRGB or its greys, of 8 or 16 bits.
+static int convert(inflight_vips_picture *picture) {
+    VipsImage *made = NULL;
+    int is_cmyk = picture->image->Type == VIPS_INTERPRETATION_CMYK;
+    if (is_cmyk || vips_image_get_typeof(picture->image, VIPS_META_ICC_NAME)) {
+        if (!is_integer(picture->image) && widen(picture)) return -1;
+        if (!is_cmyk && inflight_vips_profile_is_srgb(picture->image)) return 0;
+        int depth = picture->image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
+        int failed = vips_icc_transform(
+            picture->image, &made, "srgb", "embedded", TRUE, "input_profile", is_cmyk ? "cmyk" : "srgb", "intent",
+            VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
+        if (!failed || is_cmyk) return replace(picture, failed, made);
+        // A profile that is broken or for other pixels: the picture is taken as if it had none.
+        vips_error_clear();
+    }
+    if (is_integer(picture->image) && (is_grey(picture->image) || is_rgb(picture->image))) return 0;
+    return replace(picture, vips_colourspace(picture->image, &made, VIPS_INTERPRETATION_sRGB, NULL), made);
+}
+
+int inflight_vips_prepare(
+    inflight_vips_picture *picture, int has_alpha, int bits, char message[INFLIGHT_VIPS_MESSAGE]) {
+    if (!picture->image) picture->image = inflight_jxl_decode(picture->bytes, picture->count, message);
+    if (!picture->image) return INFLIGHT_VIPS_FAILED;
+    picture->has_alpha = has_alpha;
+    picture->full = 65535;
+    if (picture->loader == INFLIGHT_VIPS_HEIF && bits > 8 && bits < 16) picture->full = (65535u << (16 - bits)) & 65535u;
+    VipsImage *before = picture->image;
+    if (convert(picture)) return inflight_vips_fail(message);
+    // What a transform has made uses all of its 16 bits.
+    if (picture->image != before) picture->full = 65535;
+    if (!is_integer(picture->image)) {
+        VipsImage *made = NULL;
+        if (replace(picture, vips_cast_uchar(picture->image, &made, NULL), made)) return inflight_vips_fail(message);
+    }
+    picture->region = vips_region_new(picture->image);
+    return picture->region ? INFLIGHT_VIPS_OK : inflight_vips_fail(message);
+}
+
+static void write_bytes(const inflight_vips_picture *picture, const uint8_t *from, uint8_t *to) {
+    int bands = picture->image->Bands;
+    int colours = bands >= 3 ? 3 : 1;
+    for (int x = 0; x < picture->image->Xsize; x++, from += bands, to += 4) {
+        to[0] = from[0];
+        to[1] = from[colours == 3 ? 1 : 0];
+        to[2] = from[colours == 3 ? 2 : 0];
+        to[3] = picture->has_alpha && bands > colours ? from[colours] : 255;
+    }
+}
+
+static uint8_t narrow(unsigned value, unsigned full) {
+    return value >= full ? 255 : (uint8_t)((value * 255 + full / 2) / full);
+}
+
+static void write_words(const inflight_vips_picture *picture, const uint16_t *from, uint8_t *to) {
+    int bands = picture->image->Bands;
+    int colours = bands >= 3 ? 3 : 1;
+    unsigned full = picture->full;
+    for (int x = 0; x < picture->image->Xsize; x++, from += bands, to += 4) {
+        to[0] = narrow(from[0], full);
+        to[1] = narrow(from[colours == 3 ? 1 : 0], full);
+        to[2] = narrow(from[colours == 3 ? 2 : 0], full);
+        to[3] = picture->has_alpha && bands > colours ? narrow(from[colours], full) : 255;
+    }
+}
+
+int inflight_vips_read_rows(
+    inflight_vips_picture *picture, int first, int count, uint8_t *rows, char message[INFLIGHT_VIPS_MESSAGE]) {
+    VipsRect area = {0, first, picture->image->Xsize, count};
+    if (vips_region_prepare(picture->region, &area)) return inflight_vips_fail(message);
+    for (int y = 0; y < count; y++) {
+        const void *from = VIPS_REGION_ADDR(picture->region, 0, first + y);
+        uint8_t *to = rows + (size_t)y * (size_t)picture->image->Xsize * 4;
+        if (picture->image->BandFmt == VIPS_FORMAT_USHORT) {
+            write_words(picture, from, to);
+        } else {
+            write_bytes(picture, from, to);
+        }
+    }
+    return INFLIGHT_VIPS_OK;
+}

@@ -1,0 +1,74 @@
+#include "CInflightVips.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <vips/vips.h>
+#include <vips/vector.h>
+
+#include "message.h"
+
+int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]) {
+    // One line of it, the last, which is the nearest cause.
+    char *text = vips_error_buffer_copy();
+    g_strstrip(text);
+    const char *line = strrchr(text, '\n');
+    line = line ? line + 1 : text;
+    snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", *line ? line : "its decoder gives no reason");
+    g_free(text);
+    return INFLIGHT_VIPS_FAILED;
+}
+
+// Warnings are about metadata that is left out; they would go to standard error.
+static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {
+    (void)domain, (void)level, (void)message, (void)data;
+}
+
+// What is otherwise read from files by the first picture that needs it: the time zone (by profiles), translations, and
+// the fonts that every document may count on. Without fonts there is no text, which is no reason to fail.
+static void warm_up(void) {
+    static const char drawing[] =
+        "<svg xmlns='http://www.w3.org/2000/svg' width='90' height='9'><text y='8' font-size='8'>"
+        "<tspan font-family='sans-serif'>Aa</tspan><tspan font-family='sans-serif' font-weight='bold'>Aa</tspan>"
+        "<tspan font-family='serif'>Aa</tspan><tspan font-family='monospace'>Aa</tspan></text></svg>";
+    tzset();
+    VipsImage *image = NULL;
+    if (!vips_svgload_buffer((void *)drawing, sizeof drawing - 1, &image, NULL)) {
+        VipsRegion *region = vips_region_new(image);
+        VipsRect all = {0, 0, image->Xsize, image->Ysize};
+        if (region) {
+            vips_region_prepare(region, &all);
+            g_object_unref(region);
+        }
+        g_object_unref(image);
+    }
+    vips_error_clear();
+}
+
+int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {
+    // Code that is made at run time needs memory that is written and executed.
+    g_setenv("VIPS_NOVECTOR", "1", TRUE);
+    g_setenv("ORC_CODE", "backup", TRUE);
+    if (VIPS_INIT("inflight")) return inflight_vips_fail(message);
+    vips_vector_set_enabled(FALSE);
+    vips_concurrency_set(1);
+    vips_cache_set_max(0);
+    g_log_set_handler("VIPS", G_LOG_LEVEL_MASK, ignore, NULL);
+    vips_operation_block_set("VipsForeignLoad", TRUE);
+    vips_operation_block_set("VipsForeignLoadHeifBuffer", FALSE);
+    vips_operation_block_set("VipsForeignLoadTiffBuffer", FALSE);
+    vips_operation_block_set("VipsForeignLoadSvgBuffer", FALSE);
+    warm_up();
+    return INFLIGHT_VIPS_OK;
+}
+
+int inflight_vips_sniffs(const uint8_t *bytes, size_t count) {
+    VipsImage *image = vips_image_new_from_buffer(bytes, count, "", NULL);
+    vips_error_clear();
+    if (!image) return 0;
+    g_object_unref(image);
+    return 1;
+}
+
+void inflight_vips_free(void *memory) { g_free(memory); }

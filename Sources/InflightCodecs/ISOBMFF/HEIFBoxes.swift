@@ -1,0 +1,88 @@
+import InflightCore
+
+/// A box of an ISO base media file (ISO/IEC 14496-12 section 4.2): where its content lies, which may go beyond the bytes
+/// at hand.
+struct HEIFBox {
+    let start: Int
+    let content: Range<Int>
+    /// Whether its length is that of the rest of the file, whatever that is.
+    let isOpen: Bool
+
+    var end: Int { content.upperBound }
+
+    enum Reading {
+        case box(HEIFBox)
+        /// Its header goes on behind the bytes at hand.
+        case needs(Int)
+        case impossible
+    }
+
+    /// Reads the header at `position` of what reaches to `limit`; `nil` there: to the end of the file.
+    static func read(_ bytes: Bytes, at position: Int, limit: Int? = nil) -> Reading {
+        guard let size = bytes.big32(at: position), bytes.count - position >= 8 else {
+            return .needs(position.saturating(plus: 64))
+        }
+        var start = position + 8
+        var length = size
+        var isOpen = false
+        if size == 1 {
+            guard let high = bytes.big32(at: start), let low = bytes.big32(at: start + 4) else {
+                return .needs(position.saturating(plus: 64))
+            }
+            guard high < 0x4000_0000 else { return .impossible }
+            length = high << 32 | low
+            start += 8
+        } else if size == 0 {
+            guard limit == nil || limit! >= start else { return .impossible }
+            length = max((limit ?? bytes.count) - position, start - position)
+            isOpen = limit == nil
+        }
+        guard length >= start - position else { return .impossible }
+        let end = position.saturating(plus: length)
+        if let limit, end > limit { return .impossible }
+        return .box(HEIFBox(start: position, content: start..<end, isOpen: isOpen))
+    }
+
+    func has(_ type: StaticString, _ bytes: Bytes) -> Bool { bytes.has(type, at: start + 4) }
+
+    /// The content behind the version and the flags of a full box; `nil` where there is no room for them.
+    func full(_ bytes: Bytes) -> (version: Int, flags: Int, content: Range<Int>)? {
+        guard content.count >= 4, let word = bytes.big32(at: content.lowerBound) else { return nil }
+        return (word >> 24, word & 0xFF_FFFF, content.lowerBound + 4..<content.upperBound)
+    }
+
+    /// The boxes within `range`, all of which is at hand. Those behind one that is broken are not among them.
+    static func boxes(_ bytes: Bytes, _ range: Range<Int>) -> [HEIFBox] {
+        var found: [HEIFBox] = []
+        var position = range.lowerBound
+        while range.upperBound - position >= 8, case .box(let box) = read(bytes, at: position, limit: range.upperBound)
+        {
+            found.append(box)
+            position = box.end
+        }
+        return found
+    }
+}
+
+/// Reads numbers one after the other, and none behind the end.
+struct HEIFCursor {
+    let bytes: Bytes
+    private(set) var range: Range<Int>
+
+    init(_ bytes: Bytes, _ range: Range<Int>) {
+        self.bytes = bytes
+        self.range = range
+    }
+
+    /// The next number of `size` bytes, at most 8; `nil` where it is not there, or too large for any file.
+    mutating func next(_ size: Int) -> Int? {
+        guard range.count >= size else { return nil }
+        var value = 0
+        for index in 0..<size {
+            guard let byte = bytes.byte(at: range.lowerBound + index), value < 1 << 54 else { return nil }
+            value = value << 8 | byte
+        }
+        range = range.lowerBound + size..<range.upperBound
+        return value
+    }
+}

@@ -1,0 +1,178 @@
+import InflightCore
+
+/// One of the formats whose files are HEIF.
+protocol HEIFBrand {
+    static var format: ImageFormat { get }
+}
+
+enum AVIFBrand: HEIFBrand { static let format = ImageFormat.avif }
+enum HEICBrand: HEIFBrand { static let format = ImageFormat.heic }
+
+typealias AVIFStructure = HEIFStructure<AVIFBrand>
+typealias HEICStructure = HEIFStructure<HEICBrand>
+
+/// The boxes of a HEIF file (ISO/IEC 23008-12; AVIF by AOM's "AV1 Image File Format" 1.1), read without decoding.
+///
+/// Sizes are those of the picture as it is stored; what turns it is told as an orientation, though libheif, which decodes
+/// it, turns it by itself.
+struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
+    static var format: ImageFormat { Brand.format }
+
+    var width = 0
+    var height = 0
+    private var turn = HEIFTurn()
+    var bitsPerComponent = 8
+    var isGray = false
+    var hasAlpha = false
+    var profile: Range<Int>?
+    /// A sequence's still is what is decoded.
+    var isSequence = false
+
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: Self.format, storedWidth: width, storedHeight: height, orientation: turn.orientation,
+            colorModel: isGray ? .gray : .rgb, bitsPerComponent: bitsPerComponent, hasAlpha: hasAlpha,
+            profileName: profile.flatMap { ICCProfile(bytes, $0).name }, mayHaveMoreFrames: isSequence)
+    }
+
+    /// Reads up to the end of the box `meta`, which mostly stands before the pixels.
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<Self> {
+        switch try meta(bytes) {
+        case .needs(let count): return .needsMoreBytes(count)
+        case .found(let meta, let isSequence):
+            var structure = Self()
+            structure.isSequence = isSequence
+            try structure.read(HEIFItems(bytes, meta))
+            return .header(structure)
+        }
+    }
+
+    private enum Meta {
+        case found(HEIFBox, isSequence: Bool)
+        case needs(Int)
+    }
+
+    /// The first box of that name, among those of the file's first level.
+    private static func meta(_ bytes: Bytes) throws(LoadError) -> Meta {
+        var position = 0
+        var isSequence = false
+        while true {
+            switch HEIFBox.read(bytes, at: position) {
+            case .needs(let count):
+                return .needs(count)
+            case .impossible:
+                throw damaged("a box has an impossible length")
+            case .box(let box):
+                if position == 0 {
+                    guard box.has("ftyp", bytes) else { throw damaged("its header is broken") }
+                    guard box.end <= bytes.count else { return .needs(box.end) }
+                    isSequence = ["avis", "msf1", "hevc", "hevx", "heis"].contains { (brand: StaticString) in
+                        stride(from: box.content.lowerBound, to: box.end, by: 4).contains { bytes.has(brand, at: $0) }
+                    }
+                } else if box.has("meta", bytes) {
+                    return box.end <= bytes.count ? .found(box, isSequence: isSequence) : .needs(box.end)
+                } else if box.has("moov", bytes) {
+                    // The still, where there is one, stands in front.
+                    throw PictureError.unsupported(format, "a film without a still picture")
+                }
+                if box.isOpen { throw damaged("it holds no pixels") }
+                position = box.end
+            }
+        }
+    }
+
+    private mutating func read(_ items: HEIFItems) throws(LoadError) {
+        guard let primary = items.primary else { throw Self.damaged("it does not say which of its pictures is meant") }
+        let bytes = items.bytes
+        var hasDepth = false
+        var aperture: HEIFBox?
+        for box in items.properties(of: primary) {
+            let start = box.content.lowerBound
+            if box.has("ispe", bytes), box.content.count >= 12 {
+                width = bytes.big32(at: start + 4) ?? 0
+                height = bytes.big32(at: start + 8) ?? 0
+            } else if box.has("irot", bytes), let angle = bytes.byte(at: start), !box.content.isEmpty {
+                turn.rotate(angle & 3)
+            } else if box.has("imir", bytes), let axis = bytes.byte(at: start), !box.content.isEmpty {
+                turn.mirror(leftToRight: axis & 1 == 1)
+            } else if box.has("clap", bytes) {
+                aperture = box
+            } else if box.has("colr", bytes), profile == nil,
+                bytes.has("prof", at: start) || bytes.has("rICC", at: start),
+                box.content.count > 4
+            {
+                profile = start + 4..<box.end
+            } else if box.has("pixi", bytes), !hasDepth, box.content.count >= 6 {
+                bitsPerComponent = min(max(1, bytes.byte(at: start + 5) ?? 8), 16)
+            } else {
+                hasDepth = readDepth(box, bytes) || hasDepth
+            }
+        }
+        guard width > 0, height > 0, width <= 0x7FFF_FFFF, height <= 0x7FFF_FFFF else {
+            throw Self.damaged("it has no size")
+        }
+        if let aperture { try crop(aperture, bytes) }
+        // A grid's samples are those of its parts.
+        if !hasDepth, items.isGrid(primary), let part = items.references("dimg", from: primary).first {
+            for box in items.properties(of: part) { _ = readDepth(box, bytes) }
+        }
+        hasAlpha = items.references("auxl", to: primary).contains { item in
+            items.properties(of: item).contains { isAlpha($0, bytes) }
+        }
+    }
+
+    /// What a codec's own header says of the samples, or else the property that repeats it.
+    private mutating func readDepth(_ box: HEIFBox, _ bytes: Bytes) -> Bool {
+        let start = box.content.lowerBound
+        if box.has("av1C", bytes), box.content.count >= 4, let flags = bytes.byte(at: start + 2) {
+            bitsPerComponent = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
+            isGray = flags & 0x10 != 0
+        } else if box.has("hvcC", bytes), box.content.count >= 23, let chroma = bytes.byte(at: start + 16),
+            let luma = bytes.byte(at: start + 17)
+        {
+            bitsPerComponent = 8 + (luma & 7)
+            isGray = chroma & 3 == 0
+        } else {
+            return false
+        }
+        return true
+    }
+
+    /// A clean aperture: the part that is seen (ISO/IEC 14496-12 section 12.1.4), sizes as fractions.
+    private mutating func crop(_ box: HEIFBox, _ bytes: Bytes) throws(LoadError) {
+        let start = box.content.lowerBound
+        guard box.content.count >= 32, let wide = bytes.big32(at: start), let wideParts = bytes.big32(at: start + 4),
+            let high = bytes.big32(at: start + 8), let highParts = bytes.big32(at: start + 12), wideParts > 0,
+            highParts > 0, wide % wideParts == 0, high % highParts == 0, (1...width).contains(wide / wideParts),
+            (1...height).contains(high / highParts)
+        else { throw PictureError.unsupported(Self.format, "a crop that is not of whole pixels") }
+        width = wide / wideParts
+        height = high / highParts
+    }
+
+    private func isAlpha(_ box: HEIFBox, _ bytes: Bytes) -> Bool {
+        guard box.has("auxC", bytes), let (_, _, content) = box.full(bytes) else { return false }
+        return bytes.has("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", at: content.lowerBound)
+            || bytes.has("urn:mpeg:hevc:2015:auxid:1", at: content.lowerBound)
+    }
+
+    private static func damaged(_ what: String) -> LoadError { PictureError.damaged(format, what) }
+
+    /// Walks the boxes to the end of the file, and looks where the bytes of each item lie.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        guard case .header = try readHeader(bytes), case .found(let meta, _) = try meta(bytes) else {
+            throw PictureError.cutShort(format)
+        }
+        guard HEIFItems(bytes, meta).extentsLieInside() else { throw PictureError.cutShort(format) }
+        var position = meta.end
+        // What is no box any more stands behind the picture's end.
+        while bytes.count - position >= 8, (position + 4..<position + 8).allSatisfy({ isPrintable(bytes[$0]) }) {
+            guard case .box(let box) = HEIFBox.read(bytes, at: position), box.end <= bytes.count else {
+                throw PictureError.cutShort(format)
+            }
+            position = box.end
+        }
+    }
+
+    private static func isPrintable(_ byte: UInt8) -> Bool { (0x20...0x7E).contains(byte) }
+}

@@ -1,0 +1,89 @@
+import InflightCore
+
+/// A JPEG XL file: a codestream alone, or in boxes (ISO/IEC 18181-2), read without decoding.
+///
+/// Sizes are those of the picture as it is stored; what turns it is told as an orientation, though libjxl, which decodes
+/// it, turns it by itself. A profile is compressed, so its name is not told.
+struct JPEGXLStructure: FileStructure {
+    static let format = ImageFormat.jpegXL
+
+    var header: JPEGXLHeader
+
+    /// No header is longer, but one that names thousands of channels.
+    private static let longestHeader = 1 << 16
+
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: .jpegXL, storedWidth: header.width, storedHeight: header.height,
+            orientation: ImageOrientation(rawValue: header.orientation) ?? .up,
+            colorModel: header.isGray ? .gray : .rgb,
+            bitsPerComponent: header.bitsPerSample, hasAlpha: header.hasAlpha, mayHaveMoreFrames: header.isAnimated)
+    }
+
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<JPEGXLStructure> {
+        guard bytes.count >= 12 else { return .needsMoreBytes(64) }
+        let (start, needed) = try codestream(bytes)
+        switch JPEGXLHeader.read(start) {
+        case .header(let header): return .header(JPEGXLStructure(header: header))
+        case .damaged: throw PictureError.damaged(.jpegXL, "its header is broken")
+        case .needsMore:
+            guard start.count < longestHeader, let needed else {
+                throw PictureError.damaged(.jpegXL, "its header has no end")
+            }
+            return .needsMoreBytes(needed)
+        }
+    }
+
+    /// The first bytes of the codestream that are at hand, and how many of the file's it takes to have more of them;
+    /// `nil` there: there are no more.
+    private static func codestream(_ bytes: Bytes) throws(LoadError) -> ([UInt8], needed: Int?) {
+        if bytes[0] == 0xFF, bytes[1] == 0x0A {
+            let end = min(bytes.count, longestHeader)
+            return ((0..<end).map { bytes[$0] }, end < longestHeader ? bytes.count.saturating(plus: 256) : nil)
+        }
+        var found: [UInt8] = []
+        var position = 0
+        while found.count < longestHeader {
+            switch HEIFBox.read(bytes, at: position) {
+            case .impossible: throw PictureError.damaged(.jpegXL, "a box has an impossible length")
+            case .needs(let count): return (found, count)
+            case .box(let box):
+                if position == 0, !box.has("JXL ", bytes) {
+                    throw PictureError.damaged(.jpegXL, "its header is broken")
+                }
+                let isWhole = box.has("jxlc", bytes)
+                if isWhole || box.has("jxlp", bytes) {
+                    // A part begins with its number, whose highest bit says that it is the last.
+                    let start = box.content.lowerBound + (isWhole ? 0 : 4)
+                    let end = min(box.end, bytes.count, start.saturating(plus: longestHeader - found.count))
+                    if start < end { found += (start..<end).map { bytes[$0] } }
+                    if box.end > bytes.count { return (found, min(box.end, bytes.count.saturating(plus: 256))) }
+                    let isLast = isWhole || (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1
+                    // One without a length goes on for as long as the file does.
+                    if box.isOpen { return (found, bytes.count.saturating(plus: 256)) }
+                    if isLast { return (found, nil) }
+                } else if box.isOpen {
+                    return (found, nil)
+                }
+                position = box.end
+            }
+        }
+        return (found, nil)
+    }
+
+    /// Walks the boxes to the last part of the codestream. Where a codestream ends cannot be told without decoding it.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.jpegXL) }
+        if bytes[0] == 0xFF { return }
+        var position = 0
+        while true {
+            guard case .box(let box) = HEIFBox.read(bytes, at: position), box.end <= bytes.count else {
+                throw PictureError.cutShort(.jpegXL)
+            }
+            if box.has("jxlc", bytes) { return }
+            if box.has("jxlp", bytes), (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1 { return }
+            if box.isOpen { throw PictureError.damaged(.jpegXL, "it holds no pixels") }
+            position = box.end
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import InflightCore
+
+/// An SVG document: the size that its first element asks for, and whether its elements end.
+struct SVGStructure: FileStructure {
+    static let format = ImageFormat.svg
+
+    let size: SVGSize
+
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(format: .svg, storedWidth: size.pixels.width, storedHeight: size.pixels.height, hasAlpha: true)
+    }
+
+    /// Reads up to the end of the first element's start tag, which has to stand in the first 256 KB.
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<SVGStructure> {
+        switch SVGRoot.find(in: bytes) {
+        case .needsMore: return .needsMoreBytes(bytes.count + 512)
+        case .damaged: throw PictureError.damaged(.svg, "its first element is broken")
+        case .root(let root):
+            guard let size = SVGSize(root, in: bytes) else { throw PictureError.damaged(.svg, "it has no size") }
+            return .header(SVGStructure(size: size))
+        }
+    }
+
+    /// Counts the elements that begin and end, up to the end of the first. Whether their names fit is not looked at.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        _ = try wholeHeader(bytes)
+        guard case .root(let root) = SVGRoot.find(in: bytes) else { throw PictureError.cutShort(.svg) }
+        if root.end.count == 2 { return }
+        var scanner = SVGScanner(bytes, limit: bytes.count)
+        scanner.jump(to: root.end.upperBound)
+        var depth = 1
+        while depth > 0 {
+            guard scanner.skip(to: UInt8(ascii: "<")) else { throw PictureError.cutShort(.svg) }
+            let isClosed: Bool
+            if scanner.skip("<!--") {
+                isClosed = scanner.skip(behind: "-->")
+            } else if scanner.skip("<![CDATA[") {
+                isClosed = scanner.skip(behind: "]]>")
+            } else if scanner.skip("<?") {
+                isClosed = scanner.skip(behind: "?>")
+            } else if scanner.skip("</") {
+                depth -= 1
+                isClosed = scanner.skip(behind: ">")
+            } else {
+                _ = scanner.skip("<")
+                guard let isEmpty = skipTag(&scanner) else { throw PictureError.cutShort(.svg) }
+                if !isEmpty { depth += 1 }
+                isClosed = true
+            }
+            if !isClosed { throw PictureError.cutShort(.svg) }
+        }
+    }
+
+    /// Goes behind a start tag, and tells whether it is the whole element; `nil` where it does not end.
+    private static func skipTag(_ scanner: inout SVGScanner) -> Bool? {
+        while !scanner.isAtEnd {
+            if scanner.skip("/>") { return true }
+            if scanner.skip(">") { return false }
+            if scanner.quoted() == nil { scanner.step() }
+        }
+        return nil
+    }
+}

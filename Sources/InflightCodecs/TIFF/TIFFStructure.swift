@@ -1,0 +1,213 @@
+import InflightCore
+
+/// The directories of a TIFF file (TIFF 6.0 section 2; BigTIFF as libtiff writes it), walked without decoding.
+struct TIFFStructure: FileStructure {
+    static let format = ImageFormat.tiff
+
+    var width = 0
+    var height = 0
+    var orientation = ImageOrientation.up
+    var bitsPerSample = 1
+    var samplesPerPixel = 1
+    /// What is said of the samples beyond those of the colour, of the first of them: 1 and 2 are alpha.
+    var extraSample: Int?
+    var photometric = 0
+    var profileName: String?
+    /// The pages whose directories are in the bytes at hand.
+    var pageCount = 1
+    /// Whether the list of pages goes on behind the bytes at hand.
+    var mayHaveMorePages = false
+
+    /// More pages than these are not counted.
+    static let mostPages = 1 << 16
+
+    private enum Tag {
+        static let width = 256
+        static let height = 257
+        static let bitsPerSample = 258
+        static let photometric = 262
+        static let stripOffsets = 273
+        static let orientation = 274
+        static let samplesPerPixel = 277
+        static let stripByteCounts = 279
+        static let colorMap = 320
+        static let tileOffsets = 324
+        static let tileByteCounts = 325
+        static let extraSamples = 338
+        static let jpegTables = 347
+        static let profile = 34675
+
+        static let needed = [
+            width, height, bitsPerSample, photometric, orientation, samplesPerPixel, colorMap, extraSamples, jpegTables,
+            profile,
+        ]
+    }
+
+    var colorModel: ImageInfo.ColorModel {
+        switch photometric {
+        case 0, 1: .gray
+        case 3: .indexed
+        case 5: .cmyk
+        default: .rgb
+        }
+    }
+
+    /// Alpha, if it is said to be that: what a further sample is for otherwise, nobody knows.
+    var hasAlpha: Bool {
+        let colors = [.gray, .indexed].contains(colorModel) ? 1 : colorModel == .cmyk ? 4 : 3
+        return samplesPerPixel > colors && (extraSample == 1 || extraSample == 2)
+    }
+
+    func info(_ bytes: Bytes) -> ImageInfo {
+        ImageInfo(
+            format: .tiff, storedWidth: width, storedHeight: height, orientation: orientation, frameCount: pageCount,
+            colorModel: colorModel, bitsPerComponent: bitsPerSample, hasAlpha: hasAlpha, profileName: profileName,
+            mayHaveMoreFrames: mayHaveMorePages)
+    }
+
+    /// Reads the first directory, wherever it stands, and what it points at; and counts the pages as far as there are
+    /// bytes.
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<TIFFStructure> {
+        guard bytes.count >= 16 else { return .needsMoreBytes(64) }
+        guard let reader = TIFFReader(bytes) else { throw PictureError.damaged(.tiff, "its header is broken") }
+        if reader.isBig, reader.number16(at: 4) != 8 || reader.number16(at: 6) != 0 {
+            throw PictureError.damaged(.tiff, "its header is broken")
+        }
+        guard let start = reader.offset(at: reader.isBig ? 8 : 4) else { return .needsMoreBytes(64) }
+        guard start >= reader.headerLength else { throw PictureError.damaged(.tiff, "it holds no pixels") }
+        var structure = TIFFStructure()
+        switch try structure.read(reader, start) {
+        case .needs(let count): return .needsMoreBytes(count)
+        case .next(let next):
+            structure.countPages(reader, start, next)
+            return .header(structure)
+        }
+    }
+
+    private enum Directory {
+        case next(Int)
+        case needs(Int)
+    }
+
+    /// The entries of the directory at `start`; each once, as there are no two in a file that is whole.
+    private static func entries(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> (
+        [Int: TIFFReader.Entry], next: Directory
+    ) {
+        guard let count = reader.entryCount(at: start) else { return ([:], .needs(start.saturating(plus: 256))) }
+        guard (1...0xFFFF).contains(count) else { throw PictureError.damaged(.tiff, "a page has no header") }
+        let end = start + reader.countLength + count * reader.entryLength
+        guard let next = reader.offset(at: end) else { return ([:], .needs(end + reader.offsetLength)) }
+        var entries: [Int: TIFFReader.Entry] = [:]
+        for index in 0..<count {
+            guard let (tag, entry) = reader.entry(at: start + reader.countLength + index * reader.entryLength) else {
+                break
+            }
+            if entries[tag] == nil { entries[tag] = entry }
+        }
+        return (entries, .next(next))
+    }
+
+    private mutating func read(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> Directory {
+        let (entries, directory) = try Self.entries(reader, start)
+        guard case .next = directory else { return directory }
+        // What stands elsewhere has to be there; of what is too large to be meant, the profile's name is done without.
+        for tag in Tag.needed {
+            guard let entry = entries[tag], let end = entry.end, end > reader.bytes.count else { continue }
+            if tag == Tag.profile, entry.count > ICCProfile.maximumCount { continue }
+            return .needs(end)
+        }
+        func number(_ tag: Int) -> Int? { entries[tag].flatMap { reader.value($0) } }
+        guard let wide = number(Tag.width), let high = number(Tag.height), wide > 0, high > 0,
+            wide <= 0x7FFF_FFFF, high <= 0x7FFF_FFFF
+        else { throw PictureError.damaged(.tiff, "it has no size") }
+        width = wide
+        height = high
+        bitsPerSample = number(Tag.bitsPerSample) ?? 1
+        samplesPerPixel = number(Tag.samplesPerPixel) ?? 1
+        guard (1...64).contains(bitsPerSample), samplesPerPixel > 0 else {
+            throw PictureError.damaged(.tiff, "its pixels have an impossible form")
+        }
+        photometric = number(Tag.photometric) ?? 1
+        extraSample = number(Tag.extraSamples)
+        orientation = number(Tag.orientation).flatMap { ImageOrientation(rawValue: $0) } ?? .up
+        if let entry = entries[Tag.profile], let end = entry.end, end <= reader.bytes.count {
+            profileName = ICCProfile(reader.bytes, entry.offset..<end).name
+        }
+        return directory
+    }
+
+    /// Follows the list of pages, which ends where it comes to a page for the second time.
+    private mutating func countPages(_ reader: TIFFReader, _ first: Int, _ next: Int) {
+        var seen: Set<Int> = [first]
+        var position = next
+        while position >= reader.headerLength, pageCount < Self.mostPages, seen.insert(position).inserted {
+            guard let count = reader.entryCount(at: position), (1...0xFFFF).contains(count),
+                let following = reader.offset(at: position + reader.countLength + count * reader.entryLength)
+            else {
+                mayHaveMorePages = true
+                return
+            }
+            pageCount += 1
+            position = following
+        }
+    }
+
+    /// Looks at all pages: whether each has a size, and whether its strips or tiles lie in the file.
+    static func walk(_ bytes: Bytes) throws(LoadError) {
+        guard case .header = try readHeader(bytes), let reader = TIFFReader(bytes),
+            var position = reader.offset(at: reader.isBig ? 8 : 4)
+        else { throw PictureError.cutShort(.tiff) }
+        var seen: Set<Int> = []
+        while position != 0 {
+            guard seen.insert(position).inserted, seen.count <= mostPages else {
+                throw PictureError.damaged(.tiff, "its list of pages has no end")
+            }
+            var page = TIFFStructure()
+            guard case .next(let next) = try page.read(reader, position) else { throw PictureError.cutShort(.tiff) }
+            try checkPixels(reader, position)
+            position = next
+        }
+    }
+
+    /// Whether all pixels of a file's first page are there belongs to a whole header: what is not there, the decoder
+    /// would make up.
+    static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        switch try readHeader(bytes) {
+        case .needsMoreBytes(let count):
+            if isComplete { throw PictureError.cutShort(.tiff) }
+            return .needsMoreBytes(count)
+        case .header(let structure):
+            if isComplete, let reader = TIFFReader(bytes), let first = reader.offset(at: reader.isBig ? 8 : 4) {
+                try checkPixels(reader, first)
+            }
+            return .info(structure.info(bytes))
+        }
+    }
+
+    private static func checkPixels(_ reader: TIFFReader, _ start: Int) throws(LoadError) {
+        let (entries, _) = try entries(reader, start)
+        for (offsetsTag, countsTag) in [
+            (Tag.stripOffsets, Tag.stripByteCounts), (Tag.tileOffsets, Tag.tileByteCounts),
+        ] {
+            guard let offsets = entries[offsetsTag], let counts = entries[countsTag] else { continue }
+            guard let offsetsEnd = offsets.end, let countsEnd = counts.end, offsetsEnd <= reader.bytes.count,
+                countsEnd <= reader.bytes.count
+            else { throw PictureError.cutShort(.tiff) }
+            for index in 0..<min(offsets.count, counts.count) {
+                guard let offset = reader.value(offsets, at: index), let count = reader.value(counts, at: index),
+                    offset.saturating(plus: count) <= reader.bytes.count
+                else { throw PictureError.cutShort(.tiff) }
+            }
+            if offsets.count > 0 { return }
+        }
+        throw PictureError.damaged(.tiff, "it holds no pixels")
+    }
+}
+
+extension Int {
+    /// The sum, or the largest number where that overflows.
+    func saturating(plus other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}

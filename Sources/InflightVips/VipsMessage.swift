@@ -1,0 +1,38 @@
+internal import CInflightVips
+import InflightCore
+
+/// What the library says went wrong.
+struct VipsMessage {
+    private var text = ""
+
+    /// Gives room for a message, and takes what is written there.
+    mutating func withBuffer<Result>(_ body: (UnsafeMutablePointer<CChar>) -> Result) -> Result {
+        let (result, text) = unsafe withUnsafeTemporaryAllocation(
+            of: CChar.self, capacity: Int(INFLIGHT_VIPS_MESSAGE)
+        ) { buffer in
+            let start = buffer.baseAddress!
+            unsafe start.pointee = 0
+            let result = unsafe body(start)
+            return (result, unsafe String(cString: start))
+        }
+        self.text = text
+        return result
+    }
+
+    /// The same in one clear sentence: control characters, which damaged bytes may bring in, are left out.
+    var reason: String {
+        let scalars = text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
+        var reason = Substring(String(String.UnicodeScalarView(scalars)))
+        while let last = reason.last, last == " " || last == "." { reason.removeLast() }
+        return String(reason)
+    }
+
+    func error(_ format: ImageFormat) -> LoadError {
+        let lower = reason.lowercased()
+        // libheif's words for a picture that is whole, and more than it can.
+        if lower.contains("unsupported") || lower.contains("not supported") {
+            return PictureError.unsupported(format, reason)
+        }
+        return PictureError.damaged(format, reason)
+    }
+}

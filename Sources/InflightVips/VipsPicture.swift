@@ -1,0 +1,68 @@
+internal import CInflightVips
+import InflightCore
+
+/// The library's view of one picture, with its failures as errors. Confined to one call.
+// Safe: the handle is valid for the length of `with`, which is as long as a picture lives.
+@safe struct VipsPicture {
+    private let handle: OpaquePointer
+    private let format: ImageFormat
+    /// What the library says of the size, before any pixel is decoded.
+    let width: Int
+    let height: Int
+
+    /// Opens `bytes` with the loader of `format`, whatever they look like; closes it when `body` is done.
+    static func with<Result>(
+        _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsPicture) throws(LoadError) -> Result
+    ) throws(LoadError) -> Result {
+        guard let loader = loader(of: format) else { throw PictureError.unsupported(format, "libvips is not asked") }
+        return try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
+            guard let base = memory.baseAddress else { throw PictureError.cutShort(format) }
+            var width: Int32 = 0
+            var height: Int32 = 0
+            var message = VipsMessage()
+            let handle = unsafe message.withBuffer {
+                unsafe inflight_vips_open(
+                    base.assumingMemoryBound(to: UInt8.self), memory.count, loader, Int32(clamping: page), &width,
+                    &height, $0)
+            }
+            guard let handle = unsafe handle else { throw message.error(format) }
+            defer { unsafe inflight_vips_close(handle) }
+            return try body(
+                unsafe VipsPicture(handle: handle, format: format, width: Int(width), height: Int(height)))
+        }
+    }
+
+    private init(handle: OpaquePointer, format: ImageFormat, width: Int, height: Int) {
+        unsafe self.handle = unsafe handle
+        self.format = format
+        self.width = width
+        self.height = height
+    }
+
+    /// - Parameter bitsPerComponent: tells how much of 16 bits is full light, where a picture has between 8 and 16.
+    func prepare(hasAlpha: Bool, bitsPerComponent: Int) throws(LoadError) {
+        try unsafe check {
+            unsafe inflight_vips_prepare(handle, hasAlpha ? 1 : 0, Int32(clamping: bitsPerComponent), $0)
+        }
+    }
+
+    /// - Parameter rows: `count` × `width` × 4 bytes.
+    func readRows(from first: Int, count: Int, into rows: UnsafeMutablePointer<UInt8>) throws(LoadError) {
+        try unsafe check { unsafe inflight_vips_read_rows(handle, Int32(first), Int32(count), rows, $0) }
+    }
+
+    private func check(_ body: (UnsafeMutablePointer<CChar>) -> Int32) throws(LoadError) {
+        var message = VipsMessage()
+        if unsafe message.withBuffer(body) != 0 { throw message.error(format) }
+    }
+
+    private static func loader(of format: ImageFormat) -> Int32? {
+        switch format {
+        case .avif, .heic: Int32(INFLIGHT_VIPS_HEIF)
+        case .jpegXL: Int32(INFLIGHT_VIPS_JXL)
+        case .tiff: Int32(INFLIGHT_VIPS_TIFF)
+        case .svg: Int32(INFLIGHT_VIPS_SVG)
+        default: nil
+        }
+    }
+}

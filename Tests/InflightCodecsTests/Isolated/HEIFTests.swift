@@ -1,0 +1,154 @@
+import InflightCodecs
+import InflightCore
+import InflightPictures
+import Testing
+
+@Suite("The boxes of AVIF and HEIC", .timeLimit(.minutes(10)))
+struct HEIFTests {
+    @Test("the size is the primary item's, whichever that is")
+    func primary() throws {
+        var pieces = HEIFPieces()
+        pieces.types = ["av01", "av01"]
+        pieces.properties = [HEIFPieces.size(16, 12), HEIFPieces.size(640, 480)]
+        pieces.associations = [[1], [2]]
+        #expect(try isolatedInfo(pieces.file, .avif).width == 16)
+        pieces.primary = 2
+        let info = try isolatedInfo(pieces.file, .avif)
+        #expect(info.width == 640 && info.height == 480 && info.format == .avif)
+        pieces.brands = ["heic"]
+        #expect(try isolatedInfo(pieces.file, .heic).format == .heic)
+    }
+
+    @Test("turns and mirrors are composed in their order, as the standard means them")
+    func turns() throws {
+        let cases: [([[UInt8]], ImageOrientation)] = [
+            ([], .up), ([HEIFPieces.rotated(1)], .left), ([HEIFPieces.rotated(2)], .down),
+            ([HEIFPieces.rotated(3)], .right), ([HEIFPieces.mirrored(1)], .upMirrored),
+            ([HEIFPieces.mirrored(0)], .downMirrored),
+            ([HEIFPieces.rotated(1), HEIFPieces.mirrored(0)], .leftMirrored),
+            ([HEIFPieces.rotated(1), HEIFPieces.mirrored(1)], .rightMirrored),
+            ([HEIFPieces.mirrored(1), HEIFPieces.rotated(1)], .leftMirrored),
+            ([HEIFPieces.rotated(2), HEIFPieces.mirrored(1)], .downMirrored),
+        ]
+        for (properties, orientation) in cases {
+            var pieces = HEIFPieces()
+            pieces.properties += properties
+            pieces.associations = [Array(1...properties.count + 1)]
+            let info = try isolatedInfo(pieces.file, .avif)
+            #expect(info.orientation == orientation)
+            #expect(info.storedWidth == 16 && info.width == (orientation.swapsAxes ? 12 : 16))
+        }
+    }
+
+    @Test("depth and greys come from the codec's header, of a grid from that of its first part")
+    func depth() throws {
+        for (bits, isGray) in [(8, false), (10, true), (12, false)] {
+            var pieces = HEIFPieces()
+            pieces.properties.append(HEIFPieces.codec(bits: bits, isGray: isGray))
+            pieces.associations = [[1, 2]]
+            #expect(try isolatedInfo(pieces.file, .avif).bitsPerComponent == bits)
+            #expect(try isolatedInfo(pieces.file, .avif).colorModel == (isGray ? .gray : .rgb))
+            pieces.types = ["grid", "av01"]
+            pieces.associations = [[1], [2]]
+            pieces.references = [("dimg", 1, [2])]
+            #expect(try isolatedInfo(pieces.file, .avif).bitsPerComponent == bits)
+        }
+        var pieces = HEIFPieces()
+        pieces.properties.append(HEIFPieces.full("pixi", [3, 10, 10, 10]))
+        pieces.associations = [[1, 2]]
+        #expect(try isolatedInfo(pieces.file, .avif).bitsPerComponent == 10)
+    }
+
+    @Test("alpha is an auxiliary picture of the primary one, and of that kind")
+    func alpha() throws {
+        var pieces = HEIFPieces()
+        pieces.types = ["av01", "av01"]
+        for (name, isAlpha) in [
+            ("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", true), ("urn:mpeg:hevc:2015:auxid:1", true),
+            ("urn:mpeg:mpegB:cicp:systems:auxiliary:depth", false),
+        ] {
+            pieces.properties = [HEIFPieces.size(16, 12), HEIFPieces.auxiliary(name)]
+            pieces.associations = [[1], [1, 2]]
+            pieces.references = [("auxl", 2, [1])]
+            #expect(try isolatedInfo(pieces.file, .avif).hasAlpha == isAlpha)
+            pieces.references = [("auxl", 1, [2])]
+            #expect(try !isolatedInfo(pieces.file, .avif).hasAlpha)
+        }
+    }
+
+    @Test("a crop of whole pixels is the size, another is not read")
+    func aperture() throws {
+        var pieces = HEIFPieces()
+        pieces.properties.append(HEIFPieces.aperture(10, 8))
+        pieces.associations = [[1, 2]]
+        #expect(try isolatedInfo(pieces.file, .avif).storedWidth == 10)
+        #expect(try isolatedInfo(pieces.file, .avif).storedHeight == 8)
+        for (width, height) in [(17, 12), (16, 13), (0, 1)] {
+            pieces.properties[1] = HEIFPieces.aperture(width, height)
+            #expect(isolatedCode(pieces.file, .avif) == .unsupportedFormat)
+        }
+    }
+
+    @Test("of a sequence the still is told, and that there is more")
+    func sequence() throws {
+        var pieces = HEIFPieces()
+        pieces.brands = ["avis", "avif"]
+        pieces.behind = HEIFPieces.box("moov", [1, 2, 3, 4])
+        let info = try isolatedInfo(pieces.file, .avif)
+        #expect(info.frameCount == 1 && info.mayHaveMoreFrames)
+        #expect(isolatedDamage(pieces.file, .avif) == nil)
+        let film = HEIFPieces.box("ftyp", Array("avis\0\0\0\0avis".utf8)) + pieces.behind
+        #expect(isolatedCode(film, .avif) == .unsupportedFormat)
+    }
+
+    @Test("the header may stand behind the pixels, and what is missing is asked for")
+    func late() throws {
+        var pieces = HEIFPieces()
+        pieces.front = HEIFPieces.box("free", [UInt8](repeating: 0, count: 5000))
+        let file = pieces.file
+        let start = Bytes(Array(file[..<64]))
+        guard case .needsMoreBytes(let count) = try IsolatedFormats.probe(start, format: .avif, isComplete: false)
+        else {
+            Issue.record("it tells what it cannot know")
+            return
+        }
+        #expect(count > 5000 && count < 5200)
+        #expect(try isolatedInfo(file, .avif).width == 16)
+    }
+
+    @Test("items that lie outside of the file are damage")
+    func outside() {
+        var pieces = HEIFPieces()
+        #expect(isolatedDamage(pieces.file, .avif) == nil)
+        pieces.shift = 1
+        #expect(isolatedDamage(pieces.file, .avif) == .damaged)
+        pieces.shift = 0x7FFF_0000
+        #expect(isolatedDamage(pieces.file, .avif) == .damaged)
+        var cut = HEIFPieces()
+        cut.behind = HEIFPieces.box("free", [1, 2, 3, 4])
+        #expect(isolatedDamage(cut.file, .avif) == nil)
+        #expect(isolatedDamage(Array(cut.file.dropLast()), .avif) == .damaged)
+    }
+
+    @Test("headers that make no sense are damage")
+    func broken() {
+        var noSize = HEIFPieces()
+        noSize.associations = [[]]
+        #expect(isolatedCode(noSize.file, .avif) == .damaged)
+        var noPicture = HEIFPieces()
+        noPicture.primary = 9
+        #expect(isolatedCode(noPicture.file, .avif) == .damaged)
+        let first = HEIFPieces.box("ftyp", Array("avif\0\0\0\0avif".utf8))
+        for box in [
+            Pieces.big32(4) + Array("meta".utf8), Pieces.big32(0) + Array("mdat".utf8),
+            Pieces.big32(1) + Array("mdat".utf8) + [0xFF, 0, 0, 0, 0, 0, 0, 0],
+            HEIFPieces.full("meta", []), HEIFPieces.box("meta", []),
+        ] {
+            #expect(isolatedCode(first + box + [UInt8](repeating: 0, count: 64), .avif) == .damaged)
+        }
+        // A length near the largest number there is.
+        let far = Pieces.big32(1) + Array("free".utf8) + [0x3F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
+        #expect(isolatedCode(first + far, .avif) == .damaged)
+        #expect(isolatedCode(HEIFPieces.box("free", [1]) + first, .avif) == .damaged)
+    }
+}

@@ -1,0 +1,124 @@
+import InflightCodecs
+import InflightCore
+import InflightPictures
+import Testing
+
+@Suite("The directories of TIFF", .timeLimit(.minutes(10)))
+struct TIFFTests {
+    @Test("both byte orders, and both sizes of offsets")
+    func orders() throws {
+        for (isLittle, isBig) in [(true, false), (false, false), (true, true), (false, true)] {
+            var pieces = TIFFPieces()
+            pieces.isLittle = isLittle
+            pieces.isBig = isBig
+            pieces.fields = [(274, [6], false)]
+            let info = try isolatedInfo(pieces.file, .tiff)
+            #expect(info.storedWidth == 16 && info.storedHeight == 12 && info.orientation == .right)
+            #expect(info.width == 12 && info.bitsPerComponent == 8 && info.colorModel == .rgb && !info.hasAlpha)
+            #expect(info.frameCount == 1 && !info.mayHaveMoreFrames)
+            #expect(isolatedDamage(pieces.file, .tiff) == nil)
+        }
+    }
+
+    @Test("the kinds of colours, and what a further sample is")
+    func colors() throws {
+        let cases: [(photometric: Int, samples: Int, extra: Int?, model: ImageInfo.ColorModel, hasAlpha: Bool)] = [
+            (0, 1, nil, .gray, false), (1, 2, 2, .gray, true), (2, 4, 1, .rgb, true), (2, 4, 2, .rgb, true),
+            (2, 4, 0, .rgb, false), (2, 4, nil, .rgb, false), (3, 1, nil, .indexed, false), (5, 4, nil, .cmyk, false),
+            (5, 5, 2, .cmyk, true), (6, 3, nil, .rgb, false), (5, 4, 2, .cmyk, false),
+        ]
+        for (photometric, samples, extra, model, hasAlpha) in cases {
+            var pieces = TIFFPieces()
+            pieces.photometric = photometric
+            pieces.samples = samples
+            pieces.bits = 16
+            if let extra { pieces.fields = [(338, [extra], false)] }
+            let info = try isolatedInfo(pieces.file, .tiff)
+            #expect(info.colorModel == model && info.hasAlpha == hasAlpha && info.bitsPerComponent == 16)
+        }
+    }
+
+    @Test("a directory at the end is asked for, and a profile behind it too")
+    func late() throws {
+        var pieces = TIFFPieces()
+        pieces.profile = Pieces.profile(order: [0, 1, 2], gamma: 1.8, name: "Wide")
+        let file = pieces.file
+        #expect(try isolatedInfo(file, .tiff).profileName == "Wide")
+        var length = 64
+        var looks = 0
+        while case .needsMoreBytes(let count) = try IsolatedFormats.probe(
+            Bytes(Array(file[..<length])), format: .tiff, isComplete: false)
+        {
+            #expect(count > length)
+            length = min(count, file.count)
+            looks += 1
+        }
+        #expect(looks <= 4 && length > pieces.directory)
+    }
+
+    @Test("pages are counted, and a list of them that has no end is damage")
+    func pages() throws {
+        var pieces = TIFFPieces()
+        let first = pieces.file
+        pieces.next = pieces.directory
+        #expect(try isolatedInfo(pieces.file, .tiff).frameCount == 1)
+        #expect(isolatedDamage(pieces.file, .tiff) == .damaged)
+        // A second page at the end of the file, which leads back to the first.
+        let again = Array(first[pieces.directory...])
+        for (back, damage) in [(0, nil), (pieces.directory, LoadError.Code.damaged)] {
+            pieces.next = first.count
+            var second = again
+            let place = 2 + 12 * Int(again[0])
+            second.replaceSubrange(place..<place + 4, with: pieces.number(back, 4))
+            #expect(try isolatedInfo(pieces.file + second, .tiff).frameCount == 2)
+            #expect(isolatedDamage(pieces.file + second, .tiff) == damage)
+        }
+        pieces.next = 1 << 30
+        #expect(try isolatedInfo(pieces.file, .tiff).mayHaveMoreFrames)
+        #expect(isolatedDamage(pieces.file, .tiff) == .damaged)
+    }
+
+    @Test("pixels that are not in the file are damage, in the header of a whole file too")
+    func outside() {
+        for (tag, value) in [(324, 1 << 30), (324, 0xFFFF_FFFF)] {
+            var pieces = TIFFPieces()
+            pieces.fields = [(tag, [value], true), (325, [10], true)]
+            #expect(isolatedDamage(pieces.file, .tiff) == nil, "its strips are looked at")
+        }
+        var pieces = TIFFPieces()
+        pieces.fields = [(273, [1 << 30], true)]
+        let file = pieces.file
+        #expect(isolatedCode(file, .tiff) == nil, "of two fields the first counts")
+        var short = TIFFPieces()
+        let whole = short.file
+        short.pixels += [UInt8](repeating: 0, count: 1 << 16)
+        // The directory of a longer file, moved to where the pixels should be.
+        let moved = Array(whole[..<4]) + short.number(8, 4) + short.file[short.directory...]
+        #expect(isolatedCode(moved, .tiff) == .damaged && isolatedDamage(moved, .tiff) == .damaged)
+    }
+
+    @Test("headers that make no sense are damage")
+    func broken() {
+        for change in [
+            { (pieces: inout TIFFPieces) in pieces.width = 0 }, { $0.height = 0 }, { $0.bits = 0 }, { $0.bits = 65 },
+            { $0.width = 0xFFFF_FFFF },
+        ] {
+            var pieces = TIFFPieces()
+            change(&pieces)
+            #expect(isolatedCode(pieces.file, .tiff) == .damaged)
+        }
+        let file = TIFFPieces().file
+        for start in [0, 4, 7, 0x7FFF_FFFF, 0xFFFF_FFFF] {
+            var other = file
+            other.replaceSubrange(4..<8, with: Pieces.little32(start))
+            #expect(isolatedCode(other, .tiff) == .damaged)
+        }
+        var big = TIFFPieces()
+        big.isBig = true
+        for offset in [[UInt8](repeating: 0xFF, count: 8), [0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0x3F]] {
+            var other = big.file
+            other.replaceSubrange(8..<16, with: offset)
+            #expect(isolatedCode(other, .tiff) == .damaged)
+        }
+    }
+}

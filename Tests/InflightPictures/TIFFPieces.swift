@@ -1,0 +1,71 @@
+/// TIFF files by hand: the pixels in front, the directory behind them.
+package struct TIFFPieces {
+    package var isLittle = true
+    package var isBig = false
+    package var width = Scene.width
+    package var height = Scene.height
+    package var bits = 8
+    package var samples = 3
+    package var photometric = 2
+    package var pixels: [UInt8] = []
+    /// Further fields: 16 bits each, or 32 where there is `isLong`.
+    package var fields: [(tag: Int, values: [Int], isLong: Bool)] = []
+    package var profile: [UInt8] = []
+    /// Where the next page's directory lies.
+    package var next = 0
+
+    package init() {
+        pixels = Self.bytes { [Scene.color($0, $1).x, Scene.color($0, $1).y, Scene.color($0, $1).z] }
+    }
+
+    package static func bytes(_ pixel: (Int, Int) -> [UInt8]) -> [UInt8] {
+        (0..<Scene.height).flatMap { y in (0..<Scene.width).flatMap { x in pixel(x, y) } }
+    }
+
+    package func number(_ value: Int, _ count: Int) -> [UInt8] {
+        let little = (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        return isLittle ? little : little.reversed()
+    }
+
+    /// Where the directory of ``file`` begins.
+    package var directory: Int { (isBig ? 16 : 8) + pixels.count + pixels.count % 2 }
+
+    package var file: [UInt8] {
+        let width = isBig ? 8 : 4
+        let start = isBig ? 16 : 8
+        var entries: [(tag: Int, type: Int, count: Int, content: [UInt8])] = []
+        func add(_ tag: Int, _ values: [Int], isLong: Bool = false) {
+            entries.append((tag, isLong ? 4 : 3, values.count, values.flatMap { number($0, isLong ? 4 : 2) }))
+        }
+        add(256, [self.width], isLong: true)
+        add(257, [height], isLong: true)
+        add(258, [Int](repeating: bits, count: samples))
+        add(259, [1])
+        add(262, [photometric])
+        add(273, [start], isLong: true)
+        add(277, [samples])
+        add(278, [height])
+        add(279, [pixels.count], isLong: true)
+        for field in fields { add(field.tag, field.values, isLong: field.isLong) }
+        if !profile.isEmpty { entries.append((34675, 7, profile.count, profile)) }
+        entries.sort { $0.tag < $1.tag }
+        let first = directory
+        var behind = first + (isBig ? 8 : 2) + entries.count * (isBig ? 20 : 12) + width
+        var table = number(entries.count, isBig ? 8 : 2)
+        var far: [UInt8] = []
+        for entry in entries {
+            table += number(entry.tag, 2) + number(entry.type, 2) + number(entry.count, width)
+            if entry.content.count <= width {
+                table += entry.content + [UInt8](repeating: 0, count: width - entry.content.count)
+            } else {
+                table += number(behind, width)
+                far += entry.content
+                behind += entry.content.count
+            }
+        }
+        let mark = Array((isLittle ? "II" : "MM").utf8)
+        let head = isBig ? mark + number(43, 2) + number(8, 2) + number(0, 2) : mark + number(42, 2)
+        return head + number(first, width) + pixels + [UInt8](repeating: 0, count: pixels.count % 2) + table
+            + number(next, width) + far
+    }
+}

@@ -1,0 +1,68 @@
+import InflightConcurrency
+import InflightCore
+import InflightPictures
+import InflightVips
+import Testing
+
+@Suite("JPEG XL", .timeLimit(.minutes(10)))
+struct JPEGXLTests {
+    @Test("colours, greys and alpha are as they were drawn, of 8 to 16 bits and of floating point")
+    func pixels() throws {
+        #expect(try decode(JPEGXLFixtures.lossy).likeness(Scene.color) > 32)
+        #expect(try decode(JPEGXLFixtures.alpha).likeness(Scene.withAlpha) == 100)
+        #expect(try decode(JPEGXLFixtures.parts).likeness(Scene.color) == 100)
+        #expect(try decode(JPEGXLFixtures.gray).likeness(Scene.gray) > 50)
+        #expect(try decode(JPEGXLFixtures.tenBits).likeness(Scene.color) > 50)
+        #expect(try decode(JPEGXLFixtures.twelveBits).likeness(Scene.color) > 50)
+        #expect(try decode(JPEGXLFixtures.floats).likeness(Scene.color) > 50)
+        let grayAlpha = try decode(JPEGXLFixtures.grayAlpha)
+        #expect(grayAlpha.format == .rgba)
+        #expect(
+            grayAlpha.likeness { x, y in
+                let (level, alpha) = (Scene.color(x, y).x, Scene.withAlpha(x, y).w)
+                return SIMD4(level, level, level, alpha)
+            } > 50)
+        let black = try decode(JPEGXLFixtures.odd)
+        #expect(black.width == 37 && black.height == 999 && black[18, 500] == SIMD4(0, 0, 0, 255))
+    }
+
+    @Test("the header tells sizes, depth, alpha and greys, in a codestream and in boxes")
+    func header() throws {
+        let expected: [(String, [UInt8], Int, Bool, ImageInfo.ColorModel)] = [
+            ("lossy", JPEGXLFixtures.lossy, 8, false, .rgb), ("alpha", JPEGXLFixtures.alpha, 8, true, .rgb),
+            ("parts", JPEGXLFixtures.parts, 8, false, .rgb), ("gray", JPEGXLFixtures.gray, 8, false, .gray),
+            ("gray alpha", JPEGXLFixtures.grayAlpha, 8, true, .gray), ("ten", JPEGXLFixtures.tenBits, 10, false, .rgb),
+            ("twelve", JPEGXLFixtures.twelveBits, 12, false, .rgb), ("float", JPEGXLFixtures.floats, 32, false, .rgb),
+        ]
+        for (name, bytes, bits, hasAlpha, model) in expected {
+            let info = try info(bytes)
+            #expect(info.storedWidth == 16 && info.storedHeight == 12 && info.orientation == .up, "\(name)")
+            #expect(info.bitsPerComponent == bits && info.hasAlpha == hasAlpha && info.colorModel == model, "\(name)")
+            #expect(!info.mayHaveMoreFrames && info.frameCount == 1, "\(name)")
+            try validate(bytes)
+        }
+        let odd = try info(JPEGXLFixtures.odd)
+        #expect(odd.storedWidth == 999 && odd.storedHeight == 37 && odd.width == 37 && odd.orientation == .leftMirrored)
+    }
+
+    @Test("multiplied alpha is made straight")
+    func multiplied() throws {
+        #expect(try info(JPEGXLFixtures.premultiplied).hasAlpha)
+        #expect(try decode(JPEGXLFixtures.premultiplied).likeness(Scene.withAlpha) > 45)
+    }
+
+    @Test("of an animation the first frame is shown, and it is told that there is more")
+    func animation() throws {
+        let info = try info(JPEGXLFixtures.animation)
+        #expect(info.mayHaveMoreFrames && info.frameCount == 1)
+        #expect(try decode(JPEGXLFixtures.animation).likeness(Scene.color) > 50)
+    }
+
+    @Test("what is wide is narrowed to sRGB's colours")
+    func wide() throws {
+        let pixels = try decode(JPEGXLFixtures.displayP3)
+        let plain = try decode(JPEGXLFixtures.parts)
+        // A strong red of the wider primaries is stronger in sRGB; greys are the same.
+        #expect(plain[15, 0] == SIMD4(235, 5, 140, 255) && pixels[15, 0].x >= 245)
+    }
+}

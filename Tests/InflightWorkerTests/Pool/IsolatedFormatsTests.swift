@@ -1,0 +1,60 @@
+import Inflight
+import InflightCore
+import InflightPictures
+import InflightWorker
+import Testing
+
+@Suite("Formats that are decoded in processes of their own", .timeLimit(.minutes(10)))
+struct IsolatedFormatsTests {
+    private static let svg = Bytes(
+        #"<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10" fill="lime"/></svg>"#
+    )
+
+    private func decode(_ bytes: Bytes, _ decoding: DecodeIsolation = .auto, drawsSVG: Bool = false) throws(LoadError)
+        -> (PixelBuffer, ImageInfo)
+    {
+        var decoder = DecoderConfiguration()
+        decoder.drawsSVG = drawsSVG
+        return try CodecRegistry.standard(decoding, decoder).decode(
+            bytes, options: DecodeOptions(), cancellation: CancellationFlag())
+    }
+
+    @Test(
+        "come through the shipped decoder, in its sandbox",
+        arguments: [
+            ("avif", AVIFFixtures.plain), ("heic", HEICFixtures.plain), ("jxl", JPEGXLFixtures.lossy),
+            ("tiff", TIFFFixtures.lzw),
+        ])
+    func sandboxed(_ name: String, _ file: [UInt8]) throws {
+        let (pixels, info) = try decode(Bytes(file))
+        #expect(info.format.rawValue == name)
+        #expect(pixels.width == Scene.width && pixels.height == Scene.height)
+        #expect(pixels.likeness(Scene.color) > 30)
+    }
+
+    @Test("make drawings only where that is asked for")
+    func drawings() throws {
+        let (pixels, _) = try decode(Self.svg, drawsSVG: true)
+        #expect(pixels.width == 20 && pixels.height == 10 && pixels[10, 5] == SIMD4(0, 255, 0, 255))
+        let refusal = #expect(throws: LoadError.self) { try decode(Self.svg) }
+        #expect(refusal?.code == .unsupportedFormat && refusal?.message.contains("--svg") == true)
+    }
+
+    @Test("are refused in a program that wants no other process, though their headers are read")
+    func inProcess() throws {
+        let refusal = #expect(throws: LoadError.self) { try decode(Bytes(AVIFFixtures.plain), .inProcess) }
+        #expect(refusal?.code == .unsupportedFormat)
+        let registry = CodecRegistry.standard(.inProcess)
+        #expect(try registry.info(of: Bytes(AVIFFixtures.plain)).width == Scene.width)
+        #expect(!registry.encodableFormats.contains(.avif))
+    }
+
+    @Test("are written there too, where they are written at all")
+    func encoded() throws {
+        let registry = CodecRegistry.standard()
+        let scene = PixelBuffer(width: Scene.width, height: Scene.height, Scene.color)
+        let file = try registry.encode(scene, options: EncodeOptions(format: .avif, quality: 95))
+        let (pixels, info) = try decode(file)
+        #expect(info.format == .avif && pixels.likeness(Scene.color) > 30)
+    }
+}
