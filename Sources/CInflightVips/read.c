@@ -66,11 +66,12 @@ void inflight_vips_close(inflight_vips_picture *picture) {
     vips_error_clear();
 }
 
-/// Puts another image in the place of the picture's.
-static int replace(inflight_vips_picture *picture, int failed, VipsImage *image) {
+/// Puts another image in the place of the picture's. By address: the call that makes it is an argument too, and which is
+/// evaluated first is not said.
+static int replace(inflight_vips_picture *picture, int failed, VipsImage *const *made) {
     if (failed) return -1;
     g_object_unref(picture->image);
-    picture->image = image;
+    picture->image = *made;
     return 0;
 }
 
@@ -89,10 +90,10 @@ static int is_integer(const VipsImage *image) {
 /// Floating-point samples that a profile belongs to run from 0 to 1: brings them to the 16 bits that it is applied to.
 static int widen(inflight_vips_picture *picture) {
     VipsImage *made = NULL;
-    if (replace(picture, vips_linear1(picture->image, &made, 65535, 0, NULL), made)) return -1;
-    if (replace(picture, vips_cast_ushort(picture->image, &made, NULL), made)) return -1;
+    if (replace(picture, vips_linear1(picture->image, &made, 65535, 0, NULL), &made)) return -1;
+    if (replace(picture, vips_cast_ushort(picture->image, &made, NULL), &made)) return -1;
     VipsInterpretation type = picture->image->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
-    return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), made);
+    return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), &made);
 }
 
 /// Brings colours to sRGB or its greys, of 8 or 16 bits.
@@ -106,12 +107,12 @@ static int convert(inflight_vips_picture *picture) {
         int failed = vips_icc_transform(
             picture->image, &made, "srgb", "embedded", TRUE, "input_profile", is_cmyk ? "cmyk" : "srgb", "intent",
             VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
-        if (!failed || is_cmyk) return replace(picture, failed, made);
+        if (!failed || is_cmyk) return replace(picture, failed, &made);
         // A profile that is broken or for other pixels: the picture is taken as if it had none.
         vips_error_clear();
     }
     if (is_integer(picture->image) && (is_grey(picture->image) || is_rgb(picture->image))) return 0;
-    return replace(picture, vips_colourspace(picture->image, &made, VIPS_INTERPRETATION_sRGB, NULL), made);
+    return replace(picture, vips_colourspace(picture->image, &made, VIPS_INTERPRETATION_sRGB, NULL), &made);
 }
 
 int inflight_vips_prepare(
@@ -127,7 +128,7 @@ int inflight_vips_prepare(
     if (picture->image != before) picture->full = 65535;
     if (!is_integer(picture->image)) {
         VipsImage *made = NULL;
-        if (replace(picture, vips_cast_uchar(picture->image, &made, NULL), made)) return inflight_vips_fail(message);
+        if (replace(picture, vips_cast_uchar(picture->image, &made, NULL), &made)) return inflight_vips_fail(message);
     }
     picture->region = vips_region_new(picture->image);
     return picture->region ? INFLIGHT_VIPS_OK : inflight_vips_fail(message);

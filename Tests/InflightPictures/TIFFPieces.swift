@@ -7,6 +7,7 @@ package struct TIFFPieces {
     package var bits = 8
     package var samples = 3
     package var photometric = 2
+    package var compression = 1
     package var pixels: [UInt8] = []
     /// Further fields: 16 bits each, or 32 where there is `isLong`.
     package var fields: [(tag: Int, values: [Int], isLong: Bool)] = []
@@ -40,7 +41,7 @@ package struct TIFFPieces {
         add(256, [self.width], isLong: true)
         add(257, [height], isLong: true)
         add(258, [Int](repeating: bits, count: samples))
-        add(259, [1])
+        add(259, [compression])
         add(262, [photometric])
         add(273, [start], isLong: true)
         add(277, [samples])

@@ -80,4 +80,12 @@ struct TIFFTests {
         pieces.profile = [UInt8](repeating: 9, count: 200)
         #expect(try decode(pieces.file).likeness(Scene.color) == 100)
     }
+
+    @Test("pixels that cannot be unpacked are damage, and not shown as far as they go", arguments: [5, 7, 8, 32773])
+    func packed(_ compression: Int) throws {
+        var pieces = TIFFPieces()
+        pieces.compression = compression
+        pieces.pixels = [UInt8](repeating: 0x7F, count: 64)
+        #expect(code { _ = try decode(pieces.file) } == .damaged)
+    }
 }

@@ -104,7 +104,9 @@ struct HEIFItems {
             guard let item = cursor.next(version < 2 ? 2 : 4), let method = version == 0 ? 0 : cursor.next(2),
                 cursor.next(2) != nil, let base = cursor.next(baseSize), let extents = cursor.next(2)
             else { return false }
-            for _ in 0..<extents {
+            // Parts that take no bytes in the list are all the same one.
+            let isEmpty = indexSize + offsetSize + lengthSize == 0
+            for _ in 0..<(isEmpty ? min(extents, 1) : extents) {
                 guard cursor.next(indexSize) != nil, let offset = cursor.next(offsetSize),
                     let length = cursor.next(lengthSize)
                 else { return false }

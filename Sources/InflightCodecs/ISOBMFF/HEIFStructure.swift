@@ -63,6 +63,8 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             case .impossible:
                 throw damaged("a box has an impossible length")
             case .box(let box):
+                // One that goes on to the end of the file: nothing of what is needed could follow.
+                if box.isOpen { throw damaged("a box has no length") }
                 if position == 0 {
                     guard box.has("ftyp", bytes) else { throw damaged("its header is broken") }
                     guard box.end <= bytes.count else { return .needs(box.end) }
@@ -75,7 +77,6 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
                     // The still, where there is one, stands in front.
                     throw PictureError.unsupported(format, "a film without a still picture")
                 }
-                if box.isOpen { throw damaged("it holds no pixels") }
                 position = box.end
             }
         }

@@ -43,7 +43,7 @@ struct SVGStructure: FileStructure {
                 isClosed = scanner.skip(behind: ">")
             } else {
                 _ = scanner.skip("<")
-                guard let isEmpty = skipTag(&scanner) else { throw PictureError.cutShort(.svg) }
+                guard let isEmpty = skipTag(bytes, &scanner) else { throw PictureError.cutShort(.svg) }
                 if !isEmpty { depth += 1 }
                 isClosed = true
             }
@@ -52,11 +52,20 @@ struct SVGStructure: FileStructure {
     }
 
     /// Goes behind a start tag, and tells whether it is the whole element; `nil` where it does not end.
-    private static func skipTag(_ scanner: inout SVGScanner) -> Bool? {
-        while !scanner.isAtEnd {
-            if scanner.skip("/>") { return true }
-            if scanner.skip(">") { return false }
-            if scanner.quoted() == nil { scanner.step() }
+    private static func skipTag(_ bytes: Bytes, _ scanner: inout SVGScanner) -> Bool? {
+        var position = scanner.position
+        var quote: UInt8?
+        while position < bytes.count {
+            let byte = bytes[position]
+            if quote != nil {
+                if byte == quote { quote = nil }
+            } else if byte == 0x22 || byte == 0x27 {
+                quote = byte
+            } else if byte == UInt8(ascii: ">") {
+                scanner.jump(to: position + 1)
+                return bytes[position - 1] == UInt8(ascii: "/")
+            }
+            position += 1
         }
         return nil
     }

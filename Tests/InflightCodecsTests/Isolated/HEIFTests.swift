@@ -151,4 +151,20 @@ struct HEIFTests {
         #expect(isolatedCode(first + far, .avif) == .damaged)
         #expect(isolatedCode(HEIFPieces.box("free", [1]) + first, .avif) == .damaged)
     }
+
+    @Test("a list of very many parts that take no bytes is walked at once")
+    func emptyExtents() throws {
+        // 65,535 items of as many parts each.
+        let item = [0, 1, 0, 0, 0xFF, 0xFF] as [UInt8]
+        let items = (0..<65_535).flatMap { _ in item }
+        let pieces = HEIFPieces()
+        var file = pieces.file
+        let locations = HEIFPieces.full("iloc", [0, 0] + Pieces.big16(65_535) + items)
+        // Behind the other boxes of `meta`, so that it is the one that counts.
+        let start = try #require((0..<file.count - 4).first { Array(file[$0..<$0 + 4]) == Array("meta".utf8) }) - 4
+        let length = file[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
+        file.insert(contentsOf: locations, at: start + length)
+        file.replaceSubrange(start..<start + 4, with: Pieces.big32(length + locations.count))
+        #expect(isolatedDamage(file, .avif) == nil)
+    }
 }

@@ -28,7 +28,9 @@ package struct SVGRoot {
         let isPossible = scanner.skipProlog() && scanner.skipName { $0 == "svg" || $0.hasSuffix(":svg") }
         var root = SVGRoot()
         if isPossible, root.readAttributes(&scanner) { return .root(root) }
-        return scanner.isAtEnd && bytes.count < mostBytes ? .needsMore : .damaged
+        // A slash may be the first half of the end.
+        let isCut = scanner.isAtEnd || (scanner.position == bytes.count - 1 && bytes[bytes.count - 1] == 0x2F)
+        return isCut && bytes.count < mostBytes ? .needsMore : .damaged
     }
 
     private mutating func readAttributes(_ scanner: inout SVGScanner) -> Bool {
