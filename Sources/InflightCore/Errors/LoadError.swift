@@ -137,6 +137,8 @@ extension LoadError.Code {
     public static let damaged = Self(rawValue: "damaged")
     /// The picture's header declares more pixels than the limit.
     public static let tooManyPixels = Self(rawValue: "tooManyPixels")
+    /// The animation has more frames than the limit.
+    public static let tooManyFrames = Self(rawValue: "tooManyFrames")
     /// The picture cannot be written in the wanted format.
     public static let cannotEncode = Self(rawValue: "cannotEncode")
     /// The directory cannot be written, or the disk is full.
