@@ -105,6 +105,8 @@ struct PictureFacts: Sendable {
     var source: LoadSource
     var finalURL: String?
     var placeholder: Placeholder?
+    /// Of a local file with several frames.
+    var animation: AnimationInfo?
 }
 
 /// What stands for a picture until it is there.

@@ -52,7 +52,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
 
     public let info: AnimationInfo
     let clock: any EngineClock
-    private let workshop: FrameWorkshop
+    let workshop: FrameWorkshop
     private let bufferFrames: Int
 
     /// A few threads that make the frames of all animations in this process, unless they are given others.
