@@ -19,8 +19,10 @@ extension Target {
                 switch part {
                 case .needsMoreBytes(let count): require(count > half.count, "more bytes are asked for than there are")
                 case .info(let early):
+                    // Of an animation all is walked, so that what comes later may still make it damaged.
+                    guard let info else { return require(early.mayHaveMoreFrames, "a part has no more than the whole") }
                     require(
-                        early.storedWidth == info?.storedWidth && early.storedHeight == info?.storedHeight,
+                        early.storedWidth == info.storedWidth && early.storedHeight == info.storedHeight,
                         "a part tells the size that the whole has")
                 }
             }
