@@ -5,7 +5,8 @@ extension ImagePipeline {
     /// `workers`, where its frames are made later. A still comes as an animation of one frame.
     ///
     /// The request's size, its processors and its limit of pixels hold for each frame. The bytes stay in memory as long as
-    /// the animation; neither it nor its frames go into the memory cache, nor do they take places of decodes.
+    /// the animation, which may outlive the pipeline; neither it nor its frames go into the memory cache, nor do they take
+    /// places of decodes.
     ///
     /// - Parameters:
     ///   - configure: changes how it is decoded: its limits of frames, for example.

@@ -4,6 +4,25 @@ import Testing
 
 @testable import InflightCore
 
+/// A clock on which waiting takes no time: what is scheduled is due at once, and the time is then what it was scheduled for.
+private final class JumpingClock: EngineClock {
+    private struct Nothing: ScheduledWork {
+        func cancel() {}
+    }
+
+    private let time = Guarded(MonotonicTime.zero)
+
+    func now() -> MonotonicTime { time.withLock { $0 } }
+    func secondsSince1970() -> Double { Double(now().nanoseconds) / 1e9 }
+    func jump(to moment: MonotonicTime) { time.withLock { $0 = max($0, moment) } }
+
+    func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
+        jump(to: deadline)
+        body()
+        return Nothing()
+    }
+}
+
 @Suite("Frames at their times", .timeLimit(.minutes(10)))
 struct AnimationTimesTests {
     private let counts = Guarded(CountedFrames.Counts())
@@ -79,29 +98,39 @@ struct AnimationTimesTests {
         }
     }
 
+    /// Goes through an animation of frames of 100 ms, busy with each for so many milliseconds.
+    private func play(
+        frames count: Int, rounds: Int = 1, skipsLate: Bool, busy: (_ number: Int, _ frame: Int) -> Int
+    ) async throws -> [Shown] {
+        let clock = JumpingClock()
+        let image = image([Int](repeating: 100, count: count), loopCount: rounds)
+        var shown: [Shown] = []
+        for try await frame in image.frames(on: clock, skipsLate: skipsLate) {
+            shown.append(Shown(frame.index, clock.now().nanoseconds / 1_000_000))
+            clock.jump(to: clock.now() + .milliseconds(busy(shown.count, frame.index)))
+        }
+        return shown
+    }
+
     @Test("Frames that come late come at once and none is left out; far too late, those behind them move")
     func late() async throws {
-        var shown: [Shown] = []
-        for try await frame in image([100, 100, 100, 100, 100]).frames(loops: .times(1)) {
-            shown.append(Shown(frame.index, now()))
-            // A little late; then by more than a frame.
-            let busy = [0: 130, 1: 100, 2: 350, 3: 100][frame.index] ?? 0
-            clock.advance(by: .milliseconds(busy))
-        }
-        // 1 was due at 100, 2 at 200, 3 at 300, and 4 a whole frame after that.
-        #expect(shown == [Shown(0, 0), Shown(1, 130), Shown(2, 230), Shown(3, 580), Shown(4, 680)])
+        let shown = try await play(frames: 6, skipsLate: false) { _, frame in [0: 130, 2: 350][frame] ?? 10 }
+        // 1 was due at 100, and 2 keeps its time; 3 was due at 300, and those behind it have new times.
+        #expect(
+            shown == [Shown(0, 0), Shown(1, 130), Shown(2, 200), Shown(3, 550), Shown(4, 650), Shown(5, 750)])
     }
 
     @Test("Where late ones are to be skipped, the times stay and those whose time is over are left out")
     func skipping() async throws {
-        var shown: [Shown] = []
-        for try await frame in image([100, 100, 100, 100], loopCount: 3).frames(skipsLate: true) {
-            shown.append(Shown(frame.index, now()))
-            let busy = [0: 350, 3: 60][frame.index] ?? 100
-            clock.advance(by: .milliseconds(shown.count < 4 ? busy : 900))
+        let shown = try await play(frames: 4, rounds: 3, skipsLate: true) { number, _ in
+            [1: 350, 2: 0, 3: 290, 4: 0, 5: 900][number] ?? 10
         }
-        // At 350, frame 3's time is from 300 to 400; the second round begins at 400; the last frame is never left out.
-        #expect(shown == [Shown(0, 0), Shown(3, 350), Shown(0, 410), Shown(3, 760), Shown(3, 1660)])
+        // At 350 frame 3's time is from 300 to 400; the second round begins at 400, the third at 800. The last frame of all
+        // is never left out.
+        #expect(
+            shown == [
+                Shown(0, 0), Shown(3, 350), Shown(0, 400), Shown(2, 690), Shown(3, 700), Shown(3, 1600),
+            ])
     }
 
     @Test("Cancelling the task ends the sequence at once, silently, and leaves no timer")
