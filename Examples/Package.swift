@@ -16,6 +16,8 @@ let package = Package(
         // A view and a list: what loads pictures for them.
         .executableTarget(name: "photo-view", dependencies: [.product(name: "Inflight", package: "inflight")]),
         .executableTarget(name: "prefetch", dependencies: [.product(name: "Inflight", package: "inflight")]),
+        // Frames at their time, and one by itself.
+        .executableTarget(name: "animation", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // What each processor makes of a picture.
         .executableTarget(name: "processor-gallery", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // The engine's values alone: links no C library.

@@ -35,6 +35,10 @@ inflight_gif_reader *inflight_gif_open(const uint8_t *bytes, size_t count) {
     return NULL;
 }
 
+void inflight_gif_seek(inflight_gif_reader *reader, size_t position) {
+    reader->position = position < reader->count ? position : reader->count;
+}
+
 int inflight_gif_read_frame(inflight_gif_reader *reader, inflight_gif_frame *frame) {
     GifFileType *file = reader->file;
     memset(frame, 0, sizeof *frame);

@@ -224,13 +224,15 @@ struct BadInputTests {
             + Array("IHDR".utf8) + [0, 1, 0x86, 0xA0, 0, 1, 0x86, 0xA0, 8, 2, 0, 0, 0]
         let huge = header + Self.checksum(header[12...]) + png[33...]
         let avif: [UInt8] = [0, 0, 0, 0x18] + Array("ftypavif".utf8) + [0, 0, 0, 0] + Array("avifmif1".utf8)
+        let psd = Array("8BPS".utf8) + [0, 1] + [UInt8](repeating: 0, count: 20)
         let rows: [(String, [UInt8], LoadError.Code)] = [
             ("/cut.jpg", Array(jpeg.prefix(jpeg.count / 2)), .damaged),
             ("/cut.png", Array(png.prefix(png.count / 2)), .damaged),
             ("/header.jpg", Array(jpeg.prefix(20)), .damaged),
             ("/broken.png", broken, .damaged),
             ("/huge.png", huge, .tooManyPixels),
-            ("/new.avif", avif, .unsupportedFormat),
+            ("/header.avif", avif, .damaged),
+            ("/layers.psd", psd, .unsupportedFormat),
         ]
         let server = try LoopbackServer()
         defer { server.stop() }

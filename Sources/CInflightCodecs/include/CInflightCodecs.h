@@ -169,7 +169,7 @@ typedef struct inflight_gif_reader inflight_gif_reader;
 
 typedef struct {
     int canvas_width, canvas_height;
-    /// Where the first frame lies on the canvas.
+    /// Where the frame lies on the canvas.
     int left, top, width, height;
     int is_interlaced;
     /// The colour that is transparent, or -1.
@@ -180,7 +180,9 @@ typedef struct {
 
 /// The bytes have to outlive the reader. `NULL` where there is no memory or the header is broken.
 inflight_gif_reader *_Nullable inflight_gif_open(const uint8_t *_Nonnull bytes, size_t count);
-/// Goes to the first frame.
+/// Has the next frame be looked for from there on: the place of a block, behind the header and its colours.
+void inflight_gif_seek(inflight_gif_reader *_Nonnull reader, size_t position);
+/// Goes to the next frame.
 int inflight_gif_read_frame(inflight_gif_reader *_Nonnull reader, inflight_gif_frame *_Nonnull frame);
 /// The next row, in the order of the file.
 int inflight_gif_read_row(inflight_gif_reader *_Nonnull reader, uint8_t *_Nonnull indices, int width);

@@ -127,8 +127,9 @@ struct HelpText: Equatable {
     static let info = HelpText(
         text: """
             Says what a picture is, without decoding it: format, dimensions, orientation,
-            frames, colour, alpha and bytes. Of a remote file no more is read than needed,
-            so that an animation may have more frames than are counted.
+            frames, colour, alpha and bytes; of an animation in a file how long it plays,
+            and how often. Of a remote file no more is read than needed, so that an
+            animation may have more frames than are counted.
 
             Usage: inflight info URL-or-FILE… [options]
 

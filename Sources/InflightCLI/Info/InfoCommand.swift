@@ -73,6 +73,7 @@ struct InfoCommand: Sendable {
         let count = Int64(bytes.count)
         var facts = PictureFacts(
             info: try pipeline.codecs.info(of: bytes), bytes: count, readBytes: count, source: source)
+        if facts.info.frameCount > 1 { facts.animation = LocalPicture.animation(bytes, pipeline.codecs) }
         if options.wantsMetadata { facts.metadata = try pipeline.codecs.metadata(of: bytes) }
         if options.wantsPlaceholder {
             // More pixels make no placeholder better.
@@ -110,6 +111,8 @@ struct PictureFacts: Sendable {
     var finalURL: String?
     var placeholder: Placeholder?
     var metadata: ImageMetadata?
+    /// Of a file with several frames, all of which was read.
+    var animation: AnimationInfo?
 }
 
 /// What stands for a picture until it is there.

@@ -1,4 +1,5 @@
 import Inflight
+import InflightConcurrency
 import InflightCore
 
 /// What is known of a picture, in words and in JSON.
@@ -11,6 +12,7 @@ enum InfoText {
         rows.append(("dimensions", dimensions))
         rows.append(("orientation", "\(info.orientation.rawValue), \(words(info.orientation))"))
         rows.append(("frames", Quantity.grouped(info.frameCount) + (info.mayHaveMoreFrames ? " or more" : "")))
+        if let animation = facts.animation { rows.append(("plays", plays(animation))) }
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
         rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not told by the server"))
@@ -50,6 +52,11 @@ enum InfoText {
             writer.add("orientation", info.orientation.rawValue)
             writer.add("frames", info.frameCount)
             if info.mayHaveMoreFrames { writer.add("mayHaveMoreFrames", true) }
+            if let animation = facts.animation {
+                // As most formats have it: 0 is for ever.
+                writer.add("loops", animation.loopCount ?? 0)
+                writer.add("durationMilliseconds", Int(animation.duration.saturatedNanoseconds / 1_000_000))
+            }
             writer.add("color", info.colorModel.rawValue)
             writer.add("bitsPerComponent", info.bitsPerComponent)
             if let profile = info.profileName { writer.add("profile", profile) }
@@ -71,6 +78,15 @@ enum InfoText {
         }
         writer.add("ms", milliseconds)
         return writer.line
+    }
+
+    private static func plays(_ animation: AnimationInfo) -> String {
+        let time = Quantity.time(animation.duration)
+        switch animation.loopCount {
+        case nil: return "for ever, \(time) each time"
+        case 1: return "once, \(time)"
+        case let count?: return "\(Quantity.grouped(count)) times, \(time) each time"
+        }
     }
 
     private static func format(_ info: ImageInfo) -> String {

@@ -2,7 +2,8 @@ import Glibc
 import Inflight
 import InflightCore
 
-/// Looks at the header of a file, reading no more of it than that takes; of an animation all, to count its frames.
+/// Looks at the header of a file, reading no more of it than that takes; of an animation all, to count its frames and to say
+/// how long they are shown.
 enum LocalPicture {
     private static let firstRead = 64 * 1024
 
@@ -19,12 +20,15 @@ enum LocalPicture {
             let isComplete = bytes.count < wanted || wanted >= file.size
             switch try codecs.probe(bytes, isComplete: isComplete) {
             case .info(let info):
-                if info.mayHaveMoreFrames, wanted < limit {
+                let mayBeRead = limit == file.size || info.mayHaveMoreFrames
+                if info.frameCount > 1 || info.mayHaveMoreFrames, mayBeRead, wanted < limit {
                     wanted = limit
                     continue
                 }
-                return PictureFacts(
+                var facts = PictureFacts(
                     info: info, bytes: Int64(file.size), readBytes: Int64(bytes.count), source: .file)
+                if info.frameCount > 1, bytes.count == file.size { facts.animation = animation(bytes, codecs) }
+                return facts
             case .needsMoreBytes(let count):
                 guard !isComplete else {
                     throw LoadError(
@@ -41,6 +45,15 @@ enum LocalPicture {
                 wanted = min(limit, max(count, wanted * 2))
             }
         }
+    }
+
+    /// What a whole file's animation says of itself; `nil` where it cannot be told. Nothing is decoded, so that no limit of
+    /// pixels is needed.
+    static func animation(_ bytes: Bytes, _ codecs: CodecRegistry) -> AnimationInfo? {
+        var options = DecodeOptions()
+        options.maximumPixels = .max
+        options.maximumAnimationPixels = .max
+        return try? codecs.animation(of: bytes, options: options).info
     }
 
     /// All bytes of a file.

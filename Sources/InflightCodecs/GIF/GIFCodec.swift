@@ -1,7 +1,7 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// GIF by giflib: the first frame on its canvas, transparent where it does not cover it. Not written.
+/// GIF by giflib: the first frame on its canvas, transparent where it does not cover it; all of an animation. Not written.
 public struct GIFCodec: ImageCodec {
     public init() {}
 
@@ -34,6 +34,12 @@ public struct GIFCodec: ImageCodec {
                 ).run()
             }
         }
+    }
+
+    public func animation(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
+    ) throws(LoadError) -> (any AnimationSource)? {
+        try GIFAnimation(bytes, options: options)
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -11,6 +11,9 @@ import InflightCore
     let target: UnsafeMutableRawBufferPointer
     let cancellation: CancellationFlag
 
+    /// The first row of each pass of an interlaced frame, and how far its rows lie apart (GIF89a, appendix E).
+    static let passes = [(0, 8), (4, 8), (2, 4), (1, 2)]
+
     init(
         reader: GIFReader, structure: GIFStructure, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer,
         cancellation: CancellationFlag
@@ -35,7 +38,7 @@ import InflightCore
         let band = CancellationFlag.band(width: width)
         if isInterlaced {
             var count = 0
-            for (first, step) in [(0, 8), (4, 8), (2, 4), (1, 2)] {
+            for (first, step) in Self.passes {
                 for y in stride(from: first, to: height, by: step) {
                     if count % band == 0 { try cancellation.check() }
                     try unsafe reader.readRow(indices + y * width, width: width)

@@ -9,13 +9,17 @@ import InflightCore
     /// Four bytes, red, green, blue and alpha, for each index.
     let colors: [SIMD4<UInt8>]
 
-    /// Opens a decoder on `bytes` and goes to the first frame; closes it when `body` is done.
-    static func with(_ bytes: Bytes, _ body: (GIFReader) throws(LoadError) -> Void) throws(LoadError) {
+    /// Opens a decoder on `bytes` and goes to the first frame, or to the one whose block is at `position`; closes it when
+    /// `body` is done.
+    static func with(
+        _ bytes: Bytes, at position: Int? = nil, _ body: (GIFReader) throws(LoadError) -> Void
+    ) throws(LoadError) {
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = memory.baseAddress else { throw PictureError.cutShort(.gif) }
             let handle = unsafe inflight_gif_open(base.assumingMemoryBound(to: UInt8.self), memory.count)
             guard let handle = unsafe handle else { throw PictureError.damaged(.gif, "its header is broken") }
             defer { unsafe inflight_gif_close(handle) }
+            if let position { unsafe inflight_gif_seek(handle, position) }
             var frame = inflight_gif_frame()
             try unsafe check(inflight_gif_read_frame(handle, &frame), handle)
             try body(unsafe GIFReader(handle: handle, frame: frame))

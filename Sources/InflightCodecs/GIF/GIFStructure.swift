@@ -15,8 +15,18 @@ struct GIFStructure: FileStructure {
     var frameWidth = 0
     var frameHeight = 0
 
+    /// What a walk comes by that animations are made of.
+    enum Block {
+        /// A graphic control extension, about the frame behind it.
+        case control(at: Int)
+        /// How often an animation is repeated after its first time; 0: for ever.
+        case loop(Int)
+        /// A frame's descriptor, whose data are whole.
+        case frame(at: Int)
+    }
+
     /// Where a walk over the blocks came to.
-    private enum End {
+    enum End {
         case trailer, unknown, needs(Int)
     }
 
@@ -55,7 +65,10 @@ struct GIFStructure: FileStructure {
         PictureError.damaged(.gif, "it has a block of an unknown kind")
     }
 
-    private mutating func walk(_ bytes: Bytes) throws(LoadError) -> End {
+    /// - Parameter take: told each block as it is come by.
+    mutating func walk(
+        _ bytes: Bytes, take: (Block) throws(LoadError) -> Void = { (_) throws(LoadError) in }
+    ) throws(LoadError) -> End {
         guard bytes.count >= 13, let wide = bytes.little16(at: 6), let high = bytes.little16(at: 8) else {
             return .needs(64)
         }
@@ -65,12 +78,16 @@ struct GIFStructure: FileStructure {
         var isTransparent = false
         while true {
             guard let kind = bytes.byte(at: position) else { return .needs(position + 64) }
+            let start = position
             switch kind {
             case 0x3B: return .trailer
             case 0x21:
                 // Graphic control: four bytes, the first of which says whether there is a transparent colour.
                 if bytes.byte(at: position + 1) == 0xF9, let flags = bytes.byte(at: position + 3) {
                     isTransparent = flags & 1 != 0
+                    try take(.control(at: position))
+                } else if let count = Self.loopCount(bytes, position) {
+                    try take(.loop(count))
                 }
                 position += 2
             case 0x2C:
@@ -86,7 +103,18 @@ struct GIFStructure: FileStructure {
                 position += 1 + length
                 if length == 0 { break }
             }
+            if kind == 0x2C { try take(.frame(at: start)) }
         }
+    }
+
+    /// What the application extension of Netscape's browser at `position` says, which others understand by now; `nil` where
+    /// it is another.
+    private static func loopCount(_ bytes: Bytes, _ position: Int) -> Int? {
+        guard bytes.byte(at: position + 1) == 0xFF, bytes.byte(at: position + 2) == 11,
+            bytes.has("NETSCAPE2.0", at: position + 3) || bytes.has("ANIMEXTS1.0", at: position + 3),
+            let length = bytes.byte(at: position + 14), length >= 3, bytes.byte(at: position + 15) == 1
+        else { return nil }
+        return bytes.little16(at: position + 16)
     }
 
     private mutating func readFrame(_ bytes: Bytes, _ position: Int, _ isTransparent: Bool) throws(LoadError) {

@@ -1,7 +1,8 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// PNG by libpng: all kinds of it, 16 bits brought to 8; of an animation the picture that viewers of stills show.
+/// PNG by libpng: all kinds of it, 16 bits brought to 8; of an animation the picture that viewers of stills show, or all
+/// of its frames.
 ///
 /// A picture that is not interlaced is resized while its rows are read; of one that is, all pixels are held. Any wrong
 /// checksum is damage. Orientation is taken from an `eXIf` chunk before the pixels. Colours: an embedded profile, else
@@ -36,6 +37,12 @@ public struct PNGCodec: ImageCodec {
                 ).run()
             }
         }
+    }
+
+    public func animation(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
+    ) throws(LoadError) -> (any AnimationSource)? {
+        try PNGAnimation(bytes, options: options)
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -1,7 +1,8 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// WebP by libwebp: lossy and lossless, with and without alpha; of an animation the first frame, on its canvas.
+/// WebP by libwebp: lossy and lossless, with and without alpha; of an animation the first frame, on its canvas,
+/// or all.
 ///
 /// A lossy picture without alpha that is wanted smaller is decoded to planes, each resized from its own resolution; the
 /// library's own scaling is not used, because it averages. All of the decoded frame is held while it is resized.
@@ -39,6 +40,12 @@ public struct WebPCodec: ImageCodec {
                 unsafe transform.apply(target, pixelCount: plan.width * plan.height)
             }
         }
+    }
+
+    public func animation(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
+    ) throws(LoadError) -> (any AnimationSource)? {
+        try WebPAnimation(bytes, options: options)
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

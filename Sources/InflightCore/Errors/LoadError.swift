@@ -141,6 +141,8 @@ extension LoadError.Code {
     public static let decoderCrashed = Self(rawValue: "decoderCrashed")
     /// The program that decodes pictures in a process of its own is not there, or cannot be started.
     public static let decoderUnavailable = Self(rawValue: "decoderUnavailable")
+    /// The animation has more frames than the limit.
+    public static let tooManyFrames = Self(rawValue: "tooManyFrames")
     /// The picture cannot be written in the wanted format.
     public static let cannotEncode = Self(rawValue: "cannotEncode")
     /// The directory cannot be written, or the disk is full.

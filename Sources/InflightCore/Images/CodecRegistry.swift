@@ -114,7 +114,7 @@ public struct CodecRegistry: Sendable {
         return info
     }
 
-    private func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
+    func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
         guard let format = ImageFormat.detect(bytes) else {
             throw LoadError(.notAnImage, stage: .decode, message: ContentGuess.message(for: bytes))
         }

@@ -31,6 +31,14 @@ public protocol ImageCodec: Sendable {
     /// damaged there is left out.
     func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata
 
+    /// Opens a whole picture as an animation; `nil` where it is a still, or where this codec reads stills alone.
+    ///
+    /// Walks the structure and decodes nothing. A file that is cut short gives the frames that are whole, at least one.
+    /// Refuses more frames than ``DecodeOptions/maximumFrames`` as soon as it has counted as many.
+    func animation(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
+    ) throws(LoadError) -> (any AnimationSource)?
+
     /// Writes pixels as a picture file without metadata. The same pixels and options give the same bytes. A format that
     /// is not among ``encodableFormats`` is refused with ``LoadError/Code/unsupportedFormat``.
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
@@ -38,6 +46,12 @@ public protocol ImageCodec: Sendable {
 
 extension ImageCodec {
     public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata { ImageMetadata() }
+
+    public func animation(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
+    ) throws(LoadError) -> (any AnimationSource)? {
+        nil
+    }
 }
 
 /// What can be said of a picture's first bytes.
@@ -58,6 +72,11 @@ public struct DecodeOptions: Sendable, Hashable {
     /// More than these, by the header, are refused with ``LoadError/Code/tooManyPixels``; more than four thousand
     /// million (two to the power of 32) always are.
     public var maximumPixels: Int = 100_000_000
+    /// An animation of more frames is refused with ``LoadError/Code/tooManyFrames``.
+    public var maximumFrames = 10_000
+    /// An animation with more pixels in all its frames together, each counted as the whole canvas or more, is refused
+    /// with ``LoadError/Code/tooManyPixels``: that much work is one time through it. They are never in memory together.
+    public var maximumAnimationPixels = 4_000_000_000
 
     public init(resize: Resize? = nil) {
         self.resize = resize

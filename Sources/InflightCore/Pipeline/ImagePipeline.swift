@@ -132,7 +132,7 @@ public final class ImagePipeline: Sendable {
         return engine.cached(engine.memoryKey(plan))
     }
 
-    private func outcome(
+    func outcome(
         of request: ImageRequest, goal: RequestPlan.Goal
     ) async throws(LoadError) -> (JobResult, isShared: Bool) {
         let task = engine.prepare(request, goal: goal, hearsProgress: false)

@@ -65,6 +65,26 @@ struct InfoTests {
         #expect(try (told.lines.first?.readBytes ?? .max) <= 100_000)
     }
 
+    @Test("How long an animation in a file plays, and how often, is told in words and in JSON")
+    func animation() throws {
+        let frame = Array(Pictures.gif.array[19...].dropLast())
+        let control: [UInt8] = [0x21, 0xF9, 4, 0, 120, 0, 0, 0]
+        let two = Array(Pictures.gif.array[..<19]) + control + frame + control + frame + [0x3B]
+        place.write("once.gif", two)
+        #expect(place.run("info", "once.gif").text.contains("plays        once, 2.4 s\n"))
+        for (repeats, loops, words) in [(0, 0, "for ever, 2.4 s each time"), (2, 3, "3 times, 2.4 s each time")] {
+            let netscape = [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1, UInt8(repeats), 0, 0]
+            place.write("more.gif", Array(two[..<19]) + netscape + two[19...])
+            #expect(place.run("info", "more.gif").text.contains(words))
+            let line = try #require(try place.run("info", "--json", "more.gif").lines.first)
+            #expect(line.frames == 2 && line.loops == loops && line.durationMilliseconds == 2400)
+        }
+        let still = place.run("info", "--json", "once.gif", "--max-bytes", "40")
+        #expect(try still.lines.first?.loops == nil)
+        place.write("still.gif", Pictures.gif.array)
+        #expect(!place.run("info", "still.gif").text.contains("plays"))
+    }
+
     @Test("What stands for a picture until it is there is told of a file and of a URL, in words and in JSON")
     func placeholders() throws {
         let png = try Pictures.make(.png, 130, 200, isTransparent: true)

@@ -233,6 +233,8 @@ struct Line: Decodable, Equatable {
     // Of `info`.
     var orientation: Int?
     var frames: Int?
+    var loops: Int?
+    var durationMilliseconds: Int?
     var color: String?
     var alpha: Bool?
     var readBytes: Int?

@@ -19,8 +19,10 @@ extension Target {
                 switch part {
                 case .needsMoreBytes(let count): require(count > half.count, "more bytes are asked for than there are")
                 case .info(let early):
+                    // Of an animation all is walked, so that what comes later may still make it damaged.
+                    guard let info else { return require(early.mayHaveMoreFrames, "a part has no more than the whole") }
                     require(
-                        early.storedWidth == info?.storedWidth && early.storedHeight == info?.storedHeight,
+                        early.storedWidth == info.storedWidth && early.storedHeight == info.storedHeight,
                         "a part tells the size that the whole has")
                 }
             }
@@ -29,6 +31,32 @@ extension Target {
                 decode(codec, bytes, format, info, resize)
             }
             _ = try? codecs.info(of: bytes)
+            animate(codec, bytes, format)
+        }
+    }
+
+    /// Frames of an animation, on their canvas, backwards and forwards.
+    private static func animate(_ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat) {
+        var options = DecodeOptions(resize: Resize(width: 11))
+        options.maximumPixels = 20_000
+        options.maximumFrames = 40
+        options.maximumAnimationPixels = 200_000
+        do throws(LoadError) {
+            guard let source = try codec.animation(bytes, format: format, options: options) else { return }
+            require(!source.frames.isEmpty && source.frames.count <= 40, "an animation has frames, and not too many")
+            require(source.loopCount.map { $0 > 0 } ?? true, "it is shown once or more often")
+            let composer = try FrameComposer(source, options: options)
+            let plan = Resize(width: 11).plan(sourceWidth: source.info.width, sourceHeight: source.info.height)
+            for index in [0, source.frames.count - 1, min(1, source.frames.count - 1)] {
+                require(source.frames[index].duration >= .milliseconds(11), "every frame is shown for a while")
+                let pixels = try composer.frame(at: index, cancellation: CancellationFlag())
+                let isPlanned = pixels.width == plan.width && pixels.height == plan.height
+                require(isPlanned, "a frame has the size that was planned")
+                _ = pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
+            }
+        } catch {
+            let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels, .tooManyFrames]
+            require(known.contains(error.code), "\(error.code) is an error of animations")
         }
     }
 

@@ -1,0 +1,95 @@
+internal import CInflightCodecs
+import InflightConcurrency
+import InflightCore
+
+/// All frames of a GIF file. One decoder is opened for each frame: frames do not depend on one another but on the canvas.
+struct GIFAnimation: AnimationSource {
+    /// Where a frame's blocks begin: its graphic control extension, or its descriptor where it has none.
+    private let places: [Int]
+    private let bytes: Bytes
+    let info: ImageInfo
+    let loopCount: Int?
+    let frames: [AnimationFramePlan]
+    let isCutShort: Bool
+
+    /// Throws ``LoadError/Code/damaged`` where not even one frame is whole.
+    init(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) {
+        var structure = GIFStructure()
+        var frames: [AnimationFramePlan] = []
+        var places: [Int] = []
+        // Browsers show what does not say otherwise once, and repeat as often as it says after that.
+        var loopCount: Int? = 1
+        var control: Int?
+        let end = try structure.walk(bytes) { (block) throws(LoadError) in
+            switch block {
+            case .control(let position): control = position
+            case .loop(let repetitions): loopCount = repetitions == 0 ? nil : repetitions + 1
+            case .frame(let position):
+                try options.checkFrames(frames.count + 1)
+                frames.append(try Self.plan(bytes, at: position, control: control))
+                places.append(control ?? position)
+                control = nil
+            }
+        }
+        guard !frames.isEmpty else {
+            if case .needs = end { throw PictureError.cutShort(.gif) }
+            throw PictureError.damaged(.gif, "it holds no pixels")
+        }
+        if case .trailer = end { isCutShort = false } else { isCutShort = true }
+        self.bytes = bytes
+        self.frames = frames
+        self.places = places
+        self.loopCount = loopCount
+        info = structure.info(bytes)
+    }
+
+    /// What a frame's descriptor says, and the graphic control extension before it (GIF89a, sections 20 and 23).
+    private static func plan(_ bytes: Bytes, at start: Int, control: Int?) throws(LoadError) -> AnimationFramePlan {
+        guard let x = bytes.little16(at: start + 1), let y = bytes.little16(at: start + 3),
+            let width = bytes.little16(at: start + 5), let height = bytes.little16(at: start + 7), width > 0, height > 0
+        else { throw PictureError.damaged(.gif, "a frame has no size") }
+        var plan = AnimationFramePlan(
+            x: x, y: y, width: width, height: height, duration: .frame(milliseconds: 0), hasAlpha: false)
+        // The library does not heed one of another length either.
+        guard let control, bytes.byte(at: control + 2) == 4, let flags = bytes.byte(at: control + 3),
+            let hundredths = bytes.little16(at: control + 4)
+        else { return plan }
+        plan.hasAlpha = flags & 1 != 0
+        plan.duration = .frame(milliseconds: hundredths * 10)
+        switch flags >> 2 & 7 {
+        case 2: plan.disposal = .clear
+        // Some programs counted bits: browsers take both.
+        case 3, 4: plan.disposal = .restore
+        default: plan.disposal = .keep
+        }
+        return plan
+    }
+
+    func pixels(ofFrame index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        let plan = frames[index]
+        let memory = try PixelMemory(width: plan.width, height: plan.height)
+        try GIFReader.with(bytes, at: places[index]) { (reader) throws(LoadError) in
+            guard Int(reader.frame.width) == plan.width, Int(reader.frame.height) == plan.height else {
+                throw PictureError.damaged(.gif, "its sizes contradict each other")
+            }
+            let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: plan.width)
+            defer { unsafe indices.deallocate() }
+            let target = unsafe memory.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self)
+            let band = CancellationFlag.band(width: plan.width)
+            let passes = reader.frame.is_interlaced != 0 ? GIFDecoding.passes : [(0, 1)]
+            var count = 0
+            for (first, step) in passes {
+                for y in stride(from: first, to: plan.height, by: step) {
+                    if count % band == 0 { try cancellation.check() }
+                    count += 1
+                    try unsafe reader.readRow(indices, width: plan.width)
+                    let row = unsafe target + y * plan.width
+                    for x in 0..<plan.width { unsafe row[x] = reader.colors[Int(indices[x])] }
+                }
+            }
+        }
+        return PixelBuffer(
+            width: plan.width, height: plan.height, bytesPerRow: plan.width * 4,
+            format: plan.hasAlpha ? .rgba : .rgbx, bytes: memory.shared)
+    }
+}

@@ -1,0 +1,84 @@
+internal import CInflightCodecs
+import InflightCore
+
+/// Writes a frame of an animated PNG as a PNG of its own: the header with the frame's size, the chunks that say what the
+/// pixels mean, and the frame's data as `IDAT`.
+struct PNGFrameRewriter {
+    private let bytes: Bytes
+    private let copied: [Range<Int>]
+
+    /// - Parameter copied: whole chunks that stand before the pixels, in their order.
+    init(_ bytes: Bytes, copied: [Range<Int>]) {
+        self.bytes = bytes
+        self.copied = copied
+    }
+
+    static func isCopied(_ bytes: Bytes, at position: Int) -> Bool {
+        let names: [StaticString] = ["PLTE", "tRNS", "gAMA", "cHRM", "iCCP", "sRGB", "sBIT"]
+        return names.contains { bytes.has($0, at: position + 4) }
+    }
+
+    static func checksum(_ bytes: Bytes, _ range: Range<Int>) -> Int {
+        unsafe bytes.withUnsafeBytes { memory in
+            unsafe checksum(UnsafeRawBufferPointer(rebasing: memory[range]))
+        }
+    }
+
+    private static func checksum(_ memory: UnsafeRawBufferPointer) -> Int {
+        guard let base = memory.baseAddress else { return 0 }
+        return unsafe Int(inflight_crc32(0, base.assumingMemoryBound(to: UInt8.self), memory.count))
+    }
+
+    /// - Parameter data: whole chunks, among which are the frame's.
+    /// - Throws: ``LoadError/Code/damaged`` where a checksum is wrong that is not copied.
+    func file(width: Int, height: Int, data: Range<Int>) throws(LoadError) -> Bytes {
+        let copiedCount = copied.reduce(0) { $0 + $1.count }
+        var file: [UInt8] = []
+        // The signature, the header, the end, and data that become no longer.
+        file.reserveCapacity(8 + 25 + copiedCount + data.count + 12)
+        append(0..<8, to: &file)
+        Self.chunk(in: &file) { file in
+            append(12..<29, to: &file)
+            file.replaceSubrange(file.count - 13..<file.count - 5, with: Self.big32(width) + Self.big32(height))
+        }
+        for range in copied { append(range, to: &file) }
+        var position = data.lowerBound
+        while position < data.upperBound, let length = bytes.big32(at: position) {
+            let end = position + 12 + length
+            if bytes.has("IDAT", at: position + 4) {
+                append(position..<end, to: &file)
+            } else if bytes.has("fdAT", at: position + 4) {
+                guard length >= 4, bytes.big32(at: end - 4) == Self.checksum(bytes, position + 4..<end - 4) else {
+                    throw PictureError.damaged(.png, "a checksum is wrong")
+                }
+                Self.chunk(in: &file) { file in
+                    file += Array("IDAT".utf8)
+                    append(position + 12..<end - 4, to: &file)
+                }
+            }
+            position = end
+        }
+        Self.chunk(in: &file) { $0 += Array("IEND".utf8) }
+        return Bytes(file)
+    }
+
+    private func append(_ range: Range<Int>, to file: inout [UInt8]) {
+        unsafe bytes.withUnsafeBytes { unsafe file.append(contentsOf: $0[range]) }
+    }
+
+    /// Appends a chunk whose name and content `fill` appends.
+    private static func chunk(in file: inout [UInt8], _ fill: (inout [UInt8]) -> Void) {
+        let start = file.count
+        file += [0, 0, 0, 0]
+        fill(&file)
+        file.replaceSubrange(start..<start + 4, with: big32(file.count - start - 8))
+        let sum = unsafe file.withUnsafeBytes { memory in
+            unsafe checksum(UnsafeRawBufferPointer(rebasing: memory[(start + 4)...]))
+        }
+        file += big32(sum)
+    }
+
+    private static func big32(_ value: Int) -> [UInt8] {
+        [UInt8(value >> 24 & 0xFF), UInt8(value >> 16 & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)]
+    }
+}

@@ -1,0 +1,116 @@
+import InflightConcurrency
+
+/// Composes an animation's frames on a canvas, in any order: forwards each frame is decoded once; backwards it begins anew
+/// at the nearest frame that shows nothing of those before it.
+///
+/// Memory: the canvas, one frame as it is stored, the part of the canvas that is to be restored, and the result.
+final class FrameComposer: FrameMaking {
+    private let source: any AnimationSource
+    private let options: DecodeOptions
+    private let order: FrameOrder
+    private let info: ImageInfo
+    private var canvas: AnimationCanvas?
+    /// The frame that the canvas is ready for, those before it disposed of; `nil` where it holds something half done.
+    private var ready: Int?
+    /// Where the part of interest begins in the first frame: the same in all, so that nothing jumps.
+    private var corner: (x: Int, y: Int)?
+
+    /// - Throws: where it is more than `options` allow.
+    init(_ source: any AnimationSource, options: DecodeOptions) throws(LoadError) {
+        try options.check(source)
+        var info = source.info
+        precondition(!source.frames.isEmpty, "an animation without frames is none")
+        order = FrameOrder(source.frames, width: info.storedWidth, height: info.storedHeight)
+        info.hasAlpha = order.hasAlpha
+        self.info = info
+        self.source = source
+        self.options = options
+        _ = try options.storedPlan(for: info)
+    }
+
+    func frame(at index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        guard let resize = options.resize else { return try compose(index, options, cancellation) }
+        let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
+        if first == plan { return try compose(index, options, cancellation) }
+        var whole = options
+        whole.resize = Resize(width: first.width, height: first.height, fit: .exact)
+        let corner: (x: Int, y: Int)
+        if let known = self.corner {
+            corner = known
+        } else {
+            let start = try compose(0, whole, cancellation)
+            corner = start.interestingPart(width: plan.width, height: plan.height)
+            self.corner = corner
+            if index == 0 {
+                return start.cropped(x: corner.x, y: corner.y, width: plan.width, height: plan.height)
+            }
+        }
+        return try compose(index, whole, cancellation)
+            .cropped(x: corner.x, y: corner.y, width: plan.width, height: plan.height)
+    }
+
+    /// Composes a frame, takes it at its size, and disposes of it.
+    private func compose(
+        _ index: Int, _ options: DecodeOptions, _ cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        try cancellation.check()
+        if canvas == nil { canvas = try AnimationCanvas(width: info.storedWidth, height: info.storedHeight) }
+        let (first, clears) = order.start(for: index, ready: ready)
+        // Whatever fails in between leaves nothing to go on from.
+        ready = nil
+        if clears { canvas?.clear(x: 0..<info.storedWidth, y: 0..<info.storedHeight) }
+        for earlier in first..<index { try pass(earlier, cancellation) }
+        let plan = source.frames[index]
+        let part = plan.visible(width: info.storedWidth, height: info.storedHeight)
+        let hidden =
+            plan.disposal == .restore && !part.x.isEmpty ? try canvas?.copy(x: part.x, y: part.y) : nil
+        try draw(index, cancellation)
+        let result = try output(options, cancellation)
+        switch plan.disposal {
+        case .keep: break
+        case .clear: canvas?.clear(x: part.x, y: part.y)
+        case .restore: if let hidden { canvas?.put(hidden, x: part.x, y: part.y) }
+        }
+        ready = index + 1
+        return result
+    }
+
+    /// Brings the canvas past a frame that nobody wants to see.
+    private func pass(_ index: Int, _ cancellation: CancellationFlag) throws(LoadError) {
+        try cancellation.check()
+        let plan = source.frames[index]
+        switch plan.disposal {
+        case .keep: try draw(index, cancellation)
+        case .clear:
+            let part = plan.visible(width: info.storedWidth, height: info.storedHeight)
+            canvas?.clear(x: part.x, y: part.y)
+        case .restore: break
+        }
+    }
+
+    private func draw(_ index: Int, _ cancellation: CancellationFlag) throws(LoadError) {
+        let plan = source.frames[index]
+        let pixels = try source.pixels(ofFrame: index, cancellation: cancellation)
+        guard pixels.width == plan.width, pixels.height == plan.height else {
+            throw PictureError.damaged(info.format, "its sizes contradict each other")
+        }
+        let form = PixelBuffer.Format(order: .rgba, alpha: pixels.format.alpha == .opaque ? .opaque : .straight)
+        try canvas?.draw(pixels.converted(to: form), plan, cancellation: cancellation)
+    }
+
+    private func output(
+        _ options: DecodeOptions, _ cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        try unsafe info.makePixels(options, cancellation: cancellation) { (plan, target) throws(LoadError) in
+            let resizer = unsafe PixelRowResizer(
+                sourceWidth: info.storedWidth, sourceHeight: info.storedHeight,
+                alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target)
+            let band = CancellationFlag.band(width: info.storedWidth)
+            for y in 0..<info.storedHeight {
+                if y % band == 0 { try cancellation.check() }
+                guard let row = unsafe canvas?.row(y) else { preconditionFailure("a frame without a canvas") }
+                unsafe resizer.push(UnsafeRawPointer(row).assumingMemoryBound(to: UInt8.self))
+            }
+        }
+    }
+}

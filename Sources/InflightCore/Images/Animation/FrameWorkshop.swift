@@ -1,0 +1,97 @@
+import InflightConcurrency
+
+/// The shell around a ``FrameMachine``: holds it in a lock, makes frames on an executor, and tells those who wait once
+/// the lock is released.
+final class FrameWorkshop: Sendable {
+    typealias Waiter = ValueBridge<Result<AnimationFrame, LoadError>>
+
+    // Unchecked: touched only while the lock around it is held.
+    private final class State: @unchecked Sendable {
+        var machine: FrameMachine<AnimationFrame, Waiter>
+        /// That of the frame that is being made.
+        var flag = CancellationFlag()
+
+        init(_ machine: FrameMachine<AnimationFrame, Waiter>) {
+            self.machine = machine
+        }
+    }
+
+    private let state: Guarded<State>
+    // Used by the one piece of work at a time that the machine lets be; the lock is taken between two of them.
+    nonisolated(unsafe) private let maker: any FrameMaking
+    private let durations: [Duration]
+    private let workers: any WorkExecutor
+    private let processors: [ImageProcessor]
+    private let options: DecodeOptions
+    private let url: String?
+
+    init(
+        maker: sending any FrameMaking, durations: [Duration], buffer: AnimatedImage.Buffer, workers: any WorkExecutor,
+        processors: [ImageProcessor], options: DecodeOptions, url: String?
+    ) {
+        state = Guarded(State(FrameMachine(maximumFrames: buffer.frames, maximumCost: buffer.bytes)))
+        unsafe self.maker = maker
+        self.durations = durations
+        self.workers = workers
+        self.processors = processors
+        self.options = options
+        self.url = url
+    }
+
+    func ask(_ index: Int, _ waiter: Waiter) {
+        let frame = state.withLock { state -> AnimationFrame? in
+            guard case .frame(let frame) = state.machine.asked(index, by: waiter) else { return nil }
+            return frame
+        }
+        if let frame { waiter.open(with: .success(frame)) } else { startNext() }
+    }
+
+    /// Ends the waiting at once, whatever the work does.
+    func leave(_ index: Int, _ waiter: Waiter) {
+        let flag = state.withLock { $0.machine.left(index, waiter) ? $0.flag : nil }
+        flag?.cancel()
+        waiter.open(with: .failure(.cancelled(url: url, stage: .decode)))
+    }
+
+    func expect(_ indices: [Int]) {
+        state.withLock { $0.machine.expects(indices) }
+        startNext()
+    }
+
+    func close() {
+        let flag = state.withLock { $0.machine.closed() ? $0.flag : nil }
+        flag?.cancel()
+    }
+
+    /// How many frames are held, and what they cost.
+    var held: (count: Int, bytes: Int) {
+        state.withLock { ($0.machine.heldIndices.count, $0.machine.heldCost) }
+    }
+
+    private func startNext() {
+        let work = state.withLock { state -> (Int, CancellationFlag)? in
+            guard let index = state.machine.next() else { return nil }
+            state.flag = CancellationFlag()
+            return (index, state.flag)
+        }
+        guard let (index, flag) = work else { return }
+        workers.run { self.make(index, flag) }
+    }
+
+    private func make(_ index: Int, _ flag: CancellationFlag) {
+        do throws(LoadError) {
+            var pixels = try unsafe maker.frame(at: index, cancellation: flag)
+            if !processors.isEmpty {
+                pixels = try pixels.processed(by: processors, cancellation: flag).inForm(of: options)
+            }
+            let frame = AnimationFrame(index: index, pixels: pixels, duration: durations[index])
+            let (told, released) = state.withLock { $0.machine.made(frame, cost: pixels.byteCount) }
+            for waiter in told { waiter.open(with: .success(frame)) }
+            withExtendedLifetime(released) {}
+        } catch {
+            let named = url.map { error.about(url: $0) } ?? error
+            for waiter in state.withLock({ $0.machine.failed() }) { waiter.open(with: .failure(named)) }
+        }
+        startNext()
+    }
+}
