@@ -30,6 +30,7 @@ static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *messa
 static void warm_up(void) {
     static const char drawing[] =
         "<svg xmlns='http://www.w3.org/2000/svg' width='90' height='9'><text y='8' font-size='8'>"
+        "Aa<tspan font-weight='bold'>Aa</tspan>"
         "<tspan font-family='sans-serif'>Aa</tspan><tspan font-family='sans-serif' font-weight='bold'>Aa</tspan>"
         "<tspan font-family='serif'>Aa</tspan><tspan font-family='monospace'>Aa</tspan></text></svg>";
     tzset();

@@ -37,6 +37,9 @@ struct IsolatedFormatsCodec: ImageCodec {
                 message:
                     "This is an svg drawing, and drawings are made only where that is asked for: drawsSVG, or --svg.")
         }
+        var options = options
+        // Nothing is lost by it: a drawing is made at the size that is wanted.
+        if format == .svg { options.resize?.enlarges = true }
         return try pool.decode(bytes, format: format, options: options, cancellation: cancellation)
     }
 

@@ -24,7 +24,7 @@ final class DecoderProcess: @unchecked Sendable {
     /// Beyond so much work a decoder is replaced: so that one that outlives its program cannot compute for ever, the
     /// system ends it some time after that.
     private static let mostWork = Duration.seconds(120)
-    private static let startTime = 20_000
+    private static let startTime = 60_000
     /// How long a decode may go on after its cancel.
     private static let cancelTime = Duration.milliseconds(40)
     /// How often a cancel is looked for.

@@ -40,6 +40,27 @@ struct IsolatedFormatsTests {
         #expect(refusal?.code == .unsupportedFormat && refusal?.message.contains("--svg") == true)
     }
 
+    @Test("make drawings at the size that is wanted, larger ones too")
+    func largeDrawings() throws {
+        var decoder = DecoderConfiguration()
+        decoder.drawsSVG = true
+        let (pixels, _) = try CodecRegistry.standard(.auto, decoder).decode(
+            Self.svg, options: DecodeOptions(resize: Resize(width: 60)), cancellation: CancellationFlag())
+        #expect(pixels.width == 60 && pixels.height == 30)
+    }
+
+    @Test("write text in the fonts that there were when the decoder began")
+    func text() throws {
+        func ink(_ text: String) throws -> Int {
+            let drawing = Bytes(
+                #"<svg xmlns="http://www.w3.org/2000/svg" width="60" height="20"><text y="15">\#(text)</text></svg>"#)
+            let (pixels, _) = try decode(drawing, drawsSVG: true)
+            return (0..<20).reduce(0) { sum, y in (0..<60).reduce(sum) { $0 + Int(pixels[$1, y][3]) } }
+        }
+        // A box in place of every letter takes the same ink for each; without any font there is none.
+        #expect(try ink("....") * 3 <= ink("WWWW"))
+    }
+
     @Test("are refused in a program that wants no other process, though their headers are read")
     func inProcess() throws {
         let refusal = #expect(throws: LoadError.self) { try decode(Bytes(AVIFFixtures.plain), .inProcess) }
