@@ -74,7 +74,8 @@ sanitize: deps ## run all tests under the thread and the address sanitizer, and 
 	@$(STRESS_BUILD)
 	@$(STRESS) --operations 1000000
 	@echo "==> tests under the address sanitizer"
-	@$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address --skip URLSession
+	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
+		$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address --skip URLSession
 	@echo "==> tests over URLSession under the address sanitizer"
 	@ASAN_OPTIONS=detect_leaks=0 $(RUN_TESTS) --skip-build --sanitize address --scratch-path $(SCRATCH)/address \
 		--filter URLSession

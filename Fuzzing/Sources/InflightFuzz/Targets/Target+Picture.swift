@@ -26,6 +26,7 @@ extension Target {
                         "a part tells the size that the whole has")
                 }
             }
+            if let metadata = try? codec.metadata(bytes, format: format) { look(metadata) }
             try? codec.validate(bytes, format: format)
             for resize in [nil, Resize(width: 7, height: 5, fit: .cover)] {
                 decode(codec, bytes, format, info, resize)
@@ -57,6 +58,16 @@ extension Target {
         } catch {
             let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels, .tooManyFrames]
             require(known.contains(error.code), "\(error.code) is an error of animations")
+        }
+    }
+
+    private static func look(_ metadata: ImageMetadata) {
+        _ = metadata.xmp
+        guard let exif = metadata.exif else { return }
+        require(exif.fields.count <= 1000, "a record has no more fields than are read")
+        require(exif.fields.allSatisfy { $0.value.description.utf8.count <= 20_000 }, "and none without end")
+        if let place = exif.location {
+            require(abs(place.latitude) <= 90 && abs(place.longitude) <= 180, "a place is on Earth")
         }
     }
 
