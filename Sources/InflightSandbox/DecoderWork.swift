@@ -42,6 +42,7 @@ struct DecoderWork {
                 }
             case .begin, .cancel: _exit(3)
             }
+            if let size = input?.byteCount, size > SharedMemory.mostKept { input = nil }
         }
         _exit(0)
     }

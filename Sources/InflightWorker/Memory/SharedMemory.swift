@@ -4,6 +4,9 @@ package import InflightCore
 /// Memory that two processes see: a descriptor, and where it is mapped here. Its size never changes.
 // Safe: the memory is mapped for as long as the object lives.
 @safe package final class SharedMemory: Sendable {
+    /// Of more bytes than these, what a decoder reads is let go of after the request, on both sides.
+    package static let mostKept = 4 << 20
+
     package let descriptor: Descriptor
     package let byteCount: Int
     // Who writes and when is agreed on between the processes: see `DecoderProcess` and `SharedPixels`.

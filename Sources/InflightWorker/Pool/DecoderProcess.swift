@@ -29,8 +29,6 @@ final class DecoderProcess: @unchecked Sendable {
     private static let cancelTime = Duration.milliseconds(40)
     /// How often a cancel is looked for.
     private static let interval = 10
-    /// Input memory of more bytes is let go of after its request.
-    private static let mostKept = 4 << 20
 
     /// Starts a decoder, and waits until it is ready: some tens of milliseconds.
     ///
@@ -142,7 +140,7 @@ final class DecoderProcess: @unchecked Sendable {
         let began = clock.now()
         defer { busy += clock.now() - began }
         let shared = try provide(bytes, work)
-        defer { if bytes.count > Self.mostKept { input = nil } }
+        defer { if bytes.count > SharedMemory.mostKept { input = nil } }
         guard requests.send(request.message, shared) else { throw crashed(work) }
         try wait(work, since: began)
         switch requests.receive(upTo: DecoderReply.mostBytes) {
