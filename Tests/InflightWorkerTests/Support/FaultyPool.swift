@@ -24,17 +24,36 @@ extension DecoderPool {
         return DecoderPool(configuration)
     }
 
+    /// On a thread of its own: the pool's would be missed by others.
+    private func apart<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        let bridge = ValueBridge<Value>()
+        let threads = WorkerThreads(count: 1, name: "test")
+        threads.run { bridge.open(with: body()) }
+        return await bridge.value()
+    }
+
     func order(
         _ text: String, options: DecodeOptions = DecodeOptions(), cancellation: CancellationFlag = CancellationFlag()
-    ) throws(LoadError) -> PixelBuffer {
-        try decode(
-            Bytes(text), format: ImageFormat(rawValue: "fault"), options: options, cancellation: cancellation)
+    ) async throws(LoadError) -> PixelBuffer {
+        try await apart {
+            Result { () throws(LoadError) in
+                try self.decode(
+                    Bytes(text), format: ImageFormat(rawValue: "fault"), options: options, cancellation: cancellation)
+            }
+        }.get()
     }
 
     /// What became of it; `nil`: a picture.
-    func failure(_ text: String, cancellation: CancellationFlag = CancellationFlag()) -> LoadError? {
+    func failure(_ text: String, cancellation: CancellationFlag = CancellationFlag()) async -> LoadError? {
+        await apart { self.blockingFailure(text, cancellation: cancellation) }
+    }
+
+    /// The same, on the calling thread.
+    func blockingFailure(_ text: String, cancellation: CancellationFlag = CancellationFlag()) -> LoadError? {
         do throws(LoadError) {
-            _ = try order(text, cancellation: cancellation)
+            _ = try decode(
+                Bytes(text), format: ImageFormat(rawValue: "fault"), options: DecodeOptions(),
+                cancellation: cancellation)
             return nil
         } catch {
             return error
