@@ -136,7 +136,8 @@ let package = Package(
                 "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightDisk",
                 "InflightTestSupport",
             ]),
-        .testTarget(name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency"]),
+        .testTarget(
+            name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCoreTests",
             // Foundation's form, `LoadOperation`, keeps the contract beside the others; its last rule is the disk cache's.
@@ -159,7 +160,8 @@ let package = Package(
         .testTarget(
             name: "InflightVipsTests",
             dependencies: [
-                "InflightVips", "CInflightVips", "InflightCodecs", "InflightPictures", "InflightCore",
+                "InflightVipsDecoder", "InflightVips", "CInflightVips", "InflightCodecs", "InflightPictures",
+                "InflightCore",
                 "InflightConcurrency", "InflightTestSupport",
             ]),
         // A decoder that does what decoders must not.

@@ -5,14 +5,14 @@ internal import InflightWorker
 /// The life of a decoder's process: it gives up everything but decoding, then decodes what it is asked to, one picture
 /// after the other, and ends with the program that started it.
 public struct DecoderService {
-    private let codecs: [any ImageCodec]
+    private let codecs: CodecRegistry
     private let prepare: () throws(LoadError) -> Void
 
     /// - Parameters:
     ///   - codecs: for a format that several read, the first.
     ///   - prepare: loads and opens whatever the codecs will need. Afterwards no file can be opened any more.
     public init(codecs: [any ImageCodec], prepare: @escaping () throws(LoadError) -> Void = {}) {
-        self.codecs = codecs
+        self.codecs = CodecRegistry(codecs)
         self.prepare = prepare
     }
 
@@ -44,7 +44,7 @@ public struct DecoderService {
         }
         _ = requests.send(
             DecoderReply.ready(
-                decodes: codecs.flatMap(\.decodableFormats), encodes: codecs.flatMap(\.encodableFormats),
+                decodes: Array(codecs.decodableFormats), encodes: Array(codecs.encodableFormats),
                 protections: sandbox.protections
             ).message)
         DecoderWork(codecs: codecs, requests: requests, watch: watch).run()

@@ -5,21 +5,13 @@ import InflightWorker
 
 /// What a decoder does once it has nothing but its sockets and its memory.
 struct DecoderWork {
-    private let registry: [ImageFormat: any ImageCodec]
-    private let encoders: [ImageFormat: any ImageCodec]
+    private let codecs: CodecRegistry
     private let requests: MessageSocket
     private let watch: ControlWatch
     private let allocator = SharedPixels()
 
-    init(codecs: [any ImageCodec], requests: MessageSocket, watch: ControlWatch) {
-        var registry: [ImageFormat: any ImageCodec] = [:]
-        var encoders: [ImageFormat: any ImageCodec] = [:]
-        for codec in codecs {
-            for format in codec.decodableFormats where registry[format] == nil { registry[format] = codec }
-            for format in codec.encodableFormats where encoders[format] == nil { encoders[format] = codec }
-        }
-        self.registry = registry
-        self.encoders = encoders
+    init(codecs: CodecRegistry, requests: MessageSocket, watch: ControlWatch) {
+        self.codecs = codecs
         self.requests = requests
         self.watch = watch
     }
@@ -78,7 +70,9 @@ struct DecoderWork {
     private func decode(
         _ bytes: Bytes, _ format: ImageFormat, _ options: DecodeOptions, _ cancellation: CancellationFlag, _ id: Int
     ) throws(LoadError) -> Answer {
-        guard let codec = registry[format] else { throw PictureError.unsupported(format, "its decoder is not here") }
+        guard let codec = codecs.decoder(of: format) else {
+            throw PictureError.unsupported(format, "its decoder is not here")
+        }
         let pixels = try PixelAllocation.with(allocator) { () throws(LoadError) in
             try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
         }
@@ -93,8 +87,7 @@ struct DecoderWork {
     private func encode(
         _ pixels: PixelBuffer, _ options: EncodeOptions, _ id: Int
     ) throws(LoadError) -> Answer {
-        guard let codec = encoders[options.format] else { throw PictureError.notWritten(options.format) }
-        let bytes = try codec.encode(pixels, options: options)
+        let bytes = try codecs.encode(pixels, options: options)
         return (.sharedBytes(id: id, byteCount: bytes.count), try handOver(bytes))
     }
 

@@ -5,8 +5,8 @@ import InflightVips
 
 /// The formats that are decoded in a process of their own alone: their headers by one module, their pixels by another.
 struct IsolatedCodec: ImageCodec {
-    var decodableFormats: Set<ImageFormat> { VipsDecoder.decodableFormats }
-    var encodableFormats: Set<ImageFormat> { VipsDecoder.encodableFormats }
+    var decodableFormats = VipsDecoder.decodableFormats
+    var encodableFormats: Set<ImageFormat> { VipsDecoder.encodableFormats.intersection(decodableFormats) }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete)

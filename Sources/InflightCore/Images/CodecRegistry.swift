@@ -114,6 +114,9 @@ public struct CodecRegistry: Sendable {
         return info
     }
 
+    /// The codec that reads a format, whatever its files look like; `nil` where there is none.
+    package func decoder(of format: ImageFormat) -> (any ImageCodec)? { decoders[format] }
+
     func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
         guard let format = ImageFormat.detect(bytes) else {
             throw LoadError(.notAnImage, stage: .decode, message: ContentGuess.message(for: bytes))

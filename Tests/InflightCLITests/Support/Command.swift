@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import InflightTestSupport
 
 /// The built command as a process of its own.
 final class RunningCommand {
@@ -100,13 +101,7 @@ final class RunningCommand {
     }
 
     /// The command that was built with these tests: it lies beside their bundle.
-    static let binary: String = {
-        var buffer = [CChar](repeating: 0, count: 4096)
-        let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        precondition(count > 0)
-        let own = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return String(own[..<own.lastIndex(of: "/")!]) + "/inflight"
-    }()
+    static let binary = BuiltProgram.path("inflight")
 
     func type(_ text: String) { Self.write(text, to: input!) }
 

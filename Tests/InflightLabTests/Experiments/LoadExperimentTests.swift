@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightLab
@@ -47,7 +48,7 @@ struct LoadExperimentTests {
     @Test("operations: six LoadOperations are under way at once, and take no thread")
     func operations() async throws {
         let stage = Stage(unit: .milliseconds(1), patience: .seconds(30))
-        let outcome = await Thread.run { Result { () throws(LabError) in try Experiment.loading(stage) } }
+        let outcome = await OwnThread.run { Result { () throws(LabError) in try Experiment.loading(stage) } }
         let scene = try outcome.get()
         #expect(!scene.hasFailed)
         #expect(scene.recording.mostAtOnce(scene.recording.spans) == 6)
@@ -70,7 +71,7 @@ struct LoadExperimentTests {
 
     @Test("guards: none of them loses a letter", arguments: StringGuard.allCases)
     func guards(_ kind: StringGuard) async {
-        #expect(await Thread.run { kind.write() } == StringGuard.all)
+        #expect(await OwnThread.run { kind.write() } == StringGuard.all)
     }
 }
 

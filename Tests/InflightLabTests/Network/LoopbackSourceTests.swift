@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @testable import InflightLab
@@ -7,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct LoopbackSourceTests {
     private func download(_ source: LoopbackSource, _ path: String) async -> [UInt8]? {
-        await Thread.run { BlockingDownload.body(port: source.port, path: path) }
+        await OwnThread.run { BlockingDownload.body(port: source.port, path: path) }
     }
 
     @Test("It sends the parts of an answer in their order, a large one too")
@@ -33,26 +34,16 @@ struct LoopbackSourceTests {
         source.serve("/held", [.bytes([1]), .gate("go"), .bytes([2])])
         source.serve("/free", [.bytes([3])])
         async let held = download(source, "/held")
-        #expect(await Thread.run { source.waitForRequests(1, patience: .seconds(30)) })
+        #expect(await OwnThread.run { source.waitForRequests(1, patience: .seconds(30)) })
         #expect(await download(source, "/free") == [3])
         source.open("go")
         #expect(await held == [1, 2])
-        #expect(await Thread.run { source.waitForRequests(3, patience: .zero) } == false)
+        #expect(await OwnThread.run { source.waitForRequests(3, patience: .zero) } == false)
     }
 
     @Test("Where nobody listens any more there is no answer, and no waiting")
     func nobody() async throws {
         let port = try LoopbackSource().port
-        #expect(await Thread.run { BlockingDownload.body(port: port, path: "/x") } == nil)
-    }
-}
-
-/// A thread of its own for what blocks: the pool's would be missed by others.
-enum Thread {
-    static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        let bridge = ValueBridge<Value>()
-        let threads = WorkerThreads(count: 1, name: "test")
-        threads.run { bridge.open(with: body()) }
-        return await bridge.value()
+        #expect(await OwnThread.run { BlockingDownload.body(port: port, path: "/x") } == nil)
     }
 }

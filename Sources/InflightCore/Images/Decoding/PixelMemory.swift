@@ -18,11 +18,11 @@
     package init(width: Int, height: Int, bytesPerPixel: Int = 4) throws(LoadError) {
         let row = width.multipliedReportingOverflow(by: bytesPerPixel)
         let count = row.partialValue.multipliedReportingOverflow(by: height)
+        allocator = PixelAllocation.current
         // Not worth asking for: no picture that is let pass has as much.
         guard !row.overflow, !count.overflow, count.partialValue <= ImageInfo.mostPixels * 4,
-            let memory = unsafe Self.allocate(count.partialValue, by: PixelAllocation.current)
+            let memory = unsafe Self.allocate(count.partialValue, by: allocator)
         else { throw PictureError.noMemory }
-        allocator = PixelAllocation.current
         unsafe bytes = UnsafeMutableRawBufferPointer(start: memory, count: count.partialValue)
     }
 

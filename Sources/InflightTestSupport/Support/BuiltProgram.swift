@@ -1,0 +1,14 @@
+internal import Glibc
+
+/// What was built with the program that runs: it lies beside it, as a test's programs do beside their bundle.
+package enum BuiltProgram {
+    package static func path(_ name: String) -> String {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe readlink("/proc/self/exe", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        precondition(count > 0)
+        let own = String(decoding: buffer[..<count], as: UTF8.self)
+        return String(own[..<own.lastIndex(of: "/")!]) + "/" + name
+    }
+}
