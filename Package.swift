@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
         .library(name: "InflightWorker", targets: ["InflightWorker"]),
         .library(name: "InflightSandbox", targets: ["InflightSandbox"]),
+        .library(name: "InflightVips", targets: ["InflightVips"]),
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-decoder", targets: ["InflightDecoder"]),
@@ -134,7 +135,7 @@ let package = Package(
             name: "InflightCLITests",
             dependencies: [
                 "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightDisk",
-                "InflightTestSupport",
+                "InflightPictures", "InflightTestSupport",
             ]),
         .testTarget(
             name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),

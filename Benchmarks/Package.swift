@@ -44,9 +44,20 @@ let package = Package(
                 .product(name: "InflightConcurrency", package: "inflight"),
             ]),
         .executableTarget(name: "URLCacheSpeed", dependencies: ["BenchmarkSupport"]),
-        // JPEG to a thumbnail in memory.
+        // Pictures to thumbnails in memory; those that are decoded apart, once in this process; memory; headers alone.
         .executableTarget(
             name: "DecodeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        .executableTarget(
+            name: "IsolatedSpeed",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightVips", package: "inflight"),
+            ]),
+        .executableTarget(
+            name: "DecodeMemory", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        .executableTarget(
+            name: "ProbeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
         // The processors, each on one core.
         .executableTarget(
             name: "ProcessorSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),

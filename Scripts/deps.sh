@@ -33,7 +33,9 @@ bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
 bench|curl|curl|curl|a peer: many files to disk, and starting
 bench|libvips-dev|vips/version.h|libvips 8.14 or later|a peer: resizing
+bench|libvips-tools|vipsthumbnail|libvips's commands|a peer: from URLs to thumbnails, behind curl; AVIF to measure
 bench|python3-pil|pil|Pillow|a peer: thumbnails
+bench|python3-aiohttp|aiohttp|aiohttp|a peer: from URLs to thumbnails, with Pillow
 TABLE
 }
 
@@ -46,6 +48,7 @@ is_found() {
 #include <stdio.h>
 #include <$1>" ;;
         pil) python3 -c 'import PIL' 2>/dev/null ;;
+        aiohttp) python3 -c 'import aiohttp' 2>/dev/null ;;
         *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null ;;
     esac
 }

@@ -1,4 +1,4 @@
-// The floor: libjpeg-turbo decodes at half size into memory, and nothing is resized.
+// The floor: libjpeg-turbo decodes at a fraction of the size into memory, and nothing is resized.
 //
 //     decode_floor FOLDER SCALE_DENOMINATOR THREADS MILLISECONDS
 #include "pictures.h"

@@ -1,4 +1,4 @@
-"""A peer: JPEGs to a width in memory with Pillow's `Image.thumbnail()`, in one process of several.
+"""A peer: pictures to a width in memory with Pillow's `Image.thumbnail()`, in one process of several.
 
     decode_pillow.py FOLDER WIDTH MILLISECONDS [DUMP_FOLDER]
 
@@ -13,7 +13,7 @@ import time
 from PIL import Image
 
 folder, width, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) / 1000
-files = sorted(folder.glob("*.jpg"))
+files = sorted(folder.iterdir())
 pictures = [file.read_bytes() for file in files]
 
 

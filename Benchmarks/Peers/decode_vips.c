@@ -1,4 +1,4 @@
-// A peer: JPEGs to a width in memory with `vips_thumbnail_buffer`.
+// A peer: pictures to a width in memory with `vips_thumbnail_buffer`.
 //
 //     VIPS_CONCURRENCY=1 decode_vips FOLDER WIDTH THREADS MILLISECONDS [DUMP_FOLDER]
 //

@@ -43,7 +43,7 @@ static inline void read_pictures(const char *folder) {
     if (!directory) fail(folder);
     for (struct dirent *entry; (entry = readdir(directory)) && picture_count < 256;) {
         size_t length = strlen(entry->d_name);
-        if (length < 4 || length > 255 || strcmp(entry->d_name + length - 4, ".jpg") != 0) continue;
+        if (entry->d_name[0] == '.' || length > 255) continue;
         struct picture *picture = &pictures[picture_count++];
         memcpy(picture->name, entry->d_name, length + 1);
         char path[4096];

@@ -9,11 +9,13 @@ import command_part
 import decode_part
 import disk_part
 import engine_part
+import formats_part
 import http_part
 import machine
 import pattern_part
 import pictures
 import processor_part
+import whole_part
 from measure import Table, say
 
 PARTS = {
@@ -23,6 +25,10 @@ PARTS = {
     "warm": command_part.run_warm,
     "start": command_part.run_start,
     "decode": decode_part.run,
+    "formats": formats_part.run,
+    "memory": formats_part.run_memory,
+    "probe": formats_part.run_probe,
+    "whole": whole_part.run,
     "processors": processor_part.run,
     "disk": disk_part.run,
     "cancel": engine_part.run_cancel,

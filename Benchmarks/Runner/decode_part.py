@@ -8,6 +8,7 @@ import pictures
 from measure import in_turns, numbers, sample
 
 WIDTH = 256
+ONE_THREAD = os.environ | {"VIPS_CONCURRENCY": "1"}
 
 
 def pillow(bench, folder, milliseconds):
@@ -33,45 +34,63 @@ def rated(value):
     return {"rate": value["pictures"] / value["seconds"], "cpu": value["cpu"] / value["pictures"]}
 
 
+def ours(bench, folder, milliseconds):
+    return [bench.binary("DecodeSpeed"), folder, "--width", WIDTH, "--threads", 2, "--ms", milliseconds]
+
+
+def libvips(bench, folder, milliseconds):
+    return rated(sample([bench.peer("decode_vips"), folder, WIDTH, 2, milliseconds], env=ONE_THREAD))
+
+
+def column(samples, side, name):
+    return [one[name] for one in samples[side]]
+
+
 def run(bench, table):
-    folder = bench.folder / "photographs"
-    pictures.write_large(folder)
+    small, large = bench.folder / "photographs", bench.folder / "large"
+    pictures.write_large(small)
+    pictures.write_large(large, count=2 if bench.is_quick else 4, size=(4000, 3000))
+    run_size(bench, table, small, "640 × 480", 2, {"vips": "≥ 5", "pillow": "≥ 1.6, aim 2"})
+    run_size(bench, table, large, "4000 × 3000", 8, {"vips": "≥ 1.4", "pillow": "≥ 1.15"})
+
+
+def run_size(bench, table, folder, size, denominator, targets):
+    """The floor decodes at the smallest scale that is not below the wanted width."""
     milliseconds = 500 if bench.is_quick else 2000
-    one_thread = os.environ | {"VIPS_CONCURRENCY": "1"}
-    ours, vips, floor = bench.binary("DecodeSpeed"), bench.peer("decode_vips"), bench.peer("decode_floor")
-    command = [ours, folder, "--width", WIDTH, "--threads", 2, "--ms", milliseconds]
-    decoder = bench.inflight.with_name("inflight-decoder")
+    command = ours(bench, folder, milliseconds)
+    floor = bench.peer("decode_floor")
     samples = in_turns(
         bench.rounds,
         ours=lambda: rated(sample(command)),
-        worker=lambda: rated(sample([*command, "--decoder", decoder])),
-        vips=lambda: rated(sample([vips, folder, WIDTH, 2, milliseconds], env=one_thread)),
+        worker=lambda: rated(sample([*command, "--decoder", bench.inflight.with_name("inflight-decoder")])),
+        vips=lambda: libvips(bench, folder, milliseconds),
         pillow=lambda: pillow(bench, folder, milliseconds),
-        floor=lambda: rated(sample([floor, folder, 2, 2, milliseconds])),
+        floor=lambda: rated(sample([floor, folder, denominator, 2, milliseconds])),
         full=lambda: rated(sample([floor, folder, 1, 2, milliseconds])),
     )
     peers = [
-        ("vips", "libvips", "≥ 4"),
-        ("pillow", "Pillow", "≥ 1.3"),
-        ("floor", "libjpeg-turbo at 1/2, not resized", ""),
-        ("full", "libjpeg-turbo in full, not resized", ""),
+        ("vips", "libvips"),
+        ("pillow", "Pillow"),
+        ("floor", f"libjpeg-turbo at 1/{denominator}, not resized"),
+        ("full", "libjpeg-turbo in full, not resized"),
     ]
-    for key, name, target in peers:
+    for key, name in peers:
         table.compare(
-            "JPEG 640 × 480 to 256 wide, two threads", "/s",
-            [one["rate"] for one in samples["ours"]], [one["rate"] for one in samples[key]], name, target)
+            f"JPEG {size} to {WIDTH} wide, two threads", "/s",
+            column(samples, "ours", "rate"), column(samples, key, "rate"), name, targets.get(key, ""))
     table.compare(
-        "the same in decoders' processes", "/s",
-        [one["rate"] for one in samples["worker"]], [one["rate"] for one in samples["ours"]], "in the program", "≥ 0.85")
-    for key, name, _ in peers:
+        f"JPEG {size} in decoders' processes", "/s",
+        column(samples, "worker", "rate"), column(samples, "ours", "rate"), "in the program", "≥ 0.85")
+    for key, name in peers:
         table.compare(
-            "the same: CPU time of each", "µs",
-            [one["cpu"] * 1e6 for one in samples["ours"]], [one["cpu"] * 1e6 for one in samples[key]], name)
-    run_quality(bench, table, folder, one_thread)
+            f"JPEG {size}: CPU time of each", "µs",
+            [value * 1e6 for value in column(samples, "ours", "cpu")],
+            [value * 1e6 for value in column(samples, key, "cpu")], name)
+    run_quality(bench, table, folder, size)
 
 
-def run_quality(bench, table, folder, one_thread):
-    dumps = {name: bench.folder / f"dump-{name}" for name in ("ours", "libvips", "Pillow")}
+def run_quality(bench, table, folder, size):
+    dumps = {name: bench.folder / f"{folder.name}-{name}" for name in ("ours", "libvips", "Pillow")}
     for dump in dumps.values():
         dump.mkdir()
     commands = [
@@ -80,17 +99,17 @@ def run_quality(bench, table, folder, one_thread):
         [sys.executable, bench.source("decode_pillow.py"), folder, WIDTH, 1, dumps["Pillow"]],
     ]
     for command in commands:
-        subprocess.run([str(part) for part in command], check=True, env=one_thread)
+        subprocess.run([str(part) for part in command], check=True, env=ONE_THREAD)
     references = [("pixels", "of the decoder's RGB bytes"), ("samples", "of the decoder's luma and chroma")]
     for reference, name in references:
         command = [bench.peer("quality"), folder, reference, *dumps.values()]
         lines = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True).stdout
-        ours, vips, other = map(numbers, lines.splitlines())
+        own, vips, other = map(numbers, lines.splitlines())
         table.add(
-            f"PSNR to Lanczos in double precision {name}: mean, worst",
-            f"{ours['mean']:.2f}, {ours['worst']:.2f} dB",
+            f"{size}: PSNR to Lanczos in double precision {name}: mean, worst",
+            f"{own['mean']:.2f}, {own['worst']:.2f} dB",
             f"libvips: {vips['mean']:.2f}, {vips['worst']:.2f} dB; "
             f"Pillow: {other['mean']:.2f}, {other['worst']:.2f} dB",
-            f"{ours['mean'] - vips['mean']:+.2f} dB to libvips",
+            f"{own['mean'] - vips['mean']:+.2f} dB to libvips",
             "≥ libvips",
         )

@@ -1,9 +1,11 @@
 """Pictures that are like photographs, the same in each run: noise of all scales, and a few edges."""
 
 import io
+import math
 import random
+import subprocess
 
-from PIL import Image, ImageChops, ImageDraw
+from PIL import Image, ImageChops, ImageCms, ImageDraw
 
 
 def noise(randomness, size, octaves):
@@ -21,7 +23,9 @@ def photograph(seed, size):
     """Drawn at twice the size, so that edges are as soft as a lens makes them; colours as pale as most photographs'."""
     randomness = random.Random(seed)
     width, height = size[0] * 2, size[1] * 2
-    light = noise(randomness, (width, height), 8)
+    # Large ones have details of a pixel or two as well.
+    octaves = max(8, 8 + round(math.log2(size[0] / 640)))
+    light = noise(randomness, (width, height), octaves)
     draw = ImageDraw.Draw(light)
     for _ in range(12):
         x, y, r = (randomness.randrange(limit) for limit in (width, height, width // 6))
@@ -60,3 +64,49 @@ def write_large(folder, count=8, size=(640, 480), quality=85):
     folder.mkdir(parents=True)
     for seed in range(count):
         (folder / f"{seed:05}.jpg").write_bytes(jpeg(photograph(1000 + seed, size), quality))
+
+
+def write_formats(folder, count=8, size=(640, 480)):
+    """The same pictures as PNG, lossy and lossless WebP, AVIF, in a folder each; gives the folders that there are."""
+    folders = {name: folder / name for name in ("png", "webp", "lossless", "avif")}
+    for each in folders.values():
+        each.mkdir(parents=True)
+    has_avif = True
+    for seed in range(count):
+        picture, name = photograph(1000 + seed, size), f"{seed:05}"
+        png = folders["png"] / f"{name}.png"
+        picture.save(png)
+        picture.save(folders["webp"] / f"{name}.webp", quality=80)
+        picture.save(folders["lossless"] / f"{name}.webp", lossless=True)
+        if has_avif:
+            command = ["vips", "heifsave", png, folders["avif"] / f"{name}.avif", "--Q", "60", "--compression", "av1"]
+            try:
+                subprocess.run([str(part) for part in command], check=True, stderr=subprocess.DEVNULL)
+            except (OSError, subprocess.CalledProcessError):
+                has_avif = False
+    if not has_avif:
+        del folders["avif"]
+    return folders
+
+
+def write_probed(folder, size=(640, 480)):
+    """A picture in four formats: bare, and with a colour profile and EXIF where the format has them."""
+    folder.mkdir(parents=True)
+    picture = photograph(1000, size)
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = 6, "Inflight"
+    tags = {"icc_profile": ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes(), "exif": exif.tobytes()}
+    for name in ("jpeg", "png", "webp"):
+        picture.save(folder / f"{name}_bare", name)
+        picture.save(folder / f"{name}_tagged", name, **tags)
+    picture.quantize(256).save(folder / "gif_bare", "GIF")
+
+
+def write_giant(path, side=10_000, quality=85):
+    """A baseline JPEG of a hundred megapixels, of one photograph again and again."""
+    part = photograph(1000, (side // 5, side // 5))
+    picture = Image.new("RGB", (side, side))
+    for y in range(0, side, part.height):
+        for x in range(0, side, part.width):
+            picture.paste(part, (x, y))
+    path.write_bytes(jpeg(picture, quality))

@@ -119,6 +119,19 @@ class Deps(unittest.TestCase):
         result, _ = self.run_deps("build")
         self.assertEqual(result.returncode, 0, result.stderr)
 
+    def test_asks_python_for_its_modules_where_there_is_no_dpkg(self):
+        self.command("clang")
+        for tool in ("nginx", "pkg-config", "openssl", "curl", "vipsthumbnail"):
+            self.command(tool)
+        self.command("python3", 'case "$*" in *aiohttp*) exit 1 ;; esac')
+        result, calls = self.run_deps("bench")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(
+            [line for line in result.stdout.splitlines() if "missing" in line],
+            ["deps: missing: aiohttp, with its headers if it is a library "
+             "(a peer: from URLs to thumbnails, with Pillow)"])
+        self.assertIn("python3 -c import PIL", calls)
+
     def test_wants_a_group(self):
         result, _ = self.run_deps()
         self.assertEqual(result.returncode, 64)

@@ -19,6 +19,7 @@ struct inflight_jpeg_reader {
     inflight_is_cancelled is_cancelled;
     const void *context;
     int status;
+    int accepts_end;
     char message[JMSG_LENGTH_MAX];
 };
 
@@ -41,6 +42,10 @@ static void warn(j_common_ptr info, int level) {
     case JWRN_JFIF_MAJOR:
     case JWRN_ADOBE_XFORM:
     case JWRN_BOGUS_ICC:
+        return;
+    case JWRN_JPEG_EOF:
+        if (owner(info)->accepts_end) return;
+        fail(info);
         return;
     default:
         fail(info);
@@ -88,6 +93,10 @@ void inflight_jpeg_close(inflight_jpeg_reader *reader) {
     jpeg_destroy_decompress(&reader->info);
     free(reader);
 }
+
+void inflight_jpeg_accept_end(inflight_jpeg_reader *reader) { reader->accepts_end = 1; }
+
+int inflight_jpeg_scan_number(const inflight_jpeg_reader *reader) { return reader->info.input_scan_number; }
 
 const char *inflight_jpeg_error(const inflight_jpeg_reader *reader) { return reader->message; }
 
@@ -156,12 +165,16 @@ int inflight_jpeg_read_planes(inflight_jpeg_reader *reader, uint8_t *const plane
     return INFLIGHT_OK;
 }
 
-int inflight_jpeg_start_rows(inflight_jpeg_reader *reader) {
+int inflight_jpeg_start_rows(inflight_jpeg_reader *reader, int denominator, int *width, int *height) {
     if (setjmp(reader->escape)) return reader->status;
     j_decompress_ptr info = &reader->info;
     int is_cmyk = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
     info->out_color_space = is_cmyk ? JCS_CMYK : JCS_EXT_RGBA;
+    info->scale_num = 1;
+    info->scale_denom = (unsigned)denominator;
     jpeg_start_decompress(info);
+    *width = (int)info->output_width;
+    *height = (int)info->output_height;
     return INFLIGHT_OK;
 }
 

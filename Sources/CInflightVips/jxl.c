@@ -5,6 +5,8 @@
 #include <jxl/decode.h>
 #include <jxl/version.h>
 
+#include "profile.h"
+
 // A format, which was never used, is no parameter of two functions any more.
 #define HAS_UNUSED_FORMAT (JPEGXL_NUMERIC_VERSION < JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0))
 
@@ -55,7 +57,7 @@ static void take_profile(JxlDecoder *decoder, VipsImage *image) {
 #else
     if (JxlDecoderGetICCProfileSize(decoder, target, &length)) return;
 #endif
-    uint8_t *profile = length == 0 || length > (4 << 20) ? NULL : g_try_malloc(length);
+    uint8_t *profile = length == 0 || length > INFLIGHT_VIPS_LARGEST_PROFILE ? NULL : g_try_malloc(length);
     if (!profile) return;
 #if HAS_UNUSED_FORMAT
     int failed = JxlDecoderGetColorAsICCProfile(decoder, NULL, target, profile, length) != JXL_DEC_SUCCESS;

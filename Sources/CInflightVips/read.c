@@ -16,6 +16,7 @@ struct inflight_vips_picture {
     VipsImage *image;
     VipsRegion *region;
     int has_alpha;
+    int is_display_p3;
     /// What stands for full light in a sample of 16 bits.
     unsigned full;
 };
@@ -96,17 +97,27 @@ static int widen(inflight_vips_picture *picture) {
     return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), &made);
 }
 
+/// Whether the picture has a profile that is used: larger ones are done without, as in the codecs of the program.
+static int has_profile(const VipsImage *image) {
+    const void *profile;
+    size_t length;
+    return vips_image_get_typeof(image, VIPS_META_ICC_NAME)
+        && !vips_image_get_blob(image, VIPS_META_ICC_NAME, &profile, &length) && length <= INFLIGHT_VIPS_LARGEST_PROFILE;
+}
+
 /// Brings colours to sRGB or its greys, of 8 or 16 bits.
 static int convert(inflight_vips_picture *picture) {
     VipsImage *made = NULL;
     int is_cmyk = picture->image->Type == VIPS_INTERPRETATION_CMYK;
-    if (is_cmyk || vips_image_get_typeof(picture->image, VIPS_META_ICC_NAME)) {
+    int is_profiled = has_profile(picture->image);
+    int is_p3 = !is_profiled && picture->is_display_p3 && is_rgb(picture->image);
+    if (is_cmyk || is_profiled || is_p3) {
         if (!is_integer(picture->image) && widen(picture)) return -1;
-        if (!is_cmyk && inflight_vips_profile_is_srgb(picture->image)) return 0;
+        if (!is_cmyk && !is_p3 && inflight_vips_profile_is_srgb(picture->image)) return 0;
         int depth = picture->image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
         int failed = vips_icc_transform(
-            picture->image, &made, "srgb", "embedded", TRUE, "input_profile", is_cmyk ? "cmyk" : "srgb", "intent",
-            VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
+            picture->image, &made, "srgb", "embedded", is_profiled, "input_profile",
+            is_cmyk ? "cmyk" : is_p3 ? "p3" : "srgb", "intent", VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
         if (!failed || is_cmyk) return replace(picture, failed, &made);
         // A profile that is broken or for other pixels: the picture is taken as if it had none.
         vips_error_clear();
@@ -116,10 +127,12 @@ static int convert(inflight_vips_picture *picture) {
 }
 
 int inflight_vips_prepare(
-    inflight_vips_picture *picture, int has_alpha, int bits, char message[INFLIGHT_VIPS_MESSAGE]) {
+    inflight_vips_picture *picture, int has_alpha, int bits, int is_display_p3,
+    char message[INFLIGHT_VIPS_MESSAGE]) {
     if (!picture->image) picture->image = inflight_jxl_decode(picture->bytes, picture->count, message);
     if (!picture->image) return INFLIGHT_VIPS_FAILED;
     picture->has_alpha = has_alpha;
+    picture->is_display_p3 = is_display_p3;
     picture->full = 65535;
     if (picture->loader == INFLIGHT_VIPS_HEIF && bits > 8 && bits < 16) picture->full = (65535u << (16 - bits)) & 65535u;
     VipsImage *before = picture->image;

@@ -1,5 +1,6 @@
 #include "CInflightVips.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -62,6 +63,35 @@ int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {
     vips_operation_block_set("VipsForeignLoadSvgBuffer", FALSE);
     warm_up();
     return INFLIGHT_VIPS_OK;
+}
+
+static unsigned has(const char *operation, unsigned ability) {
+    return vips_type_find("VipsOperation", operation) ? ability : 0;
+}
+
+// libheif's parts are programs that it loads. It is asked where libvips has it loaded, and not made to be: nothing here is
+// linked to it. One that does not answer is taken to have them all.
+static unsigned heif_abilities(void) {
+    enum { HEVC = 1, AV1 = 4 };
+    void *library = dlopen("libheif.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    int (*decodes)(int) = NULL, (*encodes)(int) = NULL;
+    if (library) {
+        // As POSIX has it: a pointer to a function cannot be cast from one to an object.
+        *(void **)&decodes = dlsym(library, "heif_have_decoder_for_format");
+        *(void **)&encodes = dlsym(library, "heif_have_encoder_for_format");
+    }
+    unsigned abilities = 0;
+    if (!decodes || decodes(AV1)) abilities |= INFLIGHT_VIPS_DECODES_AV1;
+    if (!decodes || decodes(HEVC)) abilities |= INFLIGHT_VIPS_DECODES_HEVC;
+    if (!encodes || encodes(AV1)) abilities |= INFLIGHT_VIPS_ENCODES_AV1;
+    if (library) dlclose(library);
+    return abilities;
+}
+
+unsigned inflight_vips_abilities(void) {
+    return has("heifload_buffer", INFLIGHT_VIPS_LOADS_HEIF) | has("tiffload_buffer", INFLIGHT_VIPS_LOADS_TIFF)
+        | has("svgload_buffer", INFLIGHT_VIPS_LOADS_SVG) | has("heifsave_buffer", INFLIGHT_VIPS_SAVES_HEIF)
+        | heif_abilities();
 }
 
 int inflight_vips_sniffs(const uint8_t *bytes, size_t count) {

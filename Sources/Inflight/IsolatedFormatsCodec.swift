@@ -17,6 +17,10 @@ struct IsolatedFormatsCodec: ImageCodec {
         try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete)
     }
 
+    func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
+        try IsolatedFormats.info(bytes, format: format, page: page)
+    }
+
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try IsolatedFormats.validate(bytes, format: format)
     }

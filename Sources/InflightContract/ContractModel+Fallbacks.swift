@@ -29,9 +29,13 @@ extension ContractModel {
 
     /// Somebody is about to ask for this resource, because another has failed; ``joins(_:)`` follows.
     public func asksElsewhere(for resource: UInt8) -> Int {
-        let index = falling.firstIndex {
-            tasks[$0].fallsOn == thread && nextFallback(of: $0)?.resource == resource
+        func mayAsk(_ task: Int) -> Bool {
+            tasks[task].fallsOn == thread && nextFallback(of: task)?.resource == resource
         }
+        // One for which no work was under way falls inside the call that asks for it, which may be further down this thread
+        // than what others fall in.
+        let index =
+            falling.lastIndex { mayAsk($0) && !tasks[$0].wasTaken } ?? falling.firstIndex { mayAsk($0) }
         guard let index else {
             broken(7, "resource \(resource) is asked for in the place of another by nobody")
             return -1

@@ -14,6 +14,27 @@ extension ContractModel {
         handed -= 1
     }
 
+    /// A decoder begins to make a preview.
+    public func previewBegins() {
+        handed += 1
+        decodeBegins()
+    }
+
+    public func previewEnds() {
+        handed -= 1
+        decodeEnds()
+    }
+
+    /// A decoder has been given memory.
+    public func decodeBegins() {
+        decoding += 1
+        if decoding > bounds.decodesInMemory {
+            broken(11, "\(decoding) decodes are under way, and there is memory for \(bounds.decodesInMemory)")
+        }
+    }
+
+    public func decodeEnds() { decoding -= 1 }
+
     /// A decoder or a processor begins on what this content says.
     ///
     /// - Parameter isOutermost: nothing else is on its way: what nobody waits for was told so.
@@ -113,7 +134,8 @@ extension ContractModel {
                 broken(11, "a fetch of resource \(jobs[job].wish.resource) waits, though there is a place for it")
             }
         }
-        if handed < min(bounds.decodes, wanted) {
+        // A decode that waits for memory holds its place, and who does cannot be seen.
+        if handed < min(bounds.decodes, bounds.decodesInMemory, wanted) {
             broken(11, "\(wanted) decodes are wanted, \(handed) run, and \(bounds.decodes) may")
         }
         let least = live.count + stopping

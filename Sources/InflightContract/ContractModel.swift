@@ -57,6 +57,8 @@ public final class ContractModel {
         /// The furthest progress that was heard, and the furthest there is.
         var heard: Int64 = -1
         var sent: Int64 = 0
+        /// How much of the picture was shown.
+        var shown = 0
         var isInCallback = false
         var hasClosures: Bool
     }
@@ -201,6 +203,8 @@ public final class ContractModel {
     var lastSequence = 0
     /// Work on pixels that the decode executor was handed and that is not done.
     var handed = 0
+    /// Decoders that are at work.
+    var decoding = 0
     /// Places that were seen to be taken, and exchanges.
     var startedExchanges = 0
     var sentExchanges = 0
@@ -366,6 +370,18 @@ public final class ContractModel {
         tasks[task].heard = received
     }
 
+    public func previewBegins(_ task: Int, _ content: Content, detail: Int, at place: Place) {
+        callbackBegins(task, "a preview", at: place)
+        if detail <= tasks[task].shown {
+            broken(5, "task \(task) was shown \(tasks[task].shown) of its picture, and then \(detail)")
+        }
+        let wish = tasks[task].wish
+        if content.size != wish.size || content.first != wish.first || content.second != wish.second {
+            broken(7, "task \(task) was shown another picture than it asked for")
+        }
+        tasks[task].shown = detail
+    }
+
     public func endingBegins(_ task: Int, _ ending: Ending, at place: Place) {
         callbackBegins(task, "the ending", at: place)
         check(task, ending)
@@ -393,6 +409,11 @@ public final class ContractModel {
     /// An awaiting caller hears of progress.
     public func heard(_ task: Int, progress received: Int64) {
         progressBegins(task, received: received, at: Place())
+    }
+
+    /// An awaiting caller is shown a preview.
+    public func heard(_ task: Int, preview content: Content, detail: Int) {
+        previewBegins(task, content, detail: detail, at: Place())
     }
 
     /// An awaiting caller got its one ending.

@@ -143,6 +143,8 @@ public struct Bounds: Sendable {
     public var fetchesPerOrigin = 6
     public var streamsPerOrigin = 64
     public var decodes = 2
+    /// How many of them there is memory for at once.
+    public var decodesInMemory = Int.max
     public var maximumPixels = 100_000_000
     /// Places that low priorities leave free.
     public var reserved = 0
@@ -189,6 +191,8 @@ public struct Place: Sendable {
     public var isInTurn = false
     /// A piece of work on pixels is further up this thread.
     public var isWorking = false
+    /// It makes a preview.
+    public var isPreviewing = false
     /// No other thread comes between.
     public var isAtomic = false
 

@@ -5,14 +5,21 @@ internal import InflightWorker
 /// The life of a decoder's process: it gives up everything but decoding, then decodes what it is asked to, one picture
 /// after the other, and ends with the program that started it.
 public struct DecoderService {
-    private let codecs: CodecRegistry
+    private let codecs: [any ImageCodec]
+    private let missing: () -> [String]
     private let prepare: () throws(LoadError) -> Void
 
     /// - Parameters:
-    ///   - codecs: for a format that several read, the first.
+    ///   - codecs: for a format that several read, the first. What they read and write they are asked behind `prepare`.
+    ///   - missing: which parts of theirs are not here, by names without blanks, which the program is told: see
+    ///     ``/InflightWorker/DecoderCapabilities/missing``. Asked for behind `prepare`.
     ///   - prepare: loads and opens whatever the codecs will need. Afterwards no file can be opened any more.
-    public init(codecs: [any ImageCodec], prepare: @escaping () throws(LoadError) -> Void = {}) {
-        self.codecs = CodecRegistry(codecs)
+    public init(
+        codecs: [any ImageCodec], missing: @escaping () -> [String] = { [] },
+        prepare: @escaping () throws(LoadError) -> Void = {}
+    ) {
+        self.codecs = codecs
+        self.missing = missing
         self.prepare = prepare
     }
 
@@ -37,6 +44,8 @@ public struct DecoderService {
             _ = requests.send(DecoderReply.notReady(message: error.message).message)
             _exit(1)
         }
+        let codecs = CodecRegistry(codecs)
+        let missing = missing()
         let watch = ControlWatch(MessageSocket(Descriptor(4)))
         if let missing = sandbox.close(maximumMemory: maximumMemory, maximumSeconds: maximumSeconds) {
             _ = requests.send(DecoderReply.notReady(message: missing).message)
@@ -45,7 +54,7 @@ public struct DecoderService {
         _ = requests.send(
             DecoderReply.ready(
                 decodes: Array(codecs.decodableFormats), encodes: Array(codecs.encodableFormats),
-                protections: sandbox.protections
+                protections: sandbox.protections, missing: missing
             ).message)
         DecoderWork(codecs: codecs, requests: requests, watch: watch).run()
     }

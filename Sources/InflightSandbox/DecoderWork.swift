@@ -27,6 +27,10 @@ struct DecoderWork {
                 answer(id) { () throws(LoadError) in
                     try decode(try part(of: input, count), format, options, watch.begin(id), id)
                 }
+            case .decodePart(let id, let format, let count, let options, let detail):
+                answer(id) { () throws(LoadError) in
+                    try decodePart(try part(of: input, count), format, options, detail, watch.begin(id), id)
+                }
             case .encode(let id, let layout, let options):
                 answer(id) { () throws(LoadError) in
                     guard let count = layout.byteCount else { throw Self.noInput }
@@ -70,9 +74,7 @@ struct DecoderWork {
     private func decode(
         _ bytes: Bytes, _ format: ImageFormat, _ options: DecodeOptions, _ cancellation: CancellationFlag, _ id: Int
     ) throws(LoadError) -> Answer {
-        guard let codec = codecs.decoder(of: format) else {
-            throw PictureError.unsupported(format, "its decoder is not here")
-        }
+        let codec = try codec(format)
         let pixels = try PixelAllocation.with(allocator) { () throws(LoadError) in
             try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
         }
@@ -82,6 +84,27 @@ struct DecoderWork {
             return (.pixels(id: id, layout, pixels.bytes.part(0..<count).array), nil)
         }
         return (.sharedPixels(id: id, layout), try handOver(pixels.bytes))
+    }
+
+    private func codec(_ format: ImageFormat) throws(LoadError) -> any ImageCodec {
+        guard let codec = codecs.decoder(of: format) else {
+            throw PictureError.unsupported(format, "its decoder is not here")
+        }
+        return codec
+    }
+
+    private func decodePart(
+        _ bytes: Bytes, _ format: ImageFormat, _ options: DecodeOptions, _ detail: Int,
+        _ cancellation: CancellationFlag, _ id: Int
+    ) throws(LoadError) -> Answer {
+        let codec = try codec(format)
+        let part = try PixelAllocation.with(allocator) { () throws(LoadError) in
+            try codec.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
+        }
+        guard let part, part.detail > detail else { return (.noPart(id: id), nil) }
+        let reply = DecoderReply.sharedPart(
+            id: id, PixelLayout(part.pixels), detail: part.detail, coversAll: part.coversAll, isFinal: part.isFinal)
+        return (reply, try handOver(part.pixels.bytes))
     }
 
     private func encode(

@@ -11,9 +11,9 @@ public import InflightCore
 /// Any number of threads may decode at once. Rows are pulled by the thread that asks, so that libvips itself starts none;
 /// the codecs in libheif have threads of their own.
 public struct VipsDecoder: Sendable {
-    /// The formats that ``decode(_:format:info:options:cancellation:)`` reads.
+    /// The formats that ``decode(_:format:info:options:cancellation:)`` reads, where the library has all its parts.
     public static let decodableFormats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
-    /// The formats that ``encode(_:options:)`` writes.
+    /// The formats that ``encode(_:options:)`` writes, where the library has all its parts.
     public static let encodableFormats: Set<ImageFormat> = [.avif]
 
     public init() {}
@@ -40,11 +40,11 @@ public struct VipsDecoder: Sendable {
                 message: "libvips does not start: \(message.reason). Install libvips 8.14 or later anew."))
     }()
 
-    /// Decodes the first frame, or first page: orientation applied, colours in sRGB, at the size that `options` want.
+    /// Decodes the first frame, or the page of a TIFF file that `options` name: orientation applied, colours in sRGB, at the size that `options` want.
     ///
     /// - Parameters:
     ///   - format: one of ``decodableFormats``: the loader that is used.
-    ///   - info: what the header said. The library's own word on the size is held against it, and `options` against both,
+    ///   - info: what the header said of that page. The library's own word on the size is held against it, and `options` against both,
     ///     before pixels are decoded.
     ///   - cancellation: looked at between strips of rows. What decodes a picture as a whole (AVIF, HEIC, JPEG XL) is
     ///     stopped only before and after that.
@@ -54,6 +54,7 @@ public struct VipsDecoder: Sendable {
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try Self.start()
+        guard options.page == 0 || format == .tiff else { throw PictureError.noPages(format) }
         var stored = info
         if Self.turnsItself(format) {
             // libheif and libjxl give a picture as it is seen.
@@ -69,7 +70,7 @@ public struct VipsDecoder: Sendable {
                 size = try Self.drawnSize(plan, options)
                 source = try SVGDrawing.resized(bytes, width: size.width, height: size.height)
             }
-            try VipsPicture.with(source, format: format) { (picture) throws(LoadError) in
+            try VipsPicture.with(source, format: format, page: options.page) { (picture) throws(LoadError) in
                 guard picture.width == size.width, picture.height == size.height else {
                     throw PictureError.damaged(
                         format,

@@ -26,7 +26,8 @@ import InflightCore
         let resizer = unsafe PixelRowResizer(
             sourceWidth: picture.width, sourceHeight: picture.height, alpha: info.hasAlpha ? .straight : .opaque,
             plan: plan, target: target)
-        try picture.prepare(hasAlpha: info.hasAlpha, bitsPerComponent: info.bitsPerComponent)
+        try picture.prepare(
+            hasAlpha: info.hasAlpha, bitsPerComponent: info.bitsPerComponent, isDisplayP3: info.colorPrimaries == 12)
         let strip = min(picture.height, max(1, Self.stripPixels / picture.width))
         let stride = picture.width * 4
         let memory = try PixelMemory(width: picture.width, height: strip)

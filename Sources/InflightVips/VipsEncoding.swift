@@ -12,10 +12,11 @@ extension VipsDecoder {
     ///
     /// - Parameter options: their quality is 60 where they have none; above 90, colours are not subsampled.
     /// - Throws: ``LoadError/Code/unsupportedFormat`` for any other format, ``LoadError/Code/cannotEncode`` for a quality
-    ///   that is none or a picture that is too large.
+    ///   that is none, a picture that is too large, or metadata.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try Self.start()
         guard Self.encodableFormats.contains(options.format) else { throw PictureError.notWritten(options.format) }
+        guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
         let quality = options.quality ?? 60
         guard (1...100).contains(quality) else {
             throw PictureError.cannotEncode(.avif, "the quality has to be 1 … 100, and is \(quality)")

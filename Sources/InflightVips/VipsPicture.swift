@@ -39,10 +39,13 @@ import InflightCore
         self.height = height
     }
 
-    /// - Parameter bitsPerComponent: tells how much of 16 bits is full light, where a picture has between 8 and 16.
-    func prepare(hasAlpha: Bool, bitsPerComponent: Int) throws(LoadError) {
+    /// - Parameters:
+    ///   - bitsPerComponent: tells how much of 16 bits is full light, where a picture has between 8 and 16.
+    ///   - isDisplayP3: whether colours are those of Display P3 where no profile says more.
+    func prepare(hasAlpha: Bool, bitsPerComponent: Int, isDisplayP3: Bool) throws(LoadError) {
         try unsafe check {
-            unsafe inflight_vips_prepare(handle, hasAlpha ? 1 : 0, Int32(clamping: bitsPerComponent), $0)
+            unsafe inflight_vips_prepare(
+                handle, hasAlpha ? 1 : 0, Int32(clamping: bitsPerComponent), isDisplayP3 ? 1 : 0, $0)
         }
     }
 

@@ -5,11 +5,22 @@ import InflightVips
 
 /// The formats that are decoded in a process of their own alone: their headers by one module, their pixels by another.
 struct IsolatedCodec: ImageCodec {
-    var decodableFormats = VipsDecoder.decodableFormats
-    var encodableFormats: Set<ImageFormat> { VipsDecoder.encodableFormats.intersection(decodableFormats) }
+    private let chosen: Set<ImageFormat>
+
+    /// - Parameter decodableFormats: those of them that are served, as far as the library has the parts for them.
+    init(decodableFormats: Set<ImageFormat> = VipsDecoder.decodableFormats) {
+        chosen = decodableFormats
+    }
+
+    var decodableFormats: Set<ImageFormat> { VipsPart.decodableFormats(with: VipsPart.present).intersection(chosen) }
+    var encodableFormats: Set<ImageFormat> { VipsPart.encodableFormats(with: VipsPart.present).intersection(chosen) }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete)
+    }
+
+    func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
+        try IsolatedFormats.info(bytes, format: format, page: page)
     }
 
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
@@ -19,9 +30,7 @@ struct IsolatedCodec: ImageCodec {
     func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        guard case .info(let info) = try probe(bytes, format: format, isComplete: true) else {
-            throw PictureError.cutShort(format)
-        }
+        let info = try info(bytes, format: format, page: options.page)
         return try VipsDecoder().decode(
             bytes, format: format, info: info, options: options, cancellation: cancellation)
     }

@@ -5,4 +5,6 @@ import InflightCore
 import InflightSandbox
 import InflightVips
 
-DecoderService(codecs: [IsolatedCodec()]) { () throws(LoadError) in try VipsDecoder.start() }.run()
+DecoderService(codecs: [IsolatedCodec()], missing: { VipsPart.missing.map(\.rawValue).sorted() }) {
+    () throws(LoadError) in try VipsDecoder.start()
+}.run()

@@ -4,26 +4,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ColorTests {
-    static func iccp(_ profile: [UInt8]) -> [UInt8] {
-        // zlib's format with one stored block, and Adler's sum.
-        var a = 1
-        var b = 0
-        for byte in profile {
-            a = (a + Int(byte)) % 65521
-            b = (b + a) % 65521
-        }
-        let stored = [1] + Pieces.little16(profile.count) + Pieces.little16(~profile.count & 0xFFFF) + profile
-        return Pieces.chunk(
-            "iCCP", Array("swapped\0\0".utf8) + [0x78, 0x01] + stored + Pieces.big32(b << 16 | a))
-    }
-
     static let swapped = Pieces.profile(order: [2, 1, 0], gamma: 2.2, name: "swapped channels")
 
     @Test("an embedded profile is applied: one with red and blue exchanged exchanges them")
     func profiles() throws {
         let jpeg = Pieces.jpeg(
             Fixtures.rgbJPEG, adding: 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + Self.swapped)
-        let png = Pieces.png(Fixtures.rgbPNG, adding: Self.iccp(Self.swapped))
+        let png = Pieces.png(Fixtures.rgbPNG, adding: Pieces.iccp(Self.swapped, name: "swapped"))
         for file in [jpeg, png] {
             #expect(try info(file).profileName?.hasPrefix("swapped") == true)
             let pixels = try decode(file)
@@ -58,7 +45,7 @@ struct ColorTests {
 
     @Test("alpha is kept when colours are changed")
     func alpha() throws {
-        let pixels = try decode(Pieces.png(Fixtures.rgbaPNG, adding: Self.iccp(Self.swapped)))
+        let pixels = try decode(Pieces.png(Fixtures.rgbaPNG, adding: Pieces.iccp(Self.swapped, name: "swapped")))
         #expect(pixels[2, 5][3] == 0 && pixels[5, 5][3] == 128 && pixels[12, 5][3] == 255)
     }
 

@@ -126,4 +126,18 @@ struct DecodingTests {
         #expect(opaque.format == PixelBuffer.Format(order: .bgra, alpha: .opaque))
         #expect(opaque[3, 4] == SIMD4(Scene.color(3, 4)[2], Scene.color(3, 4)[1], Scene.color(3, 4)[0], 255))
     }
+
+    @Test("formats without pages refuse all but the first", arguments: cases)
+    func pages(_ example: Case) throws {
+        var options = DecodeOptions()
+        options.page = 1
+        let error = #expect(throws: LoadError.self) { try decode(example.bytes, options) }
+        #expect(error?.code == .invalidRequest)
+        let format = try #require(ImageFormat.detect(Bytes(example.bytes)))
+        let codec = try #require(Codecs.standard.first { $0.decodableFormats.contains(format) })
+        #expect(throws: LoadError.self) {
+            try codec.decode(Bytes(example.bytes), format: format, options: options, cancellation: CancellationFlag())
+        }
+        #expect(throws: LoadError.self) { try registry.animation(of: Bytes(example.bytes), options: options) }
+    }
 }

@@ -44,33 +44,4 @@ package enum Pieces {
             (0..<8).reduce(crc ^ UInt32(byte)) { crc, _ in crc >> 1 ^ (crc & 1 == 0 ? 0 : 0xEDB8_8320) }
         }
     }
-
-    /// A colour profile of sRGB's primaries, but in the order that `order` says, and with `gamma` for its curves.
-    package static func profile(order: [Int], gamma: Double, name: String) -> [UInt8] {
-        let primaries = [(0.4361, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)]
-        func fixed(_ value: Double) -> [UInt8] { big32(Int((value * 65536).rounded())) }
-        func xyz(_ value: (Double, Double, Double)) -> [UInt8] {
-            Array("XYZ ".utf8) + big32(0) + fixed(value.0) + fixed(value.1) + fixed(value.2)
-        }
-        let curve = Array("curv".utf8) + big32(0) + big32(1) + big16(Int((gamma * 256).rounded())) + [0, 0]
-        let text = Array(name.utf8) + [0]
-        var description = Array("desc".utf8) + big32(0) + big32(text.count) + text
-        description += [UInt8](repeating: 0, count: 78 + 3 - (description.count + 77) % 4)
-        let tags: [(String, [UInt8])] = [
-            ("desc", description), ("wtpt", xyz((0.9642, 1, 0.8249))), ("rXYZ", xyz(primaries[order[0]])),
-            ("gXYZ", xyz(primaries[order[1]])), ("bXYZ", xyz(primaries[order[2]])), ("rTRC", curve), ("gTRC", curve),
-            ("bTRC", curve),
-        ]
-        var table = big32(tags.count)
-        var data: [UInt8] = []
-        for (name, content) in tags {
-            table += Array(name.utf8) + big32(132 + 12 * tags.count + data.count) + big32(content.count)
-            data += content
-        }
-        var header = big32(128 + table.count + data.count) + big32(0) + [2, 0x40, 0, 0]
-        header += Array("mntrRGB XYZ ".utf8) + [UInt8](repeating: 0, count: 12) + Array("acsp".utf8)
-        header += [UInt8](repeating: 0, count: 28) + fixed(0.9642) + fixed(1) + fixed(0.8249)
-        header += [UInt8](repeating: 0, count: 128 - header.count)
-        return header + table + data
-    }
 }

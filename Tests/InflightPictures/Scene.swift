@@ -11,7 +11,9 @@ package enum Scene {
 
     /// The stored pixel that is seen at `x`, `y`, by the table of CIPA DC-008: which side of what is seen the first row
     /// and the first column of what is stored are.
-    package static func stored(_ orientation: ImageOrientation, _ x: Int, _ y: Int) -> (Int, Int) {
+    package static func stored(
+        _ orientation: ImageOrientation, _ x: Int, _ y: Int, width: Int = Scene.width, height: Int = Scene.height
+    ) -> (Int, Int) {
         let (right, bottom) = (width - 1, height - 1)
         return switch orientation {
         case .up: (x, y)

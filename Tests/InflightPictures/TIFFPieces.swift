@@ -14,6 +14,8 @@ package struct TIFFPieces {
     package var profile: [UInt8] = []
     /// Where the next page's directory lies.
     package var next = 0
+    /// How many bytes stand between the file's header and the pixels.
+    package var before = 0
 
     package init() {
         pixels = Self.bytes { [Scene.color($0, $1).x, Scene.color($0, $1).y, Scene.color($0, $1).z] }
@@ -29,11 +31,11 @@ package struct TIFFPieces {
     }
 
     /// Where the directory of ``file`` begins.
-    package var directory: Int { (isBig ? 16 : 8) + pixels.count + pixels.count % 2 }
+    package var directory: Int { (isBig ? 16 : 8) + before + pixels.count + pixels.count % 2 }
 
     package var file: [UInt8] {
         let width = isBig ? 8 : 4
-        let start = isBig ? 16 : 8
+        let start = (isBig ? 16 : 8) + before
         var entries: [(tag: Int, type: Int, count: Int, content: [UInt8])] = []
         func add(_ tag: Int, _ values: [Int], isLong: Bool = false) {
             entries.append((tag, isLong ? 4 : 3, values.count, values.flatMap { number($0, isLong ? 4 : 2) }))
@@ -68,5 +70,16 @@ package struct TIFFPieces {
         let head = isBig ? mark + number(43, 2) + number(8, 2) + number(0, 2) : mark + number(42, 2)
         return head + number(first, width) + pixels + [UInt8](repeating: 0, count: pixels.count % 2) + table
             + number(next, width) + far
+    }
+
+    /// A file of several pages, all in the same byte order and of the same kind; the last leads to where `end` says.
+    package static func file(_ pages: [TIFFPieces], end: Int = 0) -> [UInt8] {
+        var pages = pages
+        let header = pages[0].isBig ? 16 : 8
+        for index in pages.indices.dropFirst() {
+            pages[index].before = pages[index - 1].before + pages[index - 1].file.count - header
+        }
+        for index in pages.indices { pages[index].next = index + 1 < pages.count ? pages[index + 1].directory : end }
+        return pages.dropFirst().reduce(pages[0].file) { $0 + $1.file[header...] }
     }
 }

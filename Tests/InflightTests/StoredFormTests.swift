@@ -5,10 +5,13 @@ import Testing
 
 @Suite("Pictures that a disk cache keeps as they were asked for", .timeLimit(.minutes(10)))
 struct StoredFormTests {
-    private func load(_ folder: String, _ url: String, _ form: StoredForm) async throws -> LoadedImage {
+    private func load(
+        _ folder: String, _ url: String, _ form: StoredForm, _ change: (inout ImageRequest) -> Void = { _ in }
+    ) async throws -> LoadedImage {
         let pipeline = try ImagePipeline(configuration: .init(cache: .init(folder: folder)))
         var request = ImageRequest(url, resize: Resize(width: 16))
         request.storedForm = form
+        change(&request)
         let image = try await pipeline.image(for: request)
         await pipeline.shutdown(.finish)
         return image
@@ -37,6 +40,36 @@ struct StoredFormTests {
         let differences = zip(first.pixels.bytes.array, second.pixels.bytes.array).map { abs(Int($0) - Int($1)) }
         #expect(differences.reduce(0, +) <= (form == .both(Self.jpeg) ? 8 * differences.count : 0))
         #expect(server.requests.count == 1)
+    }
+
+    @Test("keep what their files say where that is asked for, and are other pictures then")
+    func metadata() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        var encoding = EncodeOptions(format: .jpeg)
+        encoding.metadata = ImageMetadata(xmpBytes: Bytes("<where I live/>"))
+        let file = try Pictures.codecs.encode(
+            try Pictures.codecs.decode(
+                try Pictures.jpeg(), options: DecodeOptions(), cancellation: CancellationFlag()
+            ).0, options: encoding)
+        server.serve("/a.jpg", .ok(file, type: "image/jpeg").field("Cache-Control", "max-age=1000"))
+        let folder = NSTemporaryDirectory() + "inflight-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+
+        func load(_ keeps: Bool, _ form: StoredForm) async throws -> LoadedImage {
+            try await self.load(folder, server.url("/a.jpg"), form) { $0.keepsMetadata = keeps }
+        }
+        #expect(try await load(false, .processed(Self.jpeg)).metadata == nil)
+        for form in [StoredForm.processed(Self.jpeg), .processed] {
+            let first = try await load(true, form)
+            #expect(first.source == .network && first.metadata?.xmp == "<where I live/>")
+            let second = try await load(true, form)
+            #expect(second.source == .disk && second.metadata?.xmp == "<where I live/>")
+        }
+        // What was stored first has none, and is still found by who wants none.
+        let plain = try await load(false, .processed(Self.jpeg))
+        #expect(plain.source == .disk && plain.metadata == nil && plain.bodyBytes < file.count)
+        #expect(server.requests.count == 3)
     }
 
     private static func transparent() throws -> Bytes {

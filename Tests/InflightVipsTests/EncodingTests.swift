@@ -64,4 +64,14 @@ struct EncodingTests {
         let long = PixelBuffer(width: 16_385, height: 1, format: .rgbx) { _, _ in SIMD4(1, 2, 3, 255) }
         #expect(code { _ = try write(long) } == .cannotEncode)
     }
+
+    @Test("metadata is refused, as it has no place there")
+    func metadata() {
+        var options = EncodeOptions(format: .avif)
+        options.metadata = ImageMetadata(xmpBytes: Bytes("<x/>"))
+        let pixels = PixelBuffer(width: 4, height: 4) { _, _ in SIMD4(9, 9, 9, 255) }
+        #expect(code { _ = try VipsDecoder().encode(pixels, options: options) } == .cannotEncode)
+        options.metadata = ImageMetadata()
+        #expect(code { _ = try VipsDecoder().encode(pixels, options: options) } == nil)
+    }
 }

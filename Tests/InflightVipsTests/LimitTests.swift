@@ -39,6 +39,20 @@ struct LimitTests {
         #expect(code { _ = try decode(Self.samples[index], options) } == .tooManyPixels)
     }
 
+    @Test("a profile is applied up to 4 MiB, and a larger one is done without")
+    func profileSize() throws {
+        let swapped = Pieces.profile(order: [2, 1, 0], gamma: 2.2, name: "swapped")
+        for (count, isApplied) in [(4 << 20, true), ((4 << 20) + 1, false)] {
+            var pieces = TIFFPieces()
+            pieces.profile = swapped + [UInt8](repeating: 0, count: count - swapped.count)
+            let likeness = try decode(pieces.file).likeness {
+                let color = Scene.color($0, $1)
+                return isApplied ? SIMD4(color[2], color[1], color[0], 255) : color
+            }
+            #expect(likeness > (isApplied ? 36 : 99), "\(count) bytes: \(likeness) dB")
+        }
+    }
+
     @Test("what was cancelled before it began is not decoded", arguments: samples.indices)
     func cancelled(_ index: Int) throws {
         let flag = CancellationFlag()

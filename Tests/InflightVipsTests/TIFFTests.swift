@@ -1,3 +1,4 @@
+import InflightCodecs
 import InflightConcurrency
 import InflightCore
 import InflightPictures
@@ -41,6 +42,19 @@ struct TIFFTests {
         #expect(try pixels(1, isMultiplied: true).likeness(Scene.withAlpha) > 48)
         let unknown = try pixels(0, isMultiplied: false)
         #expect(unknown.format == .rgbx && unknown.likeness(Scene.color) == 100)
+    }
+
+    @Test("a size in linear light is what the whole gives when it is resized so: a chequer's grey is 188")
+    func linearLight() throws {
+        var pieces = TIFFPieces()
+        pieces.pixels = TIFFPieces.bytes { x, y in [UInt8](repeating: (x + y) % 2 == 0 ? 0 : 255, count: 3) }
+        for (light, grey) in [(Resize.Light.linear, 188), (.encoded, 128)] {
+            let resize = Resize(width: 8, height: 6, light: light)
+            let pixels = try decode(pieces.file, DecodeOptions(resize: resize))
+            let expected = try decode(pieces.file).resized(to: resize.plan(sourceWidth: 16, sourceHeight: 12))
+            #expect(pixels.bytes == expected.bytes)
+            #expect(abs(Int(pixels[4, 3].x) - grey) <= 2)
+        }
     }
 
     @Test("16 bits are rounded to 8, alpha too")
@@ -87,5 +101,29 @@ struct TIFFTests {
         pieces.compression = compression
         pieces.pixels = [UInt8](repeating: 0x7F, count: 64)
         #expect(code { _ = try decode(pieces.file) } == .damaged)
+    }
+
+    @Test("any page is decoded, each with its own size and orientation")
+    func pages() throws {
+        var second = TIFFPieces()
+        second.height = 6
+        second.pixels = Array(second.pixels.prefix(16 * 6 * 3)).map { 255 - $0 }
+        second.fields = [(274, [3], false)]
+        let file = TIFFPieces.file([TIFFPieces(), second])
+        var options = DecodeOptions()
+        for page in 0..<2 {
+            options.page = page
+            let info = try IsolatedFormats.info(Bytes(file), format: .tiff, page: page)
+            let pixels = try VipsDecoder().decode(
+                Bytes(file), format: .tiff, info: info, options: options, cancellation: CancellationFlag())
+            #expect(pixels.height == (page == 0 ? 12 : 6))
+            #expect(
+                pixels.likeness { x, y in
+                    if page == 0 { return Scene.color(x, y) }
+                    var color = 255 &- Scene.color(15 - x, 5 - y)
+                    color.w = 255
+                    return color
+                } == 100)
+        }
     }
 }

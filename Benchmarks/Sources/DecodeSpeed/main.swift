@@ -1,11 +1,11 @@
-// Decodes JPEGs to a width, in memory, on two threads: pictures a second.
+// Decodes pictures to a width, in memory, on some threads: pictures a second.
 //
 //     DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER] [--decoder PROGRAM]
 //
-// With --decoder they are decoded by that program, in processes of its own. With --dump each picture is decoded once and written as PPM, to be compared.
+// With --decoder they are decoded by that program, in processes of its own. With --dump each picture is decoded once and
+// written as PPM, to be compared.
 
 import BenchmarkSupport
-import Dispatch
 import Foundation
 import Inflight
 
@@ -16,7 +16,7 @@ let threads = options.number("--threads", default: 2)
 let seconds = Double(options.number("--ms", default: 2000)) / 1000
 let folder = URL(fileURLWithPath: options.value(0))
 
-let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".jpg") }.sorted()
+let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }.sorted()
 let pictures = try names.map { Bytes([UInt8](try Data(contentsOf: folder.appendingPathComponent($0)))) }
 let decoder = options.named("--decoder")
 let codecs = CodecRegistry.standard(decoder == nil ? .inProcess : .worker, DecoderConfiguration(path: decoder))
@@ -45,35 +45,6 @@ if let target = options.named("--dump") {
     exit(0)
 }
 
-// Unchecked: each thread writes its own element, and they are read when all have ended.
-final class Counts: @unchecked Sendable {
-    private let memory: [Box] = (0..<threads).map { _ in Box() }
-
-    private final class Box {
-        var count = 0
-    }
-
-    func add(_ count: Int, thread: Int) { memory[thread].count += count }
-    var sum: Int { memory.reduce(0) { $0 + $1.count } }
-}
-
-let counts = Counts()
-_ = decode(pictures[0])
-let start = Usage.now()
-DispatchQueue.concurrentPerform(iterations: threads) { thread in
-    var index = thread
-    var done = 0
-    while Usage.now().wall - start.wall < seconds {
-        _ = decode(pictures[index % pictures.count])
-        index += 1
-        done += 1
-    }
-    counts.add(done, thread: thread)
-}
-let used = Usage.now() - start
-
-var sample = Sample()
-sample.add("pictures", counts.sum)
-sample.add("seconds", used.wall)
-sample.add("cpu", used.cpu)
-sample.printAndExit()
+Sample.throughput(threads: threads, seconds: seconds) { index in
+    _ = decode(pictures[index % pictures.count])
+}.printAndExit()

@@ -57,8 +57,15 @@ int inflight_jpeg_start_planes(
 int inflight_jpeg_read_planes(
     inflight_jpeg_reader *_Nonnull reader, uint8_t *_Nullable const planes[_Nonnull 4], int *_Nonnull has_more);
 
+/// Before the header is read: bytes that end between two scans are no damage.
+void inflight_jpeg_accept_end(inflight_jpeg_reader *_Nonnull reader);
+/// The scan that was read last, from 1.
+int inflight_jpeg_scan_number(const inflight_jpeg_reader *_Nonnull reader);
+
 /// Begins to decode to rows of four bytes a pixel: red, green, blue, 255; or as they are, for CMYK and YCCK (CMYK).
-int inflight_jpeg_start_rows(inflight_jpeg_reader *_Nonnull reader);
+/// Reduced by 1, 2, 4 or 8; `width` and `height` are what comes of it.
+int inflight_jpeg_start_rows(
+    inflight_jpeg_reader *_Nonnull reader, int denominator, int *_Nonnull width, int *_Nonnull height);
 int inflight_jpeg_read_rows(
     inflight_jpeg_reader *_Nonnull reader, uint8_t *_Nonnull rows, size_t bytes_per_row, int count);
 
@@ -102,6 +109,8 @@ int inflight_png_read_header(
 /// The next row. Of an interlaced picture the next row of the next pass: `height` × 7 calls in all, on rows that keep
 /// what they hold.
 int inflight_png_read_row(inflight_png_reader *_Nonnull reader, uint8_t *_Nonnull row);
+/// The same, for looking at before all passes are read: each pixel of a pass also covers those that come after it.
+int inflight_png_show_row(inflight_png_reader *_Nonnull reader, uint8_t *_Nonnull row);
 int inflight_png_finish(inflight_png_reader *_Nonnull reader);
 
 /// Writes pixels of four bytes; `has_alpha` 0 leaves the fourth out. `*bytes` is for `inflight_free`.

@@ -21,6 +21,19 @@ typedef struct inflight_vips_picture inflight_vips_picture;
 /// Starts the library, once in a process, and blocks all loaders but those of HEIF, TIFF and SVG in memory.
 int inflight_vips_start(char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
+enum {
+    INFLIGHT_VIPS_LOADS_HEIF = 1,
+    INFLIGHT_VIPS_LOADS_TIFF = 2,
+    INFLIGHT_VIPS_LOADS_SVG = 4,
+    INFLIGHT_VIPS_SAVES_HEIF = 8,
+    INFLIGHT_VIPS_DECODES_AV1 = 16,
+    INFLIGHT_VIPS_DECODES_HEVC = 32,
+    INFLIGHT_VIPS_ENCODES_AV1 = 64,
+};
+
+/// What the library was built with, and has found, of these: their sum. Once it was started.
+unsigned inflight_vips_abilities(void);
+
 /// Whether the library would load the bytes by looking at them. For tests of what is blocked.
 int inflight_vips_sniffs(const uint8_t *_Nonnull bytes, size_t count);
 
@@ -30,9 +43,10 @@ inflight_vips_picture *_Nullable inflight_vips_open(
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 /// Makes ready to give pixels in sRGB. `bits`: how many of a sample's 16 a HEIF picture uses, from the
-/// highest on.
+/// highest on. `is_display_p3`: its colours are those of Display P3, where no profile says more.
 int inflight_vips_prepare(
-    inflight_vips_picture *_Nonnull picture, int has_alpha, int bits, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+    inflight_vips_picture *_Nonnull picture, int has_alpha, int bits, int is_display_p3,
+    char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 /// Gives rows of four bytes a pixel: red, green, blue, straight alpha or 255. To be asked from top to bottom.
 int inflight_vips_read_rows(

@@ -3,9 +3,10 @@ import Inflight
 extension GetOptions {
     static let names =
         [
-            "-i", "-o", "--size", "--fit", "--enlarge", "--crop", "--process", "--format", "--quality", "--progressive",
-            "--lossless", "--background", "--raw", "--verify", "--any", "--discard", "--skip-existing", "--unordered",
-            "--concurrency", "--per-host", "--max-pixels", "--retries", "--checksum",
+            "-i", "-o", "--size", "--fit", "--enlarge", "--linear", "--crop", "--process", "--page", "--format",
+            "--quality", "--progressive", "--lossless", "--keep-metadata", "--background", "--raw", "--verify",
+            "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
+            "--retries", "--checksum", "--previews", "--incomplete",
         ] + CacheOptions.names + NetworkOptions.names
 
     /// What only the options beside one another can say.
@@ -14,6 +15,7 @@ extension GetOptions {
         var fit: Resize.Fit?
         var gravity: Resize.Gravity?
         var enlarges = false
+        var isLinear = false
         var format = false
         var raw = false
         var verify = false
@@ -51,12 +53,16 @@ extension GetOptions {
     ) throws(UsageError) -> Bool {
         switch name {
         case "--enlarge": seen.enlarges = true
+        case "--linear": seen.isLinear = true
         case "--progressive": isProgressive = true
         case "--lossless": isLossless = true
+        case "--keep-metadata": keepsMetadata = true
         case "--raw": seen.raw = true
         case "--verify": seen.verify = true
         case "--any": seen.any = true
         case "--discard": discards = true
+        case "--previews": showsPreviews = true
+        case "--incomplete": acceptsIncomplete = true
         case "--skip-existing": skipsExisting = true
         case "--unordered": isUnordered = true
         default: return false
@@ -88,6 +94,8 @@ extension GetOptions {
         case "--process":
             let text = try reader.value(of: name, attached: attached, "steps such as blur:4,grey")
             processors += try ProcessList.parse(text, of: name)
+        case "--page":
+            page = try OptionValue.page(try reader.value(of: name, attached: attached, "a number from 1"), of: name)
         case "--format":
             let text = try reader.value(of: name, attached: attached, "keep, jpeg, png, webp or avif")
             format = try OptionValue.choice(
@@ -128,7 +136,7 @@ extension GetOptions {
         if let size = seen.size {
             resize = Resize(
                 width: size.width, height: size.height, fit: seen.fit ?? .contain, gravity: seen.gravity ?? .center,
-                enlarges: seen.enlarges)
+                enlarges: seen.enlarges, light: seen.isLinear ? .linear : .encoded)
             if seen.enlarges || seen.fit == .exact, let width = size.width, let height = size.height,
                 width * height > network.maximumPixels
             {
@@ -138,8 +146,8 @@ extension GetOptions {
             }
         } else if seen.fit != nil {
             throw UsageError("--fit says how a picture fits a size; give one with --size.")
-        } else if seen.enlarges {
-            throw UsageError("--enlarge needs a size; give one with --size.")
+        } else if seen.enlarges || seen.isLinear {
+            throw UsageError("\(seen.enlarges ? "--enlarge" : "--linear") needs a size; give one with --size.")
         }
         if isLossless, format != .webp, format != .png {
             throw UsageError("--lossless keeps every pixel: give --format webp or --format png with it.")
@@ -148,8 +156,17 @@ extension GetOptions {
         if seen.gravity != nil, seen.fit != .cover {
             throw UsageError("--crop says which part --fit cover keeps; give both, with --size.")
         }
+        if keepsMetadata, seen.raw || seen.any {
+            throw UsageError(
+                "--keep-metadata is about pictures that are made anew; with \(seen.raw ? "--raw" : "--any") all bytes stay "
+                    + "as they came.")
+        }
+        if keepsMetadata, format == .avif {
+            throw UsageError("--keep-metadata: nothing is written into avif beside pixels. Choose jpeg, png or webp.")
+        }
         let remaking = [
-            (seen.size != nil, "--size"), (!processors.isEmpty, "--process"), (seen.format, "--format"),
+            (seen.size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),
+            (seen.format, "--format"),
             (quality != nil, "--quality"), (isProgressive, "--progressive"), (isLossless, "--lossless"),
         ].first { $0.0 }?.1
         if seen.any {
@@ -176,6 +193,17 @@ extension GetOptions {
             if treatment == .remade {
                 throw UsageError("--checksum is that of the body as it came, so nothing can be made of it.")
             }
+        }
+        if acceptsIncomplete, treatment != .remade {
+            throw UsageError(
+                "--incomplete makes a picture of what can be decoded of a damaged one: say which with --format, --size or "
+                    + "--process.")
+        }
+        if showsPreviews, directory == nil || discards {
+            throw UsageError("--previews are stored beside the picture; give a directory with -o DIR.")
+        }
+        if showsPreviews, treatment == .anything {
+            throw UsageError("--any takes bytes without looking at them, so it cannot go with --previews.")
         }
         if urls.isEmpty && list == nil { throw UsageError("Give at least one URL, or a list of them with -i FILE.") }
         guard writesToStandardOutput else { return }

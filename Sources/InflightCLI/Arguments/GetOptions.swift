@@ -18,6 +18,8 @@ struct GetOptions: Equatable, Sendable {
     var directory: String?
     var treatment = Treatment.asItCame(verified: false)
     var resize: Resize?
+    /// Which page, from 0; `nil`: the first.
+    var page: Int?
     /// What is done to the picture after that.
     var processors: [ImageProcessor] = []
     /// `nil`: the source's.
@@ -25,8 +27,14 @@ struct GetOptions: Equatable, Sendable {
     var quality: Int?
     var isProgressive = false
     var isLossless = false
+    /// Whether what a file says beside its pixels is written into the one that is made of it.
+    var keepsMetadata = false
     var background: [UInt8] = [255, 255, 255]
     var discards = false
+    /// Of a damaged picture what can be decoded is taken.
+    var acceptsIncomplete = false
+    /// What there is of a picture while it comes is stored too.
+    var showsPreviews = false
     var skipsExisting = false
     var isUnordered = false
     var concurrency = 16

@@ -47,6 +47,8 @@ struct HelpText: Equatable {
             Where it goes:
               -o DIR                the directory for the files; made when it is not there.
                                     Without it, the one URL goes to standard output
+              --previews            store what can be shown while it comes, too:
+                                    NAME.preview-1.png and so on, each better than the last
               --discard             store nothing: to check links, or to warm a cache
               --skip-existing       do not ask again for what lies in DIR whole
 
@@ -57,6 +59,9 @@ struct HelpText: Equatable {
               --crop PART           what cover keeps: center (default), top, bottom, left,
                                     right, top-left …, or interest: where most is to see
               --enlarge             make pictures smaller than the size larger, too
+              --linear              resize in linear light, so that fine detail keeps how
+                                    light it looks; slower
+              --page N              of a tiff file that has several, from 1
               --process STEPS       change it, in this order: steps between commas, their
                                     values behind colons, as in blur:4,grey; see below
               --format FORMAT       keep (default; what cannot be written becomes png),
@@ -64,8 +69,12 @@ struct HelpText: Equatable {
               --quality N           1 to 100: jpeg (usually 85), webp (80), avif (60)
               --progressive         a jpeg that can be shown coarsely first
               --lossless            every pixel as it is: for webp, as png always does
+              --keep-metadata       write what it says of camera, time and place into what
+                                    is made of it; all of that is left out otherwise
               --background COLOUR   behind transparent pictures that become jpeg:
                                     white (default), black or #rrggbb
+              --incomplete          of damaged pictures take what can be decoded: the rest
+                                    is transparent, or coarse
               --raw                 store the bytes as they came, checked to be a whole
                                     picture (what happens without these options)
               --verify              decode it too, to be sure
@@ -132,12 +141,17 @@ struct HelpText: Equatable {
             animation may have more frames than are counted.
 
             Usage: inflight info URL-or-FILE… [options]
+                   inflight info --formats [--json] [--decode WHERE] [--svg]
 
             Options:
+              --formats             which formats are decoded, animated and encoded here, by
+                                    which library and where, and what is missing for others
               --placeholder         decode it, and say what stands for it until it is there:
                                     BlurHash, ThumbHash, and the colour of most of it
               --exif                what it says of the camera, the time and the place; all
                                     of the picture is read for that
+              --page N              of a tiff file that has several, from 1; all of it is
+                                    read for that
               --json                a line of JSON on standard output for each picture
               --timeout SECONDS     for each URL, redirects included (none)
               --max-bytes N         for each body (200000000)
@@ -161,6 +175,7 @@ struct HelpText: Equatable {
             Examples:
               inflight info cat.jpg
               inflight info --json https://example.org/cat.jpg
+              inflight info --formats
 
             """)
 

@@ -2,6 +2,11 @@ import Inflight
 
 /// Reads the values of options; each complaint names the option, what it takes, and what it was given.
 enum OptionValue {
+    /// A page as people count, from 1, as programs do.
+    static func page(_ text: String, of name: String) throws(UsageError) -> Int {
+        try integer(text, of: name, in: 1...1_000_000) - 1
+    }
+
     static func integer(_ text: String, of name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int {
         guard let number = digits(text), range.contains(number) else {
             let limits =

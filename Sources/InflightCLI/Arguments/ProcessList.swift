@@ -4,7 +4,7 @@ import Inflight
 struct ProcessList {
     /// Each step as people write it, for complaints.
     static let usages: [(name: String, usage: String)] = [
-        ("resize", "resize:WxH[:FIT[:GRAVITY]]"), ("crop", "crop:WxH[:GRAVITY] or crop:WxH+X+Y"),
+        ("resize", "resize:WxH[:FIT[:GRAVITY[:LIGHT]]]"), ("crop", "crop:WxH[:GRAVITY] or crop:WxH+X+Y"),
         ("rotate", "rotate:DEGREES"), ("flip", "flip:horizontal or flip:vertical"), ("blur", "blur:RADIUS"),
         ("sharpen", "sharpen[:AMOUNT[:RADIUS]]"), ("grey", "grey"), ("brightness", "brightness:AMOUNT"),
         ("contrast", "contrast:AMOUNT"), ("saturation", "saturation:AMOUNT"),
@@ -30,12 +30,13 @@ struct ProcessList {
     private func processor() throws(UsageError) -> ImageProcessor {
         switch name {
         case "resize":
-            try expect(1...3)
+            try expect(1...4)
             let size = try size(values[0])
             return .resize(
                 width: size.width, height: size.height,
                 fit: try choice(1, Self.fits) ?? .contain,
-                gravity: try choice(2, Self.gravities) ?? .center)
+                gravity: try choice(2, Self.gravities) ?? .center,
+                light: try choice(3, Resize.Light.allCases.map { ($0.rawValue, $0) }) ?? .encoded)
         case "crop": return try crop()
         case "rotate":
             try expect(1...1)

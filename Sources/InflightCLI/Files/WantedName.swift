@@ -106,7 +106,8 @@ struct NameParts: Hashable, Sendable {
         return Self.cut(stem, to: WantedName.limit - ending.utf8.count) + ending
     }
 
-    private static func cut(_ text: String, to limit: Int) -> String {
+    /// The beginning of a text, at most `limit` bytes of UTF-8, between characters.
+    static func cut(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var result = ""
         var used = 0

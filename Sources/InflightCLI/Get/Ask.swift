@@ -29,6 +29,10 @@ final class Ask {
     var receivedBytes: Int64 = 0
     /// Written, and waiting for its name.
     var made: PictureWork.Made?
+    /// The files of what was shown of it while it came.
+    var previews: [String] = []
+    /// What their names begin with, once there is one.
+    var previewStem: String?
     /// Whether the book of names waits to hear of it.
     var owesName = false
 

@@ -63,13 +63,16 @@ extension GetRun {
         if narrator.showsProgress {
             progress = { [self] _, value in byID[id]?.receivedBytes = value.receivedBytes }
         }
+        let preview = options.showsPreviews ? showPreview(of: id) : nil
         let (work, wanted, url) = (work, ask.wanted, ask.url)
         if options.treatment == .remade {
-            ask.task = pipeline.load(request, on: .queue(queue), progress: progress) { [self] _, result in
+            ask.task = pipeline.load(request, on: .queue(queue), progress: progress, preview: preview) {
+                [self] _, result in
                 loaded(id, result) { image throws(LoadError) in try work.remake(image, of: url, wanted: wanted) }
             }
         } else {
-            ask.task = pipeline.loadResponse(request, on: .queue(queue), progress: progress) { [self] _, result in
+            ask.task = pipeline.loadResponse(request, on: .queue(queue), progress: progress, preview: preview) {
+                [self] _, result in
                 loaded(id, result) { response throws(LoadError) in try work.keep(response, wanted: wanted) }
             }
         }
@@ -133,6 +136,7 @@ extension GetRun {
                 case .success:
                     var report = made.report
                     report.file = store.path(of: name)
+                    report.previews = ask.previews
                     reporter.totals.storedFiles += 1
                     reporter.totals.storedBytes += made.writtenBytes
                     finish(ask, report)

@@ -16,6 +16,9 @@ extension GetRun {
         if isStored { reporter.totals.fromCache += 1 }
         tell(ask, report)
         if let error = report.error { note(error, text: ask.text) }
+        if report.isIncomplete {
+            narrator.warn("\(Narrator.shown(ask.text)) is damaged: what could be decoded of it was taken.")
+        }
         for (index, waiter) in ask.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
             conclude(waiter, digest, from: from, since: index == 0 ? ask.startedAt : waiter.askedAt)

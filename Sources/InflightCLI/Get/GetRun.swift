@@ -43,6 +43,8 @@ final class GetRun: @unchecked Sendable {
     var pendingWork = 0
     var memory = LongMemory()
     var names: NameBook
+    /// What the names of previews begin with, which no two pictures share.
+    var previewStems: Set<String> = []
     /// Those for which an earlier run's file is looked for, the first of them right now.
     var unchecked: [Ask] = []
     var pumpIsScheduled = false

@@ -58,6 +58,7 @@ struct PictureWork: Sendable {
             outcome: .ok, picture: source, source: source, bytes: image.bodyBytes, wireBytes: image.wireBytes,
             status: image.head.version == .none ? nil : image.head.status, from: image.source.rawValue,
             finalURL: image.url == url.string ? nil : image.url)
+        report.isIncomplete = image.isIncomplete
         let format = outputFormat(of: image.info.format)
         let parts = wanted.parts(for: format)
         if options.discards { return Made(report: report, draft: nil, parts: parts, writtenBytes: 0) }
@@ -65,6 +66,7 @@ struct PictureWork: Sendable {
         encoding.background = options.background
         encoding.isProgressive = options.isProgressive
         encoding.isLossless = options.isLossless
+        if options.keepsMetadata { encoding.metadata = image.metadata }
         let file = try codecs.encode(image.pixels, options: encoding)
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)

@@ -12,20 +12,30 @@ struct RequestMaker {
     private let policy: CachePolicy
     private let expectsPicture: Bool
     private let checksum: Checksum?
+    private var previews: PreviewOptions?
+    private var acceptsIncomplete = false
+    private let keepsMetadata: Bool
+    private let page: Int
 
     init(_ options: GetOptions) {
         self.init(
             options.network, resize: options.resize, processors: options.processors, policy: options.cache.policy,
-            expectsPicture: options.treatment != .anything, checksum: options.checksum)
+            expectsPicture: options.treatment != .anything, checksum: options.checksum,
+            keepsMetadata: options.keepsMetadata && options.treatment == .remade, page: options.page ?? 0)
+        if options.showsPreviews { previews = PreviewOptions() }
+        acceptsIncomplete = options.acceptsIncomplete
     }
 
     init(
         _ options: NetworkOptions, resize: Resize? = nil, processors: [ImageProcessor] = [],
-        policy: CachePolicy = .obey, expectsPicture: Bool = true, checksum: Checksum? = nil
+        policy: CachePolicy = .obey, expectsPicture: Bool = true, checksum: Checksum? = nil,
+        keepsMetadata: Bool = false, page: Int = 0
     ) {
         self.policy = policy
         self.expectsPicture = expectsPicture
         self.checksum = checksum
+        self.keepsMetadata = keepsMetadata
+        self.page = page
         self.options = options
         self.resize = resize
         self.processors = processors
@@ -45,6 +55,10 @@ struct RequestMaker {
         request.cachePolicy = policy
         request.expectsPicture = expectsPicture
         request.checksum = checksum
+        if let previews { request.previews = previews }
+        if acceptsIncomplete { request.acceptsIncomplete = true }
+        if page != 0 { request.page = page }
+        if keepsMetadata { request.keepsMetadata = true }
         if !processors.isEmpty { request.processors = processors }
         if let origin = url.origin {
             for header in options.headers where header.host?.matches(origin) == true {

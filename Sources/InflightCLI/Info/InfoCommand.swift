@@ -50,7 +50,7 @@ struct InfoCommand: Sendable {
 
     private func look(_ place: String) async -> (Result<PictureFacts, LoadError>, status: Int?) {
         do throws(LoadError) {
-            let isWhole = options.wantsPlaceholder || options.wantsMetadata
+            let isWhole = options.wantsPlaceholder || options.wantsMetadata || options.page != nil
             guard Self.isURL(place) else {
                 let limit = Int(clamping: options.network.maximumBytes)
                 if !isWhole {
@@ -72,13 +72,16 @@ struct InfoCommand: Sendable {
     private func facts(of bytes: Bytes, from source: LoadSource) throws(LoadError) -> PictureFacts {
         let count = Int64(bytes.count)
         var facts = PictureFacts(
-            info: try pipeline.codecs.info(of: bytes), bytes: count, readBytes: count, source: source)
+            info: try pipeline.codecs.info(of: bytes, page: options.page ?? 0), bytes: count, readBytes: count,
+            source: source)
+        facts.page = options.page
         if facts.info.frameCount > 1 { facts.animation = LocalPicture.animation(bytes, pipeline.codecs) }
         if options.wantsMetadata { facts.metadata = try pipeline.codecs.metadata(of: bytes) }
         if options.wantsPlaceholder {
             // More pixels make no placeholder better.
             var decoding = DecodeOptions(resize: Resize(width: 100, height: 100))
             decoding.maximumPixels = options.network.maximumPixels
+            decoding.page = options.page ?? 0
             facts.placeholder = Placeholder(
                 try pipeline.codecs.decode(bytes, options: decoding, cancellation: CancellationFlag()).0)
         }
@@ -109,6 +112,8 @@ struct PictureFacts: Sendable {
     var readBytes: Int64
     var source: LoadSource
     var finalURL: String?
+    /// Of which page it is told, from 0, where one was asked for.
+    var page: Int?
     var placeholder: Placeholder?
     var metadata: ImageMetadata?
     /// Of a file with several frames, all of which was read.

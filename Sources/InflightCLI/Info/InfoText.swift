@@ -11,7 +11,12 @@ enum InfoText {
         if info.orientation.swapsAxes { dimensions += " (stored as \(info.storedWidth) × \(info.storedHeight))" }
         rows.append(("dimensions", dimensions))
         rows.append(("orientation", "\(info.orientation.rawValue), \(words(info.orientation))"))
-        rows.append(("frames", Quantity.grouped(info.frameCount) + (info.mayHaveMoreFrames ? " or more" : "")))
+        if let page = facts.page { rows.append(("page", Quantity.grouped(page + 1))) }
+        rows.append(
+            (
+                info.format == .tiff ? "pages" : "frames",
+                Quantity.grouped(info.frameCount) + (info.mayHaveMoreFrames ? " or more" : "")
+            ))
         if let animation = facts.animation { rows.append(("plays", plays(animation))) }
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
@@ -50,7 +55,9 @@ enum InfoText {
             writer.add("storedWidth", info.storedWidth)
             writer.add("storedHeight", info.storedHeight)
             writer.add("orientation", info.orientation.rawValue)
+            if let page = facts.page { writer.add("page", page + 1) }
             writer.add("frames", info.frameCount)
+            if info.format == .tiff { writer.add("pages", info.frameCount) }
             if info.mayHaveMoreFrames { writer.add("mayHaveMoreFrames", true) }
             if let animation = facts.animation {
                 // As most formats have it: 0 is for ever.
@@ -89,12 +96,17 @@ enum InfoText {
         }
     }
 
-    private static func format(_ info: ImageInfo) -> String {
+    /// A format as people write it.
+    static func name(_ format: ImageFormat) -> String {
         let names: [ImageFormat: String] = [
             .jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF", .bmp: "BMP", .ico: "ICO", .avif: "AVIF",
             .heic: "HEIC", .jpegXL: "JPEG XL", .tiff: "TIFF", .svg: "SVG",
         ]
-        let name = names[info.format] ?? info.format.rawValue
+        return names[format] ?? format.rawValue
+    }
+
+    private static func format(_ info: ImageInfo) -> String {
+        let name = name(info.format)
         guard info.isProgressive else { return name }
         return name + (info.format == .jpeg ? ", progressive" : ", interlaced")
     }

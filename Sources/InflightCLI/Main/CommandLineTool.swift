@@ -95,6 +95,7 @@ enum CommandLineTool {
     }
 
     private static func info(_ options: InfoOptions) -> Int32 {
+        if options.wantsFormats { return print(FormatsText.output(options.network)) }
         let main = MainWait()
         let pipeline: ImagePipeline
         do throws(LoadError) {

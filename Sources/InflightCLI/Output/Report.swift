@@ -28,6 +28,10 @@ struct Report: Sendable {
     /// Where redirects led to, if they led anywhere.
     var finalURL: String?
     var milliseconds: Int = 0
+    /// Whether only a part of the picture could be decoded.
+    var isIncomplete = false
+    /// The files of what was shown while it came, from where the command runs.
+    var previews: [String] = []
     var error: LoadError?
 
     static func failure(_ error: LoadError) -> Report {
@@ -52,6 +56,8 @@ struct Report: Sendable {
             members.add("sourceHeight", source.height)
         }
         if let finalURL { members.add("finalURL", finalURL) }
+        if isIncomplete { members.add("incomplete", true) }
+        if !previews.isEmpty { members.add("previews", previews) }
         if let error {
             members.add(error)
         }

@@ -19,6 +19,11 @@ public struct BMPCodec: ImageCodec {
         try BMPStructure.wholeHeader(bytes).walk(bytes)
     }
 
+    /// Of pictures in runs all indices are held.
+    public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        DecodeMemory.bytes(for: info, options, perPixel: 1)
+    }
+
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {

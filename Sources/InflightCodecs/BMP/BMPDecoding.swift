@@ -32,10 +32,10 @@ import InflightCore
         try structure.checkLength(bytes, format: format)
         let indices = structure.compression == .runs ? try readRuns() : nil
         defer { extendLifetime(indices) }
-        let resizer = unsafe PixelRowResizer(
+        let resizer = unsafe ProfiledRowResizer(
             sourceWidth: width, sourceHeight: height,
-            alpha: structure.hasAlpha || maskStart != nil ? .straight : .opaque,
-            plan: plan, target: target)
+            alpha: structure.hasAlpha || maskStart != nil ? .straight : .opaque, plan: plan, target: target,
+            transform: structure.profile.flatMap { ColorTransform.forProfile(bytes.part($0), kind: .rgb) })
         let row = UnsafeMutablePointer<SIMD4<UInt8>>.allocate(capacity: width)
         defer { unsafe row.deallocate() }
         let colors = structure.bits <= 8 ? structure.palette(bytes) : []
@@ -57,11 +57,7 @@ import InflightCore
             }
             unsafe resizer.push(UnsafeRawPointer(row).assumingMemoryBound(to: UInt8.self))
         }
-        if let profile = structure.profile,
-            let transform = ColorTransform.forProfile(bytes.part(profile), kind: .rgb)
-        {
-            unsafe transform.apply(target, pixelCount: plan.width * plan.height)
-        }
+        resizer.finish()
     }
 
     private func readRow(

@@ -21,11 +21,7 @@ public struct GIFCodec: ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         let structure = try GIFStructure.wholeHeader(bytes)
-        // A frame may be larger than the canvas that it is cut off by.
-        var frame = structure.info(bytes)
-        frame.storedWidth = structure.frameWidth
-        frame.storedHeight = structure.frameHeight
-        try frame.checkPixels(maximum: options.maximumPixels)
+        try Self.checkFrame(structure, bytes, options)
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (_, plan, target) throws(LoadError) in
             try GIFReader.with(bytes) { (reader) throws(LoadError) in
@@ -34,6 +30,41 @@ public struct GIFCodec: ImageCodec {
                 ).run()
             }
         }
+    }
+
+    public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 1 : 0)
+    }
+
+    /// The rows of the first frame that are there; of an interlaced one, all or nothing.
+    public func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        let structure = try GIFStructure.wholeHeader(bytes)
+        try Self.checkFrame(structure, bytes, options)
+        return try unsafe structure.info(bytes).makePart(options, coversAll: false, cancellation: cancellation) {
+            (plan, target) throws(LoadError) in
+            var filled: PartialPicture.Filled?
+            _ = try LoadError.upToDamage { () throws(LoadError) in
+                try GIFReader.with(bytes) { (reader) throws(LoadError) in
+                    filled = try unsafe GIFDecoding(
+                        reader: reader, structure: structure, plan: plan, target: target, cancellation: cancellation
+                    ).runPart()
+                }
+            }
+            return filled
+        }
+    }
+
+    /// A frame may be larger than the canvas that it is cut off by.
+    private static func checkFrame(
+        _ structure: GIFStructure, _ bytes: Bytes, _ options: DecodeOptions
+    ) throws(LoadError) {
+        var frame = structure.info(bytes)
+        frame.storedWidth = structure.frameWidth
+        frame.storedHeight = structure.frameHeight
+        try frame.checkPixels(maximum: options.maximumPixels)
     }
 
     public func animation(

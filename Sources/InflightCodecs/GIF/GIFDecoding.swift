@@ -26,6 +26,25 @@ import InflightCore
     }
 
     func run() throws(LoadError) {
+        try draw(into: resizer(structure.hasAlpha ? .straight : .opaque))
+    }
+
+    /// Fills the target with the rows that there are; `nil` where there are none.
+    func runPart() throws(LoadError) -> PartialPicture.Filled? {
+        let resizer = resizer(.straight)
+        let isWhole = try LoadError.upToDamage { () throws(LoadError) in try draw(into: resizer) }
+        let pushed = resizer.pushedRows
+        guard pushed > Int(reader.frame.top) else { return nil }
+        resizer.pushBlankRest()
+        return PartialPicture.Filled(detail: pushed, isFinal: isWhole)
+    }
+
+    private func resizer(_ alpha: PixelBuffer.Format.Alpha) -> PixelRowResizer {
+        unsafe PixelRowResizer(
+            sourceWidth: structure.width, sourceHeight: structure.height, alpha: alpha, plan: plan, target: target)
+    }
+
+    private func draw(into resizer: PixelRowResizer) throws(LoadError) {
         let (width, height) = (Int(reader.frame.width), Int(reader.frame.height))
         guard width == structure.frameWidth, height == structure.frameHeight else {
             throw PictureError.damaged(.gif, "its sizes contradict each other")
@@ -46,9 +65,6 @@ import InflightCore
                 }
             }
         }
-        let resizer = unsafe PixelRowResizer(
-            sourceWidth: structure.width, sourceHeight: structure.height,
-            alpha: structure.hasAlpha ? .straight : .opaque, plan: plan, target: target)
         let row = UnsafeMutablePointer<SIMD4<UInt8>>.allocate(capacity: structure.width)
         defer { unsafe row.deallocate() }
         let (left, top) = (Int(reader.frame.left), Int(reader.frame.top))

@@ -25,14 +25,18 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     var isGray = false
     var hasAlpha = false
     var profile: Range<Int>?
+    /// By ITU-T H.273, where its light is told by sRGB's curve or that of television, and not by one of high dynamic range.
+    private var primaries: Int?
     /// A sequence's still is what is decoded.
     var isSequence = false
 
     func info(_ bytes: Bytes) -> ImageInfo {
-        ImageInfo(
+        var info = ImageInfo(
             format: Self.format, storedWidth: width, storedHeight: height, orientation: turn.orientation,
             colorModel: isGray ? .gray : .rgb, bitsPerComponent: bitsPerComponent, hasAlpha: hasAlpha,
             profileName: profile.flatMap { ICCProfile(bytes, $0).name }, mayHaveMoreFrames: isSequence)
+        if profile == nil { info.colorPrimaries = primaries }
+        return info
     }
 
     /// Reads up to the end of the box `meta`, which mostly stands before the pixels.
@@ -103,6 +107,10 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
                 box.content.count > 4
             {
                 profile = start + 4..<box.end
+            } else if box.has("colr", bytes), primaries == nil, bytes.has("nclx", at: start),
+                let transfer = bytes.big16(at: start + 6), box.content.count >= 8
+            {
+                primaries = [1, 6, 13, 14, 15].contains(transfer) ? bytes.big16(at: start + 4) : nil
             } else if box.has("pixi", bytes), !hasDepth, box.content.count >= 6 {
                 bitsPerComponent = min(max(1, bytes.byte(at: start + 5) ?? 8), 16)
             } else {

@@ -22,6 +22,23 @@ public enum IsolatedFormats {
         try structure(of: format).probe(bytes, isComplete: isComplete)
     }
 
+    /// What the header of one page of a whole picture says, from 0: of TIFF any, of the others the first. Where that page's
+    /// pixels lie is looked at too. The list of pages is followed for as long as it does not lead back to itself, and no
+    /// further than 65,536 pages.
+    ///
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a page that is not there, ``LoadError/Code/damaged`` where the list
+    ///   leads back to itself or out of the file before it.
+    public static func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
+        if page != 0 {
+            guard format == .tiff else { throw PictureError.noPages(format) }
+            return try TIFFStructure.page(page, in: bytes)
+        }
+        guard case .info(let info) = try probe(bytes, format: format, isComplete: true) else {
+            throw PictureError.cutShort(format)
+        }
+        return info
+    }
+
     /// Walks the structure of a whole picture without decoding it: see
     /// ``InflightCore/ImageCodec/validate(_:format:)``. The end of a JPEG XL codestream is only found by decoding it.
     public static func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {

@@ -5,7 +5,7 @@ public import InflightCore
 ///
 /// A picture that is wanted smaller is decoded in planes: the library reduces by 2, 4 or 8 in its transform while at
 /// least twice the wanted size is left, each plane is resized from its own resolution, and colours are made at the
-/// wanted size.
+/// wanted size. In linear light none of that is done: all of the picture is decoded to colours.
 ///
 /// A picture that ends too early or whose data is corrupt is damaged, though the library would go on with a warning. Let
 /// pass are bytes between two segments, and odd values in the headers of JFIF, Adobe and ICC, which change no pixel.
@@ -37,13 +37,25 @@ public struct JPEGCodec: ImageCodec {
         let structure = try JPEGStructure.wholeHeader(bytes)
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (_, plan, target) throws(LoadError) in
-            let transform = structure.profile(in: bytes).flatMap { profile in
-                ColorTransform.forProfile(profile, kind: JPEGDecoding.profileKind(structure))
-            }
+            let transform = JPEGDecoding.transform(structure, bytes)
             try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
                 try unsafe JPEGDecoding(reader: reader, plan: plan, target: target, transform: transform).run()
             }
         }
+    }
+
+    public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        guard case .header(let structure)? = try? JPEGStructure.readHeader(bytes) else { return 0 }
+        return structure.coefficientBytes + DecodeMemory.bytes(for: info, options, perPixel: 0)
+    }
+
+    /// Of a progressive picture what its finished scans make, from its edges to its edges; of others the rows that are
+    /// there, as soon as there is one.
+    public func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        try JPEGPart(bytes, options: options, cancellation: cancellation).decode(beyond: detail)
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

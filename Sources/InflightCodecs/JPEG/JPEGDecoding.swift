@@ -28,6 +28,8 @@ import InflightCore
         let height = Int(reader.header.height)
         if plan.scaledWidth == width, plan.scaledHeight == height {
             try decodeRows(width: width, height: height)
+        } else if plan.light == .linear {
+            return try decodeLight(width: width, height: height)
         } else {
             try decodePlanes(width: width, height: height)
         }
@@ -63,13 +65,40 @@ import InflightCore
         }
     }
 
-    private func decodePlanes(width: Int, height: Int) throws(LoadError) {
+    /// All of the picture's colours, whose light is added up: what the library makes smaller in its transform are sums of
+    /// samples.
+    private func decodeLight(width: Int, height: Int) throws(LoadError) {
+        let resizer = unsafe ProfiledRowResizer(
+            sourceWidth: width, sourceHeight: height, alpha: .opaque, plan: plan, target: target, transform: transform)
+        try reader.startRows()
+        let row = UnsafeMutableRawBufferPointer.allocate(byteCount: width * 4, alignment: 16)
+        defer { unsafe row.deallocate() }
+        let pixels = unsafe row.assumingMemoryBound(to: UInt8.self).baseAddress!
+        for _ in 0..<height {
+            try unsafe reader.readRows(pixels, bytesPerRow: width * 4, count: 1)
+            if isCMYK, transform == nil {
+                unsafe InkColors.convert(row, pixelCount: width, isInverted: reader.header.is_inverted != 0)
+            }
+            unsafe resizer.push(pixels)
+        }
+        try reader.finish()
+        resizer.finish()
+    }
+
+    /// How much the library may reduce, so that twice the wanted size is left.
+    static func denominator(width: Int, height: Int, _ plan: Resize.Plan) -> Int {
+        if plan.light == .linear { return 1 }
         var denominator = 8
         while denominator > 1,
             width < 2 * denominator * plan.scaledWidth || height < 2 * denominator * plan.scaledHeight
         {
             denominator /= 2
         }
+        return denominator
+    }
+
+    private func decodePlanes(width: Int, height: Int) throws(LoadError) {
+        let denominator = Self.denominator(width: width, height: height, plan)
         let layout = try reader.startPlanes(denominator: denominator)
         let bands = JPEGPlaneBands(layout.planes)
         let resizer = PlaneResizer(
@@ -105,13 +134,15 @@ import InflightCore
         }
     }
 
-    /// What a profile has to be for, by the picture's components.
-    static func profileKind(_ structure: JPEGStructure) -> ColorTransform.Kind {
-        switch structure.componentCount {
-        case 1: .gray
-        case 3: .rgb
-        default: structure.isAdobe ? .invertedCMYK : .cmyk
-        }
+    /// What brings a picture's colours to sRGB, if its file has a profile that is for its components.
+    static func transform(_ structure: JPEGStructure, _ bytes: Bytes) -> ColorTransform? {
+        let kind: ColorTransform.Kind =
+            switch structure.componentCount {
+            case 1: .gray
+            case 3: .rgb
+            default: structure.isAdobe ? .invertedCMYK : .cmyk
+            }
+        return structure.profile(in: bytes).flatMap { ColorTransform.forProfile($0, kind: kind) }
     }
 }
 

@@ -1,7 +1,8 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes JPEG, baseline or progressive: chroma at half the resolution, codes made for the picture.
+/// Writes JPEG, baseline or progressive: chroma at half the resolution; codes as the standard has them, or of progressive
+/// files made for the picture.
 enum JPEGEncoding {
     static let maximumSide = 65_500
 
@@ -20,7 +21,7 @@ enum JPEGEncoding {
             throw PictureError.cannotEncode(.jpeg, "the background has to be three numbers, red, green and blue")
         }
         let opaque = pixels.flattened(onto: ground[0], ground[1], ground[2])
-        return try unsafe EncodedMemory.make(.jpeg) { bytes, count, message in
+        let file = try unsafe EncodedMemory.make(.jpeg) { bytes, count, message in
             unsafe opaque.withUnsafeBytes { memory in
                 unsafe inflight_jpeg_encode(
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), opaque.bytesPerRow, Int32(opaque.width),
@@ -28,6 +29,8 @@ enum JPEGEncoding {
                     options.isProgressive ? 1 : 0, bytes, count, message)
             }
         }
+        guard let metadata = options.fittedMetadata(pixels) else { return file }
+        return try MetadataWriting.jpeg(file, metadata)
     }
 }
 

@@ -9,8 +9,11 @@ import InflightCore
     let header: inflight_jpeg_header
 
     /// Opens a decoder on `bytes` and reads the header; closes it when `body` is done.
+    ///
+    /// - Parameter acceptsEnd: whether bytes that end between two scans are no damage.
     static func with(
-        _ bytes: Bytes, _ cancellation: CancellationFlag, _ body: (JPEGReader) throws(LoadError) -> Void
+        _ bytes: Bytes, _ cancellation: CancellationFlag, acceptsEnd: Bool = false,
+        _ body: (JPEGReader) throws(LoadError) -> Void
     ) throws(LoadError) {
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = memory.baseAddress else { throw PictureError.cutShort(.jpeg) }
@@ -26,6 +29,7 @@ import InflightCore
                 }, context)
             guard let handle = unsafe handle else { throw PictureError.noMemory }
             defer { unsafe inflight_jpeg_close(handle) }
+            if acceptsEnd { unsafe inflight_jpeg_accept_end(handle) }
             var header = inflight_jpeg_header()
             try unsafe check(inflight_jpeg_read_header(handle, &header), handle)
             try body(unsafe JPEGReader(handle: handle, header: header))
@@ -60,9 +64,17 @@ import InflightCore
         return hasMore != 0
     }
 
-    func startRows() throws(LoadError) {
-        try unsafe Self.check(inflight_jpeg_start_rows(handle), handle)
+    /// - Returns: the size, reduced by 1, 2, 4 or 8.
+    @discardableResult
+    func startRows(denominator: Int = 1) throws(LoadError) -> (width: Int, height: Int) {
+        var width: Int32 = 0
+        var height: Int32 = 0
+        try unsafe Self.check(inflight_jpeg_start_rows(handle, Int32(denominator), &width, &height), handle)
+        return (Int(width), Int(height))
     }
+
+    /// The scan that was read last, from 1.
+    var scanNumber: Int { unsafe Int(inflight_jpeg_scan_number(handle)) }
 
     func readRows(_ rows: UnsafeMutablePointer<UInt8>, bytesPerRow: Int, count: Int) throws(LoadError) {
         try unsafe Self.check(inflight_jpeg_read_rows(handle, rows, bytesPerRow, Int32(count)), handle)

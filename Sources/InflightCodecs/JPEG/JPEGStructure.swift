@@ -16,6 +16,10 @@ struct JPEGStructure: FileStructure {
     var height = 0
     var componentCount = 0
     var isProgressive = false
+    /// Whether the first scan has not all components: all coefficients are held then, as of progressive pictures.
+    var hasManyScans = false
+    /// How many samples of each component there are across and down, out of the most of all.
+    private var sampling: [(across: Int, down: Int)] = []
     var orientation: ImageOrientation?
     /// The parts of the colour profile in the order of the file, and the number that each gives itself.
     var profileParts: [(number: Int, total: Int, range: Range<Int>)] = []
@@ -76,6 +80,40 @@ struct JPEGStructure: FileStructure {
         }
     }
 
+    /// What all coefficients take in memory: two bytes each, in whole blocks of 64; 0 where they are not all held.
+    var coefficientBytes: Int {
+        guard isProgressive || hasManyScans else { return 0 }
+        let most = (
+            across: max(1, sampling.map(\.across).max() ?? 1), down: max(1, sampling.map(\.down).max() ?? 1)
+        )
+        return sampling.reduce(0) { sum, factors in
+            let across = (width * factors.across + 8 * most.across - 1) / (8 * most.across) + factors.across
+            let down = (height * factors.down + 8 * most.down - 1) / (8 * most.down) + factors.down
+            return sum + across * down * 128
+        }
+    }
+
+    /// Where each scan ends of which the next marker is there too. They end before what is damaged.
+    static func wholeScans(_ bytes: Bytes) -> [Int] {
+        var structure = JPEGStructure()
+        var position = 2
+        var ends: [Int] = []
+        while ends.count < mostScans {
+            guard let step = try? structure.segment(bytes, &position, hasScan: !ends.isEmpty) else { break }
+            if case .next = step { continue }
+            guard case .ended = step, bytes.byte(at: position + 1) == 0xDA,
+                let length = bytes.big16(at: position + 2), position + 2 + length <= bytes.count,
+                let end = endOfScan(bytes, from: position + 2 + length)
+            else { break }
+            ends.append(end)
+            position = end
+        }
+        return ends
+    }
+
+    /// As many as the decoder takes.
+    private static let mostScans = 500
+
     private enum Step {
         case next, ended, needs(Int)
     }
@@ -100,6 +138,7 @@ struct JPEGStructure: FileStructure {
             throw PictureError.damaged(.jpeg, "it holds no pixels")
         case 0xDA:
             guard width > 0 else { throw PictureError.damaged(.jpeg, "its pixels come before its size") }
+            if let count = bytes.byte(at: position + 4) { hasManyScans = hasManyScans || count < componentCount }
             return .ended
         default: break
         }
@@ -135,6 +174,10 @@ struct JPEGStructure: FileStructure {
         }
         guard [1, 3, 4].contains(componentCount) else {
             throw PictureError.unsupported(.jpeg, "\(componentCount) colour components")
+        }
+        sampling = (0..<componentCount).map { index in
+            let factors = bytes[start + 7 + 3 * index]
+            return (Int(factors >> 4), Int(factors & 15))
         }
     }
 

@@ -39,6 +39,31 @@ public struct PNGCodec: ImageCodec {
         }
     }
 
+    public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 4 : 0)
+    }
+
+    /// Of an interlaced picture what its passes make, as soon as the first is there; of others the rows that are there.
+    public func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        let info = try PNGStructure.wholeHeader(bytes).info(bytes)
+        return try unsafe info.makePart(options, coversAll: info.isProgressive, cancellation: cancellation) {
+            (plan, target) throws(LoadError) in
+            var filled: PartialPicture.Filled?
+            // Its header may not be whole yet.
+            _ = try LoadError.upToDamage { () throws(LoadError) in
+                try PNGReader.with(bytes) { (reader) throws(LoadError) in
+                    filled = try unsafe PNGDecoding(
+                        reader: reader, info: info, plan: plan, target: target, cancellation: cancellation
+                    ).runPart()
+                }
+            }
+            return filled
+        }
+    }
+
     public func animation(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
     ) throws(LoadError) -> (any AnimationSource)? {
@@ -47,6 +72,6 @@ public struct PNGCodec: ImageCodec {
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try options.check(.png)
-        return try PNGEncoding.encode(pixels)
+        return try PNGEncoding.encode(pixels, options: options)
     }
 }

@@ -22,21 +22,20 @@ import InflightCore
     }
 
     func run() throws(LoadError) {
-        let resizer = unsafe PixelRowResizer(
+        let resizer = unsafe ProfiledRowResizer(
             sourceWidth: info.storedWidth, sourceHeight: info.storedHeight,
-            alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target)
+            alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target,
+            transform: reader.colorTransform(isGray: info.colorModel == .gray))
         if reader.isInterlaced {
             try readPasses(resizer)
         } else {
             try readRows(resizer)
         }
         try reader.finish()
-        if let transform = reader.colorTransform(isGray: info.colorModel == .gray) {
-            unsafe transform.apply(target, pixelCount: plan.width * plan.height)
-        }
+        resizer.finish()
     }
 
-    private func readRows(_ resizer: PixelRowResizer) throws(LoadError) {
+    private func readRows(_ resizer: ProfiledRowResizer) throws(LoadError) {
         let row = UnsafeMutablePointer<UInt8>.allocate(capacity: info.storedWidth * 4)
         defer { unsafe row.deallocate() }
         let band = CancellationFlag.band(width: info.storedWidth)
@@ -47,7 +46,7 @@ import InflightCore
         }
     }
 
-    private func readPasses(_ resizer: PixelRowResizer) throws(LoadError) {
+    private func readPasses(_ resizer: ProfiledRowResizer) throws(LoadError) {
         let stride = info.storedWidth * 4
         let memory = try PixelMemory(width: info.storedWidth, height: info.storedHeight)
         defer { extendLifetime(memory) }

@@ -3,10 +3,10 @@ import InflightCore
 
 /// Writes PNG of eight bits, with alpha unless the pixels are of an opaque format.
 enum PNGEncoding {
-    static func encode(_ pixels: PixelBuffer) throws(LoadError) -> Bytes {
+    static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         let straight = pixels.converted(to: PixelBuffer.Format(order: pixels.format.order, alpha: .straight))
         let hasAlpha = straight.format.alpha != .opaque
-        return try unsafe EncodedMemory.make(.png) { bytes, count, message in
+        let file = try unsafe EncodedMemory.make(.png) { bytes, count, message in
             unsafe straight.withUnsafeBytes { memory in
                 unsafe inflight_png_encode(
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), straight.bytesPerRow,
@@ -14,5 +14,6 @@ enum PNGEncoding {
                     hasAlpha ? 1 : 0, bytes, count, message)
             }
         }
+        return options.fittedMetadata(pixels).map { MetadataWriting.png(file, $0) } ?? file
     }
 }

@@ -67,7 +67,7 @@ struct PNGFrameRewriter {
     }
 
     /// Appends a chunk whose name and content `fill` appends.
-    private static func chunk(in file: inout [UInt8], _ fill: (inout [UInt8]) -> Void) {
+    static func chunk(in file: inout [UInt8], _ fill: (inout [UInt8]) -> Void) {
         let start = file.count
         file += [0, 0, 0, 0]
         fill(&file)

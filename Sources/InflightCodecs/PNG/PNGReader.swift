@@ -32,6 +32,11 @@ import InflightCore
         try unsafe Self.check(inflight_png_read_row(handle, row), handle)
     }
 
+    /// The same, for looking at before all passes are read.
+    func showRow(_ row: UnsafeMutablePointer<UInt8>) throws(LoadError) {
+        try unsafe Self.check(inflight_png_show_row(handle, row), handle)
+    }
+
     func finish() throws(LoadError) {
         try unsafe Self.check(inflight_png_finish(handle), handle)
     }

@@ -43,6 +43,7 @@ extension FileStructure {
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag,
         filledBy fill: (ImageInfo, Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> Void
     ) throws(LoadError) -> PixelBuffer {
+        guard options.page == 0 else { throw PictureError.noPages(Self.format) }
         let info = info(bytes)
         return try unsafe info.makePixels(options, cancellation: cancellation) { (plan, memory) throws(LoadError) in
             try unsafe fill(info, plan, memory)

@@ -84,7 +84,7 @@ struct TIFFStructure: FileStructure {
         }
     }
 
-    private enum Directory {
+    enum Directory {
         case next(Int)
         case needs(Int)
     }
@@ -107,7 +107,7 @@ struct TIFFStructure: FileStructure {
         return (entries, .next(next))
     }
 
-    private mutating func read(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> Directory {
+    mutating func read(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> Directory {
         let (entries, directory) = try Self.entries(reader, start)
         guard case .next = directory else { return directory }
         // What stands elsewhere has to be there; of what is too large to be meant, the profile's name is done without.
@@ -137,7 +137,7 @@ struct TIFFStructure: FileStructure {
     }
 
     /// Follows the list of pages, which ends where it comes to a page for the second time.
-    private mutating func countPages(_ reader: TIFFReader, _ first: Int, _ next: Int) {
+    mutating func countPages(_ reader: TIFFReader, _ first: Int, _ next: Int) {
         var seen: Set<Int> = [first]
         var position = next
         while position >= reader.headerLength, pageCount < Self.mostPages, seen.insert(position).inserted {
@@ -184,7 +184,7 @@ struct TIFFStructure: FileStructure {
         }
     }
 
-    private static func checkPixels(_ reader: TIFFReader, _ start: Int) throws(LoadError) {
+    static func checkPixels(_ reader: TIFFReader, _ start: Int) throws(LoadError) {
         let (entries, _) = try entries(reader, start)
         for (offsetsTag, countsTag) in [
             (Tag.stripOffsets, Tag.stripByteCounts), (Tag.tileOffsets, Tag.tileByteCounts),

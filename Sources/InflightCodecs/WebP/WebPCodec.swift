@@ -5,7 +5,8 @@ public import InflightCore
 /// or all.
 ///
 /// A lossy picture without alpha that is wanted smaller is decoded to planes, each resized from its own resolution; the
-/// library's own scaling is not used, because it averages. All of the decoded frame is held while it is resized.
+/// library's own scaling is not used, because it averages. In linear light it is decoded to colours first. All of
+/// the decoded frame is held while it is resized.
 public struct WebPCodec: ImageCodec {
     public init() {}
 
@@ -33,12 +34,36 @@ public struct WebPCodec: ImageCodec {
         guard structure.frame.upperBound <= bytes.count else { throw PictureError.cutShort(.webp) }
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (_, plan, target) throws(LoadError) in
+            let transform = structure.profile.flatMap { ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }
             try unsafe WebPDecoding(
-                bytes: bytes, structure: structure, plan: plan, target: target, cancellation: cancellation
+                bytes: bytes, structure: structure, plan: plan, target: target, transform: transform,
+                cancellation: cancellation
             ).run()
-            if let transform = structure.profile.flatMap({ ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }) {
-                unsafe transform.apply(target, pixelCount: plan.width * plan.height)
-            }
+        }
+    }
+
+    /// Lossless pictures are held twice by the library: as it decodes them, and as it hands them on.
+    public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        guard case .header(let structure)? = try? WebPStructure.readHeader(bytes) else { return 0 }
+        return DecodeMemory.bytes(for: info, options, perPixel: structure.isLossless ? 8 : info.hasAlpha ? 6 : 4)
+    }
+
+    /// The rows of the first frame that are there. Nothing where the file has EXIF metadata, which tells the orientation at
+    /// its end.
+    public func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        guard case .header(var structure) = try WebPStructure.readHeader(bytes) else { return nil }
+        structure.frame = structure.frame.clamped(to: 0..<bytes.count)
+        let info = structure.info(bytes)
+        return try unsafe info.makePart(options, coversAll: false, cancellation: cancellation) {
+            (plan, target) throws(LoadError) in
+            let transform = structure.profile.flatMap { ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }
+            return try unsafe WebPDecoding(
+                bytes: bytes, structure: structure, plan: plan, target: target, transform: transform,
+                cancellation: cancellation
+            ).runPart()
         }
     }
 

@@ -9,11 +9,12 @@ import InflightCore
     let structure: WebPStructure
     let plan: Resize.Plan
     let target: UnsafeMutableRawBufferPointer
+    let transform: ColorTransform?
     let cancellation: CancellationFlag
 
     init(
         bytes: Bytes, structure: WebPStructure, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer,
-        cancellation: CancellationFlag
+        transform: ColorTransform?, cancellation: CancellationFlag
     ) {
         precondition(target.count >= plan.width * plan.height * 4)
         precondition(
@@ -23,12 +24,13 @@ import InflightCore
         self.structure = structure
         self.plan = plan
         unsafe self.target = unsafe target
+        self.transform = transform
         self.cancellation = cancellation
     }
 
     func run() throws(LoadError) {
         let isScaled = plan.scaledWidth != structure.width || plan.scaledHeight != structure.height
-        if isScaled, !structure.isLossless, !structure.hasAlpha {
+        if isScaled, plan.light == .encoded, !structure.isLossless, !structure.hasAlpha {
             try decodePlanes()
         } else {
             try decodePixels()
@@ -60,12 +62,32 @@ import InflightCore
                 resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width,
                 into: base + y * plan.width * 4)
         }
+        if let transform { unsafe transform.apply(target, pixelCount: plan.width * plan.height) }
     }
 
     private func decodePixels() throws(LoadError) {
-        let resizer = unsafe PixelRowResizer(
+        let resizer = unsafe ProfiledRowResizer(
             sourceWidth: structure.width, sourceHeight: structure.height,
-            alpha: structure.hasAlpha ? .straight : .opaque, plan: plan, target: target)
+            alpha: structure.hasAlpha ? .straight : .opaque, plan: plan, target: target, transform: transform)
+        try pushRows(into: resizer)
+        resizer.pushBlankRest()
+        resizer.finish()
+    }
+
+    /// Fills the target with the rows that there are; `nil` where there are none.
+    func runPart() throws(LoadError) -> PartialPicture.Filled? {
+        let resizer = unsafe ProfiledRowResizer(
+            sourceWidth: structure.width, sourceHeight: structure.height, alpha: .straight, plan: plan, target: target,
+            transform: transform)
+        let isWhole = try LoadError.upToDamage { () throws(LoadError) in try pushRows(into: resizer) }
+        let pushed = resizer.pushedRows
+        resizer.pushBlankRest()
+        resizer.finish()
+        return pushed > structure.frameY ? PartialPicture.Filled(detail: pushed, isFinal: isWhole) : nil
+    }
+
+    /// Pushes the canvas down to the frame's end.
+    private func pushRows(into resizer: ProfiledRowResizer) throws(LoadError) {
         // The first frame of an animation may be smaller than its canvas: rows are then put together here.
         let isWhole = structure.frameWidth == structure.width
         let row = UnsafeMutablePointer<UInt8>.allocate(capacity: structure.width * 4)
@@ -88,8 +110,6 @@ import InflightCore
                 done += 1
             }
         }
-        unsafe row.update(repeating: 0, count: structure.width * 4)
-        for _ in structure.frameY + done..<structure.height { unsafe resizer.push(row) }
     }
 
     private func decode(

@@ -13,7 +13,7 @@ enum WebPEncoding {
         }
         let quality = try options.checkedQuality(usual: 80)
         let straight = pixels.converted(to: PixelBuffer.Format(order: pixels.format.order, alpha: .straight))
-        return try unsafe EncodedMemory.make(.webp) { bytes, count, message in
+        let file = try unsafe EncodedMemory.make(.webp) { bytes, count, message in
             unsafe straight.withUnsafeBytes { memory in
                 unsafe inflight_webp_encode(
                     memory.baseAddress!.assumingMemoryBound(to: UInt8.self), straight.bytesPerRow,
@@ -22,5 +22,7 @@ enum WebPEncoding {
                     message)
             }
         }
+        guard let metadata = options.fittedMetadata(pixels) else { return file }
+        return try MetadataWriting.webp(file, metadata, pixels)
     }
 }

@@ -223,6 +223,21 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         freeIfUnused(group)
     }
 
+    /// Takes a place for something that did not queue and belongs to no group, where one is free and nobody waits.
+    ///
+    /// - Returns: whether there was one; it is given back with ``vacate()``.
+    public mutating func occupy() -> Bool {
+        guard waiting == 0, running < configuration.limit else { return false }
+        takenPlaces += 1
+        return true
+    }
+
+    /// Gives back a place that ``occupy()`` took.
+    public mutating func vacate() {
+        precondition(running > 0, "more places were given back than taken")
+        takenPlaces -= 1
+    }
+
     /// Sets how many places one group may hold, from now until nothing of it waits or runs.
     @inlinable
     public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {

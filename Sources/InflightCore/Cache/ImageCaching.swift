@@ -41,7 +41,7 @@ extension MemoryCache: ImageCaching where Key == ImageCacheKey, Value == LoadedI
     public func image(for key: ImageCacheKey) -> LoadedImage? { value(for: key) }
 
     public func store(_ image: LoadedImage, for key: ImageCacheKey) {
-        insert(image, for: key, cost: image.pixels.byteCount)
+        insert(image, for: key, cost: image.pixels.byteCount + (image.metadata?.byteCount ?? 0))
     }
 
     public func remove(_ key: ImageCacheKey) {

@@ -50,12 +50,14 @@ extension Engine {
     }
 
     /// Has the store keep a picture, written on a thread for work on pixels. Returns at once.
-    func keepProcessed(_ pixels: PixelBuffer, of answer: StorableAnswer, by plan: RequestPlan, _ options: EncodeOptions)
+    func keepProcessed(_ image: LoadedImage, of answer: StorableAnswer, by plan: RequestPlan, _ options: EncodeOptions)
     {
         guard let store else { return }
+        let pixels = image.pixels
         var options = options
-        if pixels.format.alpha != .opaque, options.format == .jpeg { options = EncodeOptions(format: .png) }
+        if pixels.format.alpha != .opaque, options.format == .jpeg { options = options.keepingAlpha }
         let request = ProcessedPictures.request(answer.request, identity: plan.pictureIdentity(options))
+        if let metadata = image.metadata { options.metadata = metadata }
         let key = ProcessedPictures.key(answer.key)
         let group = StoreGroup(storing, changing: [key], nil)
         defer { group.seal() }
@@ -82,6 +84,15 @@ extension Engine {
                 }
             }
         }
+    }
+}
+
+extension EncodeOptions {
+    /// How a picture is written that has alpha, where these are for a format that has none.
+    fileprivate var keepingAlpha: EncodeOptions {
+        var options = EncodeOptions(format: .png)
+        options.metadata = metadata
+        return options
     }
 }
 
@@ -116,7 +127,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         }
         let (key, request) = plan.stored(after: nil, usualFields: engine.usualFields)
         // What is transparent was written as PNG.
-        let ways = options.format == .jpeg ? [options, EncodeOptions(format: .png)] : [options]
+        let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
         let identities = ways.map { plan.pictureIdentity($0) }
         let now = engine.wallTime
         engine.storing.whenSettled(key) { [self] in

@@ -20,6 +20,8 @@ final class Engine: @unchecked Sendable {
     let retry: RetryPolicy?
     let storing: StoreWork
     let retryBudgets = RetryBudgets()
+    let decodeMemory: Guarded<MemoryBudget<DecodeJob>>
+    let maximumDecodeTime: Duration?
     let revalidations = Guarded(0)
     /// How many pictures were handed to the cache.
     let storedImages = Atomic(0)
@@ -59,6 +61,8 @@ final class Engine: @unchecked Sendable {
             configuration.imageCache
             ?? MemoryCache<ImageCacheKey, LoadedImage>(configuration: configuration.memoryCache)
         multiplexedLimit = configuration.maximumStreamsPerOrigin
+        decodeMemory = Guarded(MemoryBudget(limit: configuration.maximumDecodeMemory))
+        maximumDecodeTime = configuration.maximumDecodeTime
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
 
@@ -277,9 +281,9 @@ final class Engine: @unchecked Sendable {
     /// A job's work has ended, well, badly, or because it was cancelled.
     func jobEnded(_ job: EngineJob, with result: JobResult, cachedAs key: JobKey? = nil) {
         job.result = result
-        // What is stale would hide what follows it.
-        if let key, case .image(let image) = result.value, !image.isStale, !image.head.varies(byAnyOf: harmlessFields),
-            lock.withLock({ machine.hasTasks(job.id) })
+        // What is stale or incomplete would hide what follows it.
+        if let key, case .image(let image) = result.value, !image.isStale, !image.isIncomplete,
+            !image.head.varies(byAnyOf: harmlessFields), lock.withLock({ machine.hasTasks(job.id) })
         {
             cache.store(image, for: ImageCacheKey(key))
             storedImages.add(1, ordering: .relaxed)
@@ -328,14 +332,19 @@ final class Engine: @unchecked Sendable {
     }
 
     /// Bytes have come: those who want to hear of it do.
-    func didProgress(_ id: Machine.JobID, _ progress: LoadProgress) {
+    ///
+    /// - Returns: how often somebody wants to see what there is; `nil` where nobody does.
+    func didProgress(_ id: Machine.JobID, _ progress: LoadProgress) -> PreviewOptions? {
         var listeners: [ImageTask] = []
+        var previews: PreviewOptions?
         lock.withLock {
             machine.forEachTask(of: id) { _, task in
                 if task.hearsProgress { listeners.append(task) }
+                if let options = task.previewOptions { previews = options.together(with: previews) }
             }
         }
         for task in listeners { task.didProgress(progress) }
+        return previews
     }
 
     // MARK: Carrying out

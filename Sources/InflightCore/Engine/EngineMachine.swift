@@ -66,6 +66,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var startedFetches = 0
     /// Jobs that wait, run, or have not stopped yet.
     var jobCount = 0
+    /// Previews that are being made: each holds a place in the decode lane.
+    var previewCount = 0
 
     init(
         storeLane: Lane<JobID, OriginKey>.Configuration = .init(limit: 1),
@@ -76,7 +78,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         self.decodeLane = Lane(decodeLane)
     }
 
-    var isIdle: Bool { taskCount == 0 && jobCount == 0 }
+    var isIdle: Bool { taskCount == 0 && jobCount == 0 && previewCount == 0 }
 
     // MARK: Tasks
 
@@ -303,6 +305,22 @@ struct EngineMachine<Task, Job>: ~Copyable {
         leaveTable(id.index)
         failDependents(of: id.index, from: job, actions: &actions)
         freeJobSlot(id.index)
+    }
+
+    /// A preview is to be made of what a job has so far.
+    ///
+    /// - Returns: whether there is a place for that, which no picture that is whole waits for.
+    mutating func previewWanted(of id: JobID) -> Bool {
+        guard isAlive(id), decodeLane.occupy() else { return false }
+        previewCount += 1
+        return true
+    }
+
+    /// A preview was made, or given up: its place is free.
+    mutating func previewEnded(now: MonotonicTime, actions: inout Actions) {
+        decodeLane.vacate()
+        previewCount -= 1
+        startReady(.decode, now: now, actions: &actions)
     }
 
     /// How many exchanges with the origin may be under way at once.

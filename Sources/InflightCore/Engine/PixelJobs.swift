@@ -4,16 +4,16 @@ import InflightConcurrency
 // Unchecked: `flag` is touched only while the job's stripe of locks is held; what a job works on is written before the
 // machine lets it start, with the engine's lock taken in between.
 class PixelJob: EngineJob, @unchecked Sendable {
-    fileprivate let plan: RequestPlan
+    final let plan: RequestPlan
     /// Made when somebody looks: most jobs wait for a long time and are never cancelled.
     private var flag: CancellationFlag?
 
-    fileprivate init(engine: Engine, id: ID, plan: RequestPlan) {
+    init(engine: Engine, id: ID, plan: RequestPlan) {
         self.plan = plan
         super.init(engine: engine, id: id)
     }
 
-    fileprivate final var cancellation: CancellationFlag {
+    final var cancellation: CancellationFlag {
         LockStripes.stripe(for: self).lock.withLock {
             if let flag { return flag }
             let made = CancellationFlag()
@@ -27,15 +27,16 @@ class PixelJob: EngineJob, @unchecked Sendable {
         self.result = result
     }
 
-    final override func start(priority: LoadPriority) {
+    override func start(priority: LoadPriority) {
         engine.workers.run { self.run() }
     }
 
-    final override func cancel() {
+    override func cancel() {
         cancellation.cancel()
     }
 
-    private func run() {
+    /// Does the work, and tells its end.
+    final func run() {
         guard let input = result.take() else { preconditionFailure("work on pixels was started without any") }
         let isOfStored = input.value.isStoredResponse
         do throws(LoadError) {
@@ -54,52 +55,19 @@ class PixelJob: EngineJob, @unchecked Sendable {
 
     /// Has a store keep the picture as it is now, where somebody who waits for just that wants it.
     private func keepProcessed(_ image: LoadedImage) {
-        guard let storable = image.storable, !image.isStale, let options = engine.storedOptions(id) else { return }
-        engine.keepProcessed(image.pixels, of: storable, by: plan, options)
+        guard let storable = image.storable, !image.isStale, !image.isIncomplete, let options = engine.storedOptions(id)
+        else { return }
+        engine.keepProcessed(image, of: storable, by: plan, options)
     }
 
     final override var logFields: [(name: String, value: String)] {
         [("job", self is DecodeJob ? "decode" : "process"), ("url", plan.url.string)]
     }
 
-    fileprivate var key: JobKey? { nil }
+    var key: JobKey? { nil }
 
-    fileprivate func work(on input: JobResult.Value, cancellation: CancellationFlag) throws(LoadError) -> LoadedImage {
+    func work(on input: JobResult.Value, cancellation: CancellationFlag) throws(LoadError) -> LoadedImage {
         preconditionFailure("a job without work was started")
-    }
-}
-
-/// Makes pixels of the bytes that a fetch gave.
-// Unchecked: it adds nothing to what guards its superclass.
-final class DecodeJob: PixelJob, @unchecked Sendable {
-    override init(engine: Engine, id: ID, plan: RequestPlan) {
-        super.init(engine: engine, id: id, plan: plan)
-    }
-
-    override fileprivate var key: JobKey? { plan.memoryKey(at: 0, harmlessFields: engine.harmlessFields) }
-
-    override fileprivate func work(
-        on input: JobResult.Value, cancellation: CancellationFlag
-    ) throws(LoadError) -> LoadedImage {
-        let response: LoadedResponse
-        switch input {
-        case .response(let bytes): response = bytes
-        // From a source: there is nothing to decode.
-        case .image(let image): return image.fitted(to: plan.decodeOptions())
-        case .info, .failure: preconditionFailure("a decode was started without bytes")
-        }
-        do throws(LoadError) {
-            let (pixels, info) = try engine.codecs.decode(
-                response.body, options: plan.decodeOptions(), cancellation: cancellation)
-            var image = LoadedImage(
-                pixels: pixels, info: info, head: response.head, url: response.url,
-                bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
-            image.isStale = response.isStale
-            image.storable = response.storable
-            return image
-        } catch {
-            throw error.naming(contentType: response.head.fields["content-type"])
-        }
     }
 }
 
@@ -114,11 +82,11 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         super.init(engine: engine, id: id, plan: plan)
     }
 
-    override fileprivate var key: JobKey? {
+    override var key: JobKey? {
         plan.memoryKey(at: position + 1, harmlessFields: engine.harmlessFields)
     }
 
-    override fileprivate func work(
+    override func work(
         on input: JobResult.Value, cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
         guard case .image(var image) = input else { preconditionFailure("a processor was started without a picture") }

@@ -137,6 +137,8 @@ extension LoadError.Code {
     public static let damaged = Self(rawValue: "damaged")
     /// The picture's header declares more pixels than the limit.
     public static let tooManyPixels = Self(rawValue: "tooManyPixels")
+    /// Decoding the picture would take more memory than the limit.
+    public static let tooMuchMemory = Self(rawValue: "tooMuchMemory")
     /// The process that decoded the picture crashed, was killed, or broke its rules. Nothing else is affected.
     public static let decoderCrashed = Self(rawValue: "decoderCrashed")
     /// The program that decodes pictures in a process of its own is not there, or cannot be started.

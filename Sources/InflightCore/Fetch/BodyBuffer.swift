@@ -8,13 +8,29 @@
     private var memory: UnsafeMutableRawPointer?
     private var capacity = 0
     private(set) var count = 0
+    /// What frees the memory, where others look at its first part already.
+    private var owner: SharedMemory?
+
+    // Safe: the pointer is used only for being freed, by the last who has this.
+    @safe private final class SharedMemory: Sendable {
+        // Never changes; freed once.
+        private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+
+        init(_ memory: UnsafeMutableRawPointer) {
+            unsafe self.memory = memory
+        }
+
+        deinit {
+            unsafe memory.deallocate()
+        }
+    }
 
     init() {
         unsafe memory = nil
     }
 
     deinit {
-        unsafe memory?.deallocate()
+        if owner == nil { unsafe memory?.deallocate() }
     }
 
     /// Makes room for a body of that length, as far as it is believed.
@@ -39,6 +55,10 @@
             reset()
             return .empty
         }
+        if owner != nil {
+            defer { reset() }
+            return snapshot()
+        }
         let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(start: memory, count: count)) { memory in
             unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
         }
@@ -48,6 +68,16 @@
         return bytes
     }
 
+    /// What has come so far, without copying it: bytes that are there are never written again.
+    mutating func snapshot() -> Bytes {
+        guard let memory = unsafe memory, count > 0 else { return .empty }
+        let owner = unsafe owner ?? SharedMemory(memory)
+        self.owner = owner
+        return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: memory, count: count)) { _ in
+            withExtendedLifetime(owner) {}
+        }
+    }
+
     /// A copy of what has come so far, from an offset on.
     func copy(from start: Int = 0) -> Bytes {
         let all = unsafe UnsafeRawBufferPointer(start: memory, count: count)
@@ -55,17 +85,22 @@
     }
 
     mutating func reset() {
-        unsafe memory?.deallocate()
+        letGo()
         unsafe memory = nil
         capacity = 0
         count = 0
+    }
+
+    private mutating func letGo() {
+        if owner == nil { unsafe memory?.deallocate() }
+        owner = nil
     }
 
     private mutating func grow(to wanted: Int) {
         let larger = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: 16)
         if let memory = unsafe memory {
             unsafe larger.copyMemory(from: memory, byteCount: count)
-            unsafe memory.deallocate()
+            letGo()
         }
         unsafe memory = larger
         capacity = wanted

@@ -91,6 +91,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var sentFields = HTTPFields()
         /// Whether the hook was asked for better proof for this URL.
         var hasAskedAgain = false
+        /// Shows what there is so far, where somebody wants that.
+        var previews: PreviewMaker?
 
         init(startedAt: MonotonicTime) {
             self.startedAt = startedAt
@@ -108,6 +110,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             neededBytes = 0
             goingOn = nil
             storedPart = nil
+            previews?.beganAnew()
         }
 
         func takeResume() -> Bool {
@@ -152,10 +155,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func cancel() {
-        let (transfer, call) = stripe.lock.withLock {
+        let (transfer, call, previews) = stripe.lock.withLock {
             isCancelled = true
-            return (work?.transfer, work?.call)
+            return (work?.transfer, work?.call, work?.previews)
         }
+        previews?.end()
         call?.cancel()
         transfer?.cancel()
     }
@@ -201,6 +205,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return (work, work?.timer.take())
         }
         timer?.cancel()
+        work?.previews?.end()
         // Here, with no lock held: what a hook captured may run code of the caller when it goes.
         withExtendedLifetime(work) {}
     }
@@ -254,8 +259,18 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if let use = work.use { keepPart(work, use) }
         if plan.goal == .info { return probe(work) ? .cancel : .proceed }
         let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
-        engine.didProgress(id, progress)
+        if let options = engine.didProgress(id, progress) { preview(work, options) }
         return .proceed
+    }
+
+    private func preview(_ work: Work, _ options: PreviewOptions) {
+        if work.previews == nil {
+            let previews = PreviewMaker(engine: engine, job: id, options)
+            stripe.lock.withLock {
+                if !isCancelled { work.previews = previews }
+            }
+        }
+        work.previews?.bytesCame(&work.body)
     }
 
     func didReceive(trailers: HTTPFields) {

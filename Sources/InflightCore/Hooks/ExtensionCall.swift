@@ -12,7 +12,10 @@ final class ExtensionCall: Sendable {
         on executor: (any TaskExecutor)?, _ operation: @escaping @Sendable () async throws -> Output,
         completion: @escaping @Sendable (Result<Output, any Error>) -> Void
     ) {
+        let isKnown = Bridge()
         let task = Task(executorPreference: executor) {
+            // A cancel that comes while the code runs has to reach it.
+            await isKnown.wait()
             let result: Result<Output, any Error>
             do {
                 result = .success(try await operation())
@@ -22,6 +25,7 @@ final class ExtensionCall: Sendable {
             completion(result)
         }
         token.cancels(task)
+        isKnown.open()
     }
 
     /// Idempotent; any thread; before the start too.

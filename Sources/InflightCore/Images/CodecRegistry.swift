@@ -50,39 +50,99 @@ public struct CodecRegistry: Sendable {
 
     /// Reads the header of a whole picture, without looking at the rest.
     ///
-    /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
-    public func info(of bytes: Bytes) throws(LoadError) -> ImageInfo {
+    /// - Parameter page: of a picture that has several, TIFF alone here, from 0.
+    /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/damaged``;
+    ///   ``LoadError/Code/invalidRequest`` for a page that is not there.
+    public func info(of bytes: Bytes, page: Int = 0) throws(LoadError) -> ImageInfo {
         let (codec, format) = try decoder(for: bytes)
-        return try Self.wholeInfo(codec, bytes, format)
+        return try codec.info(bytes, format: format, page: page)
     }
 
     /// Walks a whole picture's structure to its end, without decoding, and tells what its header says.
     public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {
         let (codec, format) = try decoder(for: bytes)
-        let info = try Self.wholeInfo(codec, bytes, format)
+        let info = try codec.info(bytes, format: format, page: 0)
         try codec.validate(bytes, format: format)
         return info
     }
 
-    /// Decodes the first frame of a whole picture, and tells what its header says.
+    /// Decodes the first frame of a whole picture, or the page that `options` name, and tells what its header says.
     ///
-    /// Throws ``LoadError/Code/tooManyPixels`` on the header's word, before any memory is taken.
+    /// Throws ``LoadError/Code/tooManyPixels`` and ``LoadError/Code/tooMuchMemory`` on the header's word, before any memory
+    /// is taken.
     public func decode(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> (PixelBuffer, ImageInfo) {
         let (codec, format) = try decoder(for: bytes)
-        let info = try Self.wholeInfo(codec, bytes, format)
-        try info.checkPixels(maximum: options.maximumPixels)
-        guard let resize = options.resize else {
-            return (try codec.decode(bytes, format: format, options: options, cancellation: cancellation), info)
+        let info = try codec.info(bytes, format: format, page: options.page)
+        _ = try Self.checkedMemory(codec, bytes, format, info, options)
+        let pixels = try Self.resized(info, options) { (options) throws(LoadError) in
+            try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
+        } crop: { pixels, plan, gravity in
+            pixels = pixels.cropped(width: plan.width, height: plan.height, gravity: gravity)
         }
-        // Where the picture itself says where it is cropped, all of it has to be made first.
+        return (pixels, info)
+    }
+
+    /// What decoding a picture will take in memory, as its codec estimates it from the header: bytes. The header may be the
+    /// first part of the file.
+    ///
+    /// Throws as ``decode(_:options:cancellation:)`` does where that is more than `options` allow.
+    public func memoryNeeded(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) -> Int {
+        let (codec, format) = try decoder(for: bytes)
+        if options.page > 0 {
+            let info = try codec.info(bytes, format: format, page: options.page)
+            return try Self.checkedMemory(codec, bytes, format, info, options)
+        }
+        guard case .info(let info) = try codec.probe(bytes, format: format, isComplete: false) else { return 0 }
+        return try Self.checkedMemory(codec, bytes, format, info, options)
+    }
+
+    private static func checkedMemory(
+        _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ info: ImageInfo, _ options: DecodeOptions
+    ) throws(LoadError) -> Int {
+        try info.checkPixels(maximum: options.maximumPixels)
+        // What comes of it has its limit too.
+        _ = try options.storedPlan(for: info)
+        let needed = max(0, codec.memoryNeeded(bytes, format: format, info: info, options: options))
+        guard needed > options.maximumMemory else { return needed }
+        throw PictureError.tooMuchMemory(needed, allowed: options.maximumMemory)
+    }
+
+    /// Decodes what `options` want of a picture, and crops it afterwards where the picture itself says where: all of it has
+    /// to be made first.
+    private static func resized<Picture>(
+        _ info: ImageInfo, _ options: DecodeOptions, decode: (DecodeOptions) throws(LoadError) -> Picture,
+        crop: (inout Picture, Resize.Plan, Resize.Gravity) -> Void
+    ) throws(LoadError) -> Picture {
+        guard let resize = options.resize else { return try decode(options) }
         let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
         var wanted = options
-        if first != plan { wanted.resize = Resize(width: first.width, height: first.height, fit: .exact) }
-        let pixels = try codec.decode(bytes, format: format, options: wanted, cancellation: cancellation)
-        if first == plan { return (pixels, info) }
-        return (pixels.cropped(width: plan.width, height: plan.height, gravity: resize.gravity), info)
+        if first != plan {
+            wanted.resize = Resize(width: first.width, height: first.height, fit: .exact, light: resize.light)
+        }
+        var picture = try decode(wanted)
+        if first != plan { crop(&picture, plan, resize.gravity) }
+        return picture
+    }
+
+    /// Decodes what can be shown of a picture of which `bytes` are the first, or whose rest is damaged: `nil` where that is
+    /// nothing, or no more than `detail`; see ``PartialPicture``.
+    ///
+    /// Throws where the bytes are no picture, or the header is damaged as far as it is there, and at limits.
+    public func decodePart(
+        _ bytes: Bytes, options: DecodeOptions, beyond detail: Int = 0, cancellation: CancellationFlag
+    ) throws(LoadError) -> (PartialPicture, ImageInfo)? {
+        guard options.page == 0, case .info(let info) = try probe(bytes, isComplete: false) else { return nil }
+        let (codec, format) = try decoder(for: bytes)
+        _ = try Self.checkedMemory(codec, bytes, format, info, options)
+        let part = try Self.resized(info, options) { (options) throws(LoadError) in
+            try codec.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
+        } crop: { part, plan, gravity in
+            guard let pixels = part?.pixels else { return }
+            part?.pixels = pixels.cropped(width: plan.width, height: plan.height, gravity: gravity)
+        }
+        return part.map { ($0, info) }
     }
 
     /// What a whole picture's file says beside its pixels: EXIF and XMP of JPEG, PNG and WebP. Empty where it says nothing.
@@ -102,16 +162,6 @@ public struct CodecRegistry: Sendable {
                 message: "Pictures cannot be written as \(options.format). Choose one of: \(known).")
         }
         return try codec.encode(pixels, options: options)
-    }
-
-    private static func wholeInfo(
-        _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat
-    ) throws(LoadError) -> ImageInfo {
-        guard case .info(let info) = try codec.probe(bytes, format: format, isComplete: true) else {
-            throw LoadError(
-                .damaged, stage: .decode, message: "The \(format) picture is cut short in its header. Fetch it again.")
-        }
-        return info
     }
 
     /// The codec that reads a format, whatever its files look like; `nil` where there is none.

@@ -19,6 +19,10 @@ public struct ImageInfo: Sendable, Hashable {
     public var hasAlpha: Bool
     /// The name that an embedded colour profile gives itself; `nil` where there is none.
     public var profileName: String?
+    /// What the colours are measured by, where a file says so by number in place of a profile (`nclx` of AVIF and HEIC): the
+    /// code point of ITU-T H.273 table 2. 1 are sRGB's, 12 Display P3's, which are heeded; `nil` where nothing is said, or a
+    /// profile says it.
+    public var colorPrimaries: Int?
     /// Stored so that it can be shown coarsely first: progressive JPEG, interlaced PNG and GIF.
     public var isProgressive: Bool
 

@@ -1,5 +1,5 @@
 extension PixelBuffer {
-    /// The picture scaled and cropped as `plan` says, in the same format.
+    /// The picture scaled and cropped as `plan` says, in the same format and in the light that it names.
     ///
     /// Straight alpha is multiplied in for the time of the resizing, so that colours of transparent pixels do not bleed.
     /// Time is linear in the pixels of source and result; the memory beyond the result's is that of some rows.

@@ -17,8 +17,10 @@ extension Resize.Plan {
             }
         return orientation.swapsAxes
             ? Resize.Plan(
-                scaledWidth: scaledHeight, scaledHeight: scaledWidth, cropX: x, cropY: y, width: height, height: width)
+                scaledWidth: scaledHeight, scaledHeight: scaledWidth, cropX: x, cropY: y, width: height, height: width,
+                light: light)
             : Resize.Plan(
-                scaledWidth: scaledWidth, scaledHeight: scaledHeight, cropX: x, cropY: y, width: width, height: height)
+                scaledWidth: scaledWidth, scaledHeight: scaledHeight, cropX: x, cropY: y, width: width, height: height,
+                light: light)
     }
 }

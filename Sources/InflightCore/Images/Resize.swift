@@ -46,6 +46,16 @@ public struct Resize: Sendable, Hashable {
         }
     }
 
+    /// What is added up where pixels are made of several.
+    public enum Light: String, Sendable, Hashable, CaseIterable {
+        /// Samples as they are stored, as browsers and most programs do. Fine dark and light detail becomes darker than
+        /// it is seen from afar.
+        case encoded
+        /// The light that samples of sRGB stand for: black and white in a fine chequer become the grey that it is seen
+        /// as, 188 and not 128. It takes longer, and JPEG's and WebP's short ways to small pictures are not taken.
+        case linear
+    }
+
     /// In pixels, at least 1; `nil`: whatever the other side and the picture's shape give.
     public var width: Int?
     public var height: Int?
@@ -54,26 +64,30 @@ public struct Resize: Sendable, Hashable {
     public var gravity: Gravity
     /// Whether a picture smaller than the box is made larger.
     public var enlarges: Bool
+    public var light: Light
 
     public init(
-        width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false
+        width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false,
+        light: Light = .encoded
     ) {
         self.width = width
         self.height = height
         self.fit = fit
         self.gravity = gravity
         self.enlarges = enlarges
+        self.light = light
     }
 
     /// A size in points, of which each is `scale` pixels wide, as on a screen of high density. Rounded to pixels.
     public static func points(
         width: Double? = nil, height: Double? = nil, scale: Double, fit: Fit = .contain, gravity: Gravity = .center,
-        enlarges: Bool = false
+        enlarges: Bool = false, light: Light = .encoded
     ) -> Resize {
         // What is no size at all becomes none that a load accepts.
         func pixels(_ points: Double) -> Int { Int(max(0, min((points * scale).rounded(), 1e9))) }
         return Resize(
-            width: width.map(pixels), height: height.map(pixels), fit: fit, gravity: gravity, enlarges: enlarges)
+            width: width.map(pixels), height: height.map(pixels), fit: fit, gravity: gravity, enlarges: enlarges,
+            light: light)
     }
 
     /// A side that no picture can have; `nil`: both are possible.
@@ -83,6 +97,7 @@ public struct Resize: Sendable, Hashable {
     package var identity: String {
         let sides = [width, height].map { $0.map(String.init) ?? "" }.joined(separator: "x")
         return "\(sides) \(fit.rawValue) \(enlarges)" + (gravity == .center ? "" : " \(gravity.rawValue)")
+            + (light == .encoded ? "" : " \(light.rawValue)")
     }
 
     /// What has to be done to a picture of a known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep
@@ -94,14 +109,19 @@ public struct Resize: Sendable, Hashable {
         public var cropY: Int
         public var width: Int
         public var height: Int
+        public var light: Light
 
-        public init(scaledWidth: Int, scaledHeight: Int, cropX: Int = 0, cropY: Int = 0, width: Int, height: Int) {
+        public init(
+            scaledWidth: Int, scaledHeight: Int, cropX: Int = 0, cropY: Int = 0, width: Int, height: Int,
+            light: Light = .encoded
+        ) {
             self.scaledWidth = scaledWidth
             self.scaledHeight = scaledHeight
             self.cropX = cropX
             self.cropY = cropY
             self.width = width
             self.height = height
+            self.light = light
         }
 
         public var crops: Bool { width != scaledWidth || height != scaledHeight }
@@ -112,6 +132,12 @@ public struct Resize: Sendable, Hashable {
     /// Sizes are rounded to the nearest pixel and are at least 1. Without `enlarges` nothing is scaled up: `contain`
     /// keeps the picture's own size; `cover` and `fill` shrink the box, `cover` keeping the box's shape.
     public func plan(sourceWidth: Int, sourceHeight: Int) -> Plan {
+        var plan = sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        plan.light = light
+        return plan
+    }
+
+    private func sizes(sourceWidth: Int, sourceHeight: Int) -> Plan {
         let source = (width: Double(max(1, sourceWidth)), height: Double(max(1, sourceHeight)))
         let horizontal = width.map { Double($0) / source.width }
         let vertical = height.map { Double($0) / source.height }
@@ -132,7 +158,7 @@ public struct Resize: Sendable, Hashable {
         case .cover:
             guard let horizontal, let vertical, let boxWidth = width, let boxHeight = height else {
                 return Resize(width: width, height: height, fit: .contain, enlarges: enlarges)
-                    .plan(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+                    .sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
             }
             let scale = max(horizontal, vertical)
             // A box that the picture cannot fill shrinks, in its own shape, until it does.
@@ -156,7 +182,7 @@ public struct Resize: Sendable, Hashable {
         guard gravity == .interest, plan.crops else { return (plan, plan) }
         let whole = Plan(
             scaledWidth: plan.scaledWidth, scaledHeight: plan.scaledHeight, width: plan.scaledWidth,
-            height: plan.scaledHeight)
+            height: plan.scaledHeight, light: light)
         return (plan, whole)
     }
 

@@ -45,7 +45,7 @@ public final class ImageLoader: Confined {
         case failed(LoadError)
     }
 
-    typealias Machine = LoaderMachine<ImageRequest, LoadProgress, LoadedImage, LoadError>
+    typealias Machine = LoaderMachine<ImageRequest, LoadProgress, ImagePreview, LoadedImage, LoadError>
 
     public let confinement: CallbackQueue
     private let pipeline: ImagePipeline
@@ -156,14 +156,21 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// What is to be shown now: the loaded picture; where that failed the ``failurePicture``; else the ``placeholder``,
-    /// which also stands in for a failure picture that is not there.
+    /// What there is of the picture that is under way, where the request wants previews.
+    public var preview: ImagePreview? {
+        checkConfinement()
+        return machine.preview
+    }
+
+    /// What is to be shown now: the loaded picture; while it loads its ``preview``; where it failed the ``failurePicture``;
+    /// else the ``placeholder``, which also stands in for a failure picture that is not there. Where a preview is
+    /// transparent (``ImagePreview/coversAll``), the placeholder may be drawn below it.
     public var picture: PixelBuffer? {
         checkConfinement()
         switch machine.state {
         case .loaded(let image): return image.pixels
         case .failed: return pictures.failure ?? pictures.placeholder
-        case .idle, .loading: return pictures.placeholder
+        case .idle, .loading: return machine.preview?.pixels ?? pictures.placeholder
         }
     }
 
@@ -191,7 +198,7 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Called on the callback queue when progress, a picture or a failure has come, with the loader, so that it need not
+    /// Called on the callback queue when progress, a preview, a picture or a failure has come, with the loader, so that it need not
     /// capture it. Never called for what a call of yours changed.
     ///
     /// It may be set, replaced or cleared at any time, also while it runs; the one that is set when something comes is
@@ -234,11 +241,16 @@ public final class ImageLoader: Confined {
         let progressed = callback { (loader, progress: LoadProgress) in
             loader.didProgress(to: progress, in: number)
         }
+        let previewed = callback { (loader, preview: ImagePreview) in
+            if loader.machine.previewed(preview, in: number) { loader.handler?(loader) }
+        }
         let ended = callback { (loader, result: Result<LoadedImage, LoadError>) in
             loader.didEnd(number, with: result)
         }
         let task = pipeline.load(request, on: confinement) { _, progress in
             progressed(progress)
+        } preview: { _, preview in
+            previewed(preview)
         } completion: { _, result in
             answer.came()
             ended(result)

@@ -8,7 +8,7 @@
 ///
 /// Every load has a number, and only the latest counts: what an earlier one says changes nothing, in whatever order it
 /// comes.
-struct LoaderMachine<Request, Progress, Picture, Failure> {
+struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
     enum State {
         case idle
         case loading(Progress?)
@@ -28,6 +28,8 @@ struct LoaderMachine<Request, Progress, Picture, Failure> {
 
     private(set) var request: Request?
     private(set) var state = State.idle
+    /// What there is of the picture that is under way.
+    private(set) var preview: Preview?
     /// The number of the latest load.
     private(set) var latest = 0
 
@@ -71,28 +73,33 @@ struct LoaderMachine<Request, Progress, Picture, Failure> {
 
     mutating func cancelCalled() -> Actions {
         guard isLoading else { return .nothing }
-        state = .idle
+        enter(.idle)
         return Actions(leavesOld: true)
     }
 
     mutating func resetCalled() -> Actions {
         let actions = Actions(leavesOld: isLoading)
         request = nil
-        state = .idle
+        enter(.idle)
         return actions
     }
 
     private mutating func begin() -> Actions {
         let actions = Actions(begins: latest + 1, leavesOld: isLoading)
         latest += 1
-        state = .loading(nil)
+        enter(.loading(nil))
         return actions
+    }
+
+    private mutating func enter(_ new: State) {
+        state = new
+        preview = nil
     }
 
     // MARK: Told by the load
 
     mutating func foundInMemory(_ picture: Picture, for number: Int) {
-        if awaits(number) { state = .loaded(picture) }
+        if awaits(number) { enter(.loaded(picture)) }
     }
 
     /// - Returns: whether that is news.
@@ -103,14 +110,21 @@ struct LoaderMachine<Request, Progress, Picture, Failure> {
     }
 
     /// - Returns: whether that is news.
+    mutating func previewed(_ new: Preview, in number: Int) -> Bool {
+        guard awaits(number) else { return false }
+        preview = new
+        return true
+    }
+
+    /// - Returns: whether that is news.
     mutating func loadEnded(_ number: Int, with outcome: State) -> Bool {
         guard awaits(number) else { return false }
-        state = outcome
+        enter(outcome)
         return true
     }
 
     /// The callback queue let go of the ending: nobody will hear of it.
     mutating func answerDropped() {
-        if isLoading { state = .idle }
+        if isLoading { enter(.idle) }
     }
 }

@@ -38,6 +38,14 @@ extension ImagePipeline {
         public var maximumStreamsPerOrigin = 64
         /// Decodes and processors under way at once: that many threads.
         public var decodeConcurrency = MachineSize.processors
+        /// What all decodes under way may take in memory together, in bytes, as their codecs estimate it from the headers. One
+        /// that does not fit waits for others to end; one that never fits is refused with
+        /// ``LoadError/Code/tooMuchMemory``. What is in processes of their own counts too.
+        public var maximumDecodeMemory = 1 << 30
+        /// How long one decode may take, waiting for a thread not counted: then it ends with
+        /// ``LoadError/Code/timedOut``. `nil`: as long as it takes, but for what decoders in processes of their own are
+        /// allowed.
+        public var maximumDecodeTime: Duration? = .seconds(60)
         /// Where they run instead of on threads of the pipeline's own: for a program that has threads for such work
         /// already, or a test that steps it. It is never given more at once than ``decodeConcurrency``.
         public var decodeExecutor: (any WorkExecutor)?

@@ -48,47 +48,56 @@ public final class ImagePipeline: Sendable {
     ///
     /// - Parameters:
     ///   - progress: told how far the bytes have come; what it is too slow for is left out.
+    ///   - preview: given what there is of the picture, each better than the one before, where
+    ///     ``ImageRequest/previews`` wants that.
     ///   - completion: told the one ending.
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: MainCallbackQueue,
         progress: (@MainActor @Sendable (ImageTask, LoadProgress) -> Void)? = nil,
+        preview: (@MainActor @Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @MainActor @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
         var confinedProgress: CallbackSink.Progress?
         if let progress {
             confinedProgress = { task, value in MainActor.assumeIsolated { progress(task, value) } }
         }
+        var confinedPreview: CallbackSink.Preview?
+        if let preview {
+            confinedPreview = { task, value in MainActor.assumeIsolated { preview(task, value) } }
+        }
         let sink = CallbackSink(
-            queue: queue.queue, progress: confinedProgress,
+            queue: queue.queue, progress: confinedProgress, preview: confinedPreview,
             completion: .image { task, result in MainActor.assumeIsolated { completion(task, result) } })
         return engine.add(request, goal: .image, sink: sink)
     }
 
-    /// Loads a picture. `progress` and `completion` are called on `queue`, in order, never inside this call; where the
+    /// Loads a picture. `progress`, `preview` and `completion` are called on `queue`, in order, never inside this call; where the
     /// queue is serial, never after a `cancel()` on it.
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: CallbackQueue,
         progress: (@Sendable (ImageTask, LoadProgress) -> Void)? = nil,
+        preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
         engine.add(
             request, goal: .image,
-            sink: CallbackSink(queue: queue, progress: progress, completion: .image(completion)))
+            sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
     }
 
-    /// Loads bytes without decoding them. The result is a failure where the status says that they are not what was
-    /// asked for. Callbacks as with ``load(_:on:progress:completion:)-(_,CallbackQueue,_,_)``.
+    /// Loads bytes without decoding them, but for previews where the request wants them. The result is a failure where the
+    /// status says that they are not what was asked for. Callbacks as with ``load(_:on:progress:completion:)-(_,CallbackQueue,_,_)``.
     @discardableResult
     public func loadResponse(
         _ request: ImageRequest, on queue: CallbackQueue,
         progress: (@Sendable (ImageTask, LoadProgress) -> Void)? = nil,
+        preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
     ) -> ImageTask {
         engine.add(
             request, goal: .data,
-            sink: CallbackSink(queue: queue, progress: progress, completion: .response(completion)))
+            sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .response(completion)))
     }
 
     // MARK: Awaited

@@ -1,13 +1,17 @@
 import InflightConcurrency
 
-/// What happens in one load, in order: progress, a picture that is stale where HTTP allows it, then one ending, `success` or `failure`, after which the sequence ends.
+/// What happens in one load, in order: progress, previews where the request wants them, a picture that is stale where HTTP
+/// allows it, then one ending, `success` or `failure`, after which the sequence ends.
 ///
-/// Progress that nobody asked for in time is left out, so nothing piles up. It can be gone through once. Letting go of
+/// Progress and previews that nobody asked for in time are left out, so nothing piles up. It can be gone through once. Letting go of
 /// the sequence and its iterator cancels the load; so does cancelling the task that goes through it, whose next event is
 /// then a failure with the code ``LoadError/Code/cancelled``.
 public struct LoadEvents: AsyncSequence, Sendable {
     public enum Event: Sendable {
         case progress(LoadProgress)
+        /// What there is of the picture: each better than the one before, and none after the ending. See
+        /// ``ImageRequest/previews``.
+        case preview(ImagePreview)
         /// What is stored, past its time, while its origin is asked for what follows (`stale-while-revalidate`, RFC 5861).
         case stale(LoadedImage)
         case success(LoadedImage)
@@ -73,6 +77,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
             }
             switch event {
             case .progress(let progress): return .progress(progress)
+            case .preview(let preview): return .preview(preview)
             case .stale(let result):
                 switch result.image(isShared: false) {
                 case .success(let image): return .stale(image)

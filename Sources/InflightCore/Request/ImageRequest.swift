@@ -20,6 +20,8 @@ public struct ImageRequest: Sendable {
         public var maximumBodyBytes: Int64 = 200_000_000
         /// Width × height by the picture's header.
         public var maximumPixels: Int = 100_000_000
+        /// Bytes of memory for one decode, estimated from the picture's header.
+        public var maximumDecodeBytes: Int = 1 << 30
         /// How many redirects are followed; 0 for none.
         public var maximumRedirects: Int = 20
 
@@ -98,6 +100,18 @@ public struct ImageRequest: Sendable {
         get { rest.value.storedForm }
         set { changeRest { $0.storedForm = newValue } }
     }
+    /// Which page of a picture that has several, TIFF alone here, from 0: see ``DecodeOptions/page``. ``ImagePipeline/info(for:)``
+    /// tells of the first alone.
+    public var page: Int {
+        get { rest.value.page }
+        set { changeRest { $0.page = newValue } }
+    }
+    /// Whether what the file says beside its pixels comes with the picture, as ``LoadedImage/metadata``, and is written into
+    /// processed pictures that a store keeps. It is part of what makes pictures the same.
+    public var keepsMetadata: Bool {
+        get { rest.value.keepsMetadata }
+        set { changeRest { $0.keepsMetadata = newValue } }
+    }
     /// What the body's bytes have to add up to, its content coding undone. What does not fails as
     /// ``LoadError/Code/damaged``, and is not kept in a store.
     public var checksum: Checksum? {
@@ -109,6 +123,19 @@ public struct ImageRequest: Sendable {
     public var followsRedirects: Bool {
         get { rest.value.followsRedirects }
         set { changeRest { $0.followsRedirects = newValue } }
+    }
+    /// Whether of a picture that is cut short or damaged what can be decoded is good enough: it is marked
+    /// (``LoadedImage/isIncomplete``), and kept nowhere. What was stored and turns out to be damaged is fetched again first.
+    public var acceptsIncomplete: Bool {
+        get { rest.value.acceptsIncomplete }
+        set { changeRest { $0.acceptsIncomplete = newValue } }
+    }
+    /// Whether what there is of the picture is shown while it comes, to those who hear of it: by the events of
+    /// ``ImagePipeline/events(for:)``, by ``ImagePipeline``'s `preview` callbacks and by ``ImageLoader``. `nil`: it is not.
+    /// It takes no part in what makes loads the same. What is stored already is there at once and has no previews.
+    public var previews: PreviewOptions? {
+        get { rest.value.previews }
+        set { changeRest { $0.previews = newValue } }
     }
     /// Where the bytes or the picture come from instead of ``url``.
     public var source: ImageSource? { rest.value.source }
@@ -189,9 +216,13 @@ extension ImageRequest {
         var followsRedirects = true
         var expectsPicture = false
         var storedForm = StoredForm.original
+        var keepsMetadata = false
+        var page = 0
         var checksum: Checksum?
         var fallbacks: [String] = []
         var source: ImageSource?
+        var previews: PreviewOptions?
+        var acceptsIncomplete = false
     }
 
     // Unchecked: changed only by `changeRest`, while a single request holds it.

@@ -50,10 +50,20 @@ final class DecodeKey: JobKey, @unchecked Sendable {
     // Unchecked: nothing in it changes.
     private let fetch: FetchKey
     private let options: DecodeOptions
+    private let wishes: Wishes
 
-    init(fetch: FetchKey, options: DecodeOptions) {
+    /// What is wanted beside the pixels as they are.
+    struct Wishes: OptionSet, Hashable {
+        let rawValue: UInt8
+
+        static let keepsMetadata = Wishes(rawValue: 1)
+        static let acceptsIncomplete = Wishes(rawValue: 2)
+    }
+
+    init(fetch: FetchKey, options: DecodeOptions, wishes: Wishes = []) {
         self.fetch = fetch
         self.options = options
+        self.wishes = wishes
         var hasher = Hasher()
         fetch.hash(into: &hasher)
         hasher.combine(options)
@@ -62,7 +72,7 @@ final class DecodeKey: JobKey, @unchecked Sendable {
 
     override fileprivate func isSame(as other: JobKey) -> Bool {
         guard let other = other as? DecodeKey else { return false }
-        return options == other.options && fetch == other.fetch
+        return options == other.options && wishes == other.wishes && fetch == other.fetch
     }
 }
 

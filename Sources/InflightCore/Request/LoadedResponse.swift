@@ -87,8 +87,14 @@ public struct LoadedImage: Sendable {
     /// Bytes of the body on the wire.
     public var wireBytes: Int64
     public var source: LoadSource
+    /// What the file says beside its pixels, where ``ImageRequest/keepsMetadata`` asks for it: as it stands there, so that
+    /// its orientation is that of the file and not of the pixels.
+    public var metadata: ImageMetadata?
     /// Whether it was made from a stored answer past its time: see ``LoadedResponse/isStale``.
     public var isStale = false
+    /// Whether only a part of the picture could be decoded, the rest being transparent or coarse: see
+    /// ``ImageRequest/acceptsIncomplete``.
+    public var isIncomplete = false
     /// See ``LoadedResponse/storable``.
     var storable: StorableAnswer?
 

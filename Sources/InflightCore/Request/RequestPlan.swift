@@ -58,6 +58,11 @@ final class RequestPlan: Sendable {
             url = try ResourceURL(request.url)
         }
         try Self.check(request, url: url)
+        guard goal != .info || request.page == 0 else {
+            throw LoadError(
+                .invalidRequest, stage: .request, url: url.string,
+                message: "A header is read of the first page alone. Load the bytes, and ask codecs.info(of:page:).")
+        }
         self.request = request
         self.purpose = purpose
         self.url = url
@@ -77,7 +82,9 @@ final class RequestPlan: Sendable {
             processKeys = []
             return
         }
-        let decodeKey = DecodeKey(fetch: fetchKey, options: Self.decodeOptions(request, purpose))
+        let decodeKey = DecodeKey(
+            fetch: fetchKey, options: Self.decodeOptions(request, purpose),
+            wishes: Self.wishes(request))
         self.decodeKey = decodeKey
         if request.processors.isEmpty || purpose == .processed {
             processKeys = []
@@ -140,6 +147,7 @@ final class RequestPlan: Sendable {
 
     private static func pictureIdentity(_ request: ImageRequest, _ options: EncodeOptions?) -> String {
         var parts: [String] = []
+        if request.page != 0 { parts.append("page \(request.page)") }
         if let resize = request.resize { parts.append("resize " + resize.identity) }
         parts += request.processors.map { "process " + $0.identity }
         if let options {
@@ -147,11 +155,27 @@ final class RequestPlan: Sendable {
             parts.append("as \(options.format) \(options.quality.map(String.init) ?? "") \(background)")
             if options.isProgressive { parts.append("progressive") }
             if options.isLossless { parts.append("lossless") }
+            if let metadata = options.metadata {
+                var hash = SHA256()
+                for bytes in [metadata.exifBytes, metadata.xmpBytes] {
+                    hash.append(Array("\(bytes?.count ?? -1) ".utf8) + (bytes?.array ?? []))
+                }
+                parts.append("with \(hash.hex)")
+            }
+            if request.keepsMetadata { parts.append("with its metadata") }
         }
         // Identities of processors may be anything.
         var hash = SHA256()
         for part in parts { hash.append(Array("\(part.utf8.count) \(part)".utf8)) }
         return hash.hex
+    }
+
+    private static func wishes(_ request: ImageRequest) -> DecodeKey.Wishes {
+        if request.isUsual { return [] }
+        var wishes: DecodeKey.Wishes = []
+        if request.keepsMetadata { wishes.insert(.keepsMetadata) }
+        if request.acceptsIncomplete { wishes.insert(.acceptsIncomplete) }
+        return wishes
     }
 
     func decodeOptions() -> DecodeOptions { Self.decodeOptions(request, purpose) }
@@ -161,6 +185,9 @@ final class RequestPlan: Sendable {
         options.order = request.pixelOrder
         options.premultiplied = request.premultipliesAlpha
         options.maximumPixels = request.limits.maximumPixels
+        options.maximumMemory = request.limits.maximumDecodeBytes
+        // What is stored as it was asked for has no other.
+        options.page = purpose == .processed ? 0 : request.page
         return options
     }
 
@@ -187,6 +214,7 @@ final class RequestPlan: Sendable {
             }
         }
         guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
+            request.limits.maximumDecodeBytes >= 0,
             request.limits.maximumRedirects >= 0
         else { throw refuse("A limit is below zero.") }
         for timeout in [request.limits.connectTimeout, request.limits.stallTimeout, request.limits.totalTimeout] {
@@ -287,6 +315,7 @@ final class RequestPlan: Sendable {
     private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
         var fetchLimits = limits
         fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels
+        fetchLimits.maximumDecodeBytes = ImageRequest.Limits().maximumDecodeBytes
         guard fetchLimits != ImageRequest.Limits() else { return }
         bytes.append(4)
         let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout]

@@ -8,7 +8,8 @@ public enum StoredForm: Sendable, Hashable {
     case original
     /// The picture as it was asked for, written in this way. With PNG its pixels come back as they were; with JPEG what is
     /// transparent in it would be lost, so that such a picture is written as PNG whatever is said here. The file that is
-    /// found again is all there is to know: `info`, `bodyBytes` speak of it.
+    /// found again is all there is to know: `info`, `bodyBytes` speak of it. ``ImageRequest/keepsMetadata`` goes before
+    /// metadata that stands here; where the format has no place for it, nothing is kept.
     case processed(EncodeOptions)
     /// Both: the next size is made without asking the server.
     case both(EncodeOptions)

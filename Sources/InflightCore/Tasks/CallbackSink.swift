@@ -4,6 +4,7 @@ import InflightConcurrency
 /// `cancel()`.
 final class CallbackSink: Sendable {
     typealias Progress = @Sendable (ImageTask, LoadProgress) -> Void
+    typealias Preview = @Sendable (ImageTask, ImagePreview) -> Void
 
     enum Completion: Sendable {
         case image(@Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void)
@@ -12,11 +13,13 @@ final class CallbackSink: Sendable {
 
     let queue: CallbackQueue
     let progress: Progress?
+    let preview: Preview?
     private let completion: Completion
 
-    init(queue: CallbackQueue, progress: Progress?, completion: Completion) {
+    init(queue: CallbackQueue, progress: Progress?, preview: Preview? = nil, completion: Completion) {
         self.queue = queue
         self.progress = progress
+        self.preview = preview
         self.completion = completion
     }
 

@@ -10,6 +10,8 @@ public final class ImageTask: @unchecked Sendable {
     let subject: Subject
     /// Whether anybody hears of progress.
     let hearsProgress: Bool
+    /// Whether anybody hears of previews, where the request wants them.
+    private let hearsPreviews: Bool
     private let stripe: LockStripes.Stripe
     private var state: State
 
@@ -29,6 +31,10 @@ public final class ImageTask: @unchecked Sendable {
         var isNone: Bool {
             if case .none = self { true } else { false }
         }
+
+        var isStale: Bool {
+            if case .stale = self { true } else { false }
+        }
     }
 
     private struct State {
@@ -45,11 +51,26 @@ public final class ImageTask: @unchecked Sendable {
         var priority: LoadPriority
         var id: Engine.Machine.TaskID?
         var news = News.none
+        /// What has not been shown yet; a better one takes its place.
+        var preview: Shown?
+        /// Whether it came before the progress that is not told yet.
+        var previewIsFirst = false
+        /// The best that was shown; the most there can be where a whole picture was.
+        var shownDetail = 0
         var reportedBytes: Int64 = -1
         var outcome: JobResult?
         var sink: CallbackSink?
         /// Somebody awaits the next event.
         var waiter: Bridge?
+    }
+
+    /// Boxed, so that tasks that wait stay small.
+    private final class Shown: Sendable {
+        let preview: ImagePreview
+
+        init(_ preview: ImagePreview) {
+            self.preview = preview
+        }
     }
 
     enum Subject {
@@ -73,6 +94,7 @@ public final class ImageTask: @unchecked Sendable {
     init(request: ImageRequest, plan: RequestPlan, engine: Engine, sink: CallbackSink?, hearsProgress: Bool) {
         subject = .plan(plan)
         self.hearsProgress = hearsProgress
+        hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
         self.engine = engine
         // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
         state = State(priority: request.priority, sink: sink)
@@ -87,6 +109,7 @@ public final class ImageTask: @unchecked Sendable {
         let unplanned = Unplanned(request, error, goal)
         subject = .unplanned(unplanned)
         self.hearsProgress = hearsProgress
+        hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
         self.engine = engine
         state = State(priority: request.priority, sink: sink)
         stripe = LockStripes.stripe(for: unplanned)
@@ -125,6 +148,8 @@ public final class ImageTask: @unchecked Sendable {
         let taken: UInt16? = stripe.lock.withLock {
             guard state.phase == .waiting, state.takenFallbacks < count else { return nil }
             state.takenFallbacks += 1
+            // Of another picture; but what is whole is better than any part.
+            if state.shownDetail < .max { state.shownDetail = 0 }
             return state.takenFallbacks
         }
         return taken.flatMap { request.fallback(Int($0)) }
@@ -174,13 +199,14 @@ public final class ImageTask: @unchecked Sendable {
         let sink = state.sink.take()
         let waiter = state.waiter.take()
         let outcome = state.outcome.take()
+        let preview = state.preview.take()
         let id = state.id
         stripe.lock.unlock()
 
         if let id, outcome == nil { engine.cancelTask(id) }
         waiter?.open()
         // What the closures captured may run code of the caller when it goes: here, with no lock held.
-        withExtendedLifetime((sink, outcome)) {}
+        withExtendedLifetime((sink, outcome, preview)) {}
     }
 
     /// Whether ``cancel()`` came before any other ending.
@@ -226,7 +252,26 @@ public final class ImageTask: @unchecked Sendable {
         // What is stale is told before anything of what follows it.
         if case .stale = state.news { return stripe.lock.unlock() }
         state.news = .progress(progress)
+        state.previewIsFirst = true
         if let queue = scheduleAndUnlock() { submit(to: queue) }
+    }
+
+    /// How often it wants to show what there is; `nil` where it does not, or nobody hears of it.
+    var previewOptions: PreviewOptions? { hearsPreviews ? request.previews : nil }
+
+    /// What there is of the picture can be shown. One that was not shown yet is replaced.
+    func didPreview(_ preview: ImagePreview) {
+        stripe.lock.lock()
+        guard state.phase == .waiting, state.outcome == nil, preview.detail > state.shownDetail else {
+            return stripe.lock.unlock()
+        }
+        state.shownDetail = preview.detail
+        let old = state.preview
+        state.preview = Shown(preview)
+        state.previewIsFirst = false
+        let queue = scheduleAndUnlock()
+        withExtendedLifetime(old) {}
+        if let queue { submit(to: queue) }
     }
 
     /// The work has ended.
@@ -266,6 +311,7 @@ public final class ImageTask: @unchecked Sendable {
             return false
         }
         state.news = .stale(result)
+        state.shownDetail = .max
         _ = scheduleAndUnlock()
         return true
     }
@@ -304,6 +350,11 @@ public final class ImageTask: @unchecked Sendable {
             state.isScheduled = false
             return stripe.lock.unlock()
         }
+        if let preview = takePreview(), let handler = state.sink?.preview {
+            stripe.lock.unlock()
+            handler(self, preview)
+            return didReturn()
+        }
         if case .progress(let progress) = state.news, let handler = state.sink?.progress {
             state.news = .none
             stripe.lock.unlock()
@@ -320,10 +371,19 @@ public final class ImageTask: @unchecked Sendable {
         sink.complete(self, outcome, isShared: isShared)
     }
 
+    /// The preview, where it is next. Called with the lock held.
+    private func takePreview() -> ImagePreview? {
+        guard state.preview != nil, state.news.isNone || (state.previewIsFirst && !state.news.isStale) else {
+            return nil
+        }
+        return state.preview.take()?.preview
+    }
+
     /// A callback has returned, or was dropped: on with the next event.
     private func didReturn() {
         stripe.lock.lock()
-        guard state.phase == .waiting, !state.news.isNone || state.outcome != nil, let queue = state.sink?.queue
+        let hasNews = !state.news.isNone || state.preview != nil
+        guard state.phase == .waiting, hasNews || state.outcome != nil, let queue = state.sink?.queue
         else {
             state.isScheduled = false
             return stripe.lock.unlock()
@@ -339,9 +399,11 @@ public final class ImageTask: @unchecked Sendable {
             state.isScheduled = false
             return stripe.lock.unlock()
         }
-        if case .progress = state.news {
+        if !state.news.isNone || state.preview != nil {
             state.news = .none
+            let preview = state.preview.take()
             stripe.lock.unlock()
+            withExtendedLifetime(preview) {}
             return didReturn()
         }
         guard state.outcome != nil else {
@@ -361,7 +423,9 @@ public final class ImageTask: @unchecked Sendable {
         state.sink = nil
         state.outcome = nil
         state.news = .none
+        let preview = state.preview.take()
         stripe.lock.unlock()
+        withExtendedLifetime(preview) {}
     }
 
     // MARK: Awaited
@@ -380,6 +444,7 @@ public final class ImageTask: @unchecked Sendable {
 
     enum Event {
         case progress(LoadProgress)
+        case preview(ImagePreview)
         case stale(JobResult)
         case ended(JobResult, isShared: Bool)
         case cancelled
@@ -398,6 +463,7 @@ public final class ImageTask: @unchecked Sendable {
             case .cancelled: return .event(.cancelled)
             case .waiting: break
             }
+            if wanted, let preview = takePreview() { return .event(.preview(preview)) }
             if wanted {
                 let news = state.news
                 state.news = .none

@@ -66,7 +66,11 @@ public struct Bytes: Sendable {
     public var array: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
 }
 
-extension Bytes: Equatable {
+extension Bytes: Hashable {
+    public func hash(into hasher: inout Hasher) {
+        unsafe withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    }
+
     public static func == (left: Bytes, right: Bytes) -> Bool {
         if left.storage === right.storage { return true }
         guard left.count == right.count else { return false }

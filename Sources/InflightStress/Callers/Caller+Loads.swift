@@ -100,6 +100,7 @@ extension Caller {
             while let event = await iterator.next() {
                 switch event {
                 case .progress(let progress): ticket.record.progressed(nil, progress)
+                case .preview: break
                 case .stale(let image): ticket.record.wasShownStale(image)
                 case .success(let image): ticket.record.ended(nil, .picture(image.pixels))
                 case .failure(let error): ticket.record.ended(nil, .failure(error))

@@ -23,6 +23,8 @@ struct Setup {
     /// By loader, the queue that it lives on.
     var loaderQueues: [Int] = []
     var prefetch: Prefetch?
+    /// Some of those who ask want to see what there is.
+    var hasPreviews = false
 
     struct Prefetch {
         var isIntoMemory: Bool
@@ -74,6 +76,8 @@ struct Setup {
                 room: draws.below(3))
         }
         if draws.once(in: 3) { makeStored(hasSources: hasSources, &draws) }
+        hasPreviews = seed % 8 == 5
+        if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
         // Those who leave a varying answer join the next one after the other.
         bounds.isPriorityKnown = !nests && !hasHarmless
@@ -139,6 +143,10 @@ struct Setup {
         configuration.maximumConcurrentFetchesPerOrigin = bounds.fetchesPerOrigin
         configuration.maximumStreamsPerOrigin = bounds.streamsPerOrigin
         configuration.decodeConcurrency = bounds.decodes
+        // Not told of by the model: a timer more for each decode would change nothing but what the dice say.
+        configuration.maximumDecodeTime = nil
+        // So much that the usual estimate of two pictures does not fit.
+        if bounds.decodesInMemory == 1 { configuration.maximumDecodeMemory = 100_000 }
         configuration.decodeExecutor = world.threads
         configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
         if hasHarmless { configuration.harmlessFields = ["Accept-Language"] }

@@ -89,7 +89,8 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     var encodableFormats: Set<ImageFormat> { [] }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        world.poke()
+        // What a decode will take is looked up before every one: with no dice, which are for what may differ.
+        if isComplete || !world.place.isWorking { world.poke() }
         guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
         let body = SimulatedBody(bytes)
         let isHuge = body.flags & SimulatedBody.huge != 0
@@ -111,8 +112,27 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         let body = SimulatedBody(bytes)
         var content = body.content
         content.size = UInt8(options.resize?.width ?? 0)
+        world.model.decodeBegins()
+        defer { world.model.decodeEnds() }
         try world.work(on: content, isDamaged: body.flags & SimulatedBody.damaged != 0, cancellation)
         return content.pixels
+    }
+
+    func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        world.place.isPreviewing = true
+        world.model.previewBegins()
+        defer { world.model.previewEnds() }
+        world.poke()
+        world.interleave(in: 2)
+        if world.draws.once(in: 8) { throw LoadError(.damaged, stage: .decode, message: "The simulator wants it so.") }
+        guard bytes.count > detail, !world.draws.once(in: 8) else { return nil }
+        var content = SimulatedBody(bytes).content
+        content.size = UInt8(options.resize?.width ?? 0)
+        return PartialPicture(
+            pixels: content.pixels, detail: bytes.count, coversAll: true, isFinal: world.draws.once(in: 8))
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
@@ -179,6 +199,7 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
 extension World {
     /// What every piece of work on pixels does: it takes a while, looks at its cancellation or does not, and may fail.
     func work(on content: Content, isDamaged: Bool, _ cancellation: CancellationFlag) throws(LoadError) {
+        if place.isPreviewing { return interleave(in: 4) }
         note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")
         // Only here is it known that nothing else is on its way.
         let isOutermost = depth == 0

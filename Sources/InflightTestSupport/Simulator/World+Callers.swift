@@ -140,6 +140,15 @@ extension World {
         if wish.first > 0 { joining = id } else { model.joins(id) }
     }
 
+    /// The same, for somebody who may want to see what there is of a picture.
+    private func showing(_ request: ImageRequest) -> ImageRequest {
+        guard setup.hasPreviews, draws.once(in: 2) else { return request }
+        var request = request
+        request.previews = PreviewOptions(interval: .milliseconds(draws.below(3) * 5))
+        request.previews?.minimumBytes = 1
+        return request
+    }
+
     private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
         // Each kind has its turn.
         let queue = usedQueues & 7 == 7 ? draws.below(Self.callerQueues) : (~usedQueues).trailingZeroBitCount
@@ -169,7 +178,17 @@ extension World {
             }
         }
         if wish.kind == .picture || wish.kind == .refused {
-            return pipeline.load(request, on: callbackQueues[queue], progress: progress) {
+            let request = showing(request)
+            var preview: (@Sendable (ImageTask, ImagePreview) -> Void)?
+            if request.previews != nil {
+                preview = { [unowned self] task, preview in
+                    captured.touch()
+                    model.previewBegins(id, Content(preview.pixels), detail: preview.detail, at: place)
+                    note(81, UInt64(id), "task \(id) is shown \(preview.detail) of its picture")
+                    called(id, task)
+                }
+            }
+            return pipeline.load(request, on: callbackQueues[queue], progress: progress, preview: preview) {
                 [unowned self] task, result in
                 captured.touch()
                 if case .success(let image) = result { model.hears(id, isStale: image.isStale) }
@@ -243,7 +262,7 @@ extension World {
 
     private func follow(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
         note(21, 0, "somebody is to follow the events of \(wish.text)")
-        var events: LoadEvents? = pipeline.events(for: request)
+        var events: LoadEvents? = pipeline.events(for: showing(request))
         caller.task = events?.task
         let patience = draws.below(6)
         caller.awaiting = Task(executorPreference: executor) { [unowned self, taken = events.take()] in
@@ -260,6 +279,9 @@ extension World {
                 case .progress(let progress):
                     note(23, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
                     model.heard(id, progress: progress.receivedBytes)
+                case .preview(let preview):
+                    note(82, UInt64(id), "task \(id) is shown \(preview.detail) of its picture")
+                    model.heard(id, preview: Content(preview.pixels), detail: preview.detail)
                 case .stale(let image):
                     let content = Content(image.pixels)
                     note(80, UInt64(id), "task \(id) is shown what is stale, of \(content.exchange)")

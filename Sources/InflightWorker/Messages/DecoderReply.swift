@@ -3,8 +3,8 @@ package import InflightCore
 /// What a decoder answers. Nothing of it is believed before it was looked at: who decodes a stranger's bytes may have
 /// become a stranger.
 package enum DecoderReply: Sendable, Equatable {
-    /// It has given up what it does not need, and reads and writes these formats.
-    case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [String])
+    /// It has given up what it does not need, and reads and writes these formats; some parts are missing.
+    case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [String], missing: [String])
     /// It could not begin.
     case notReady(message: String)
     /// In sealed memory that comes with it.
@@ -13,6 +13,10 @@ package enum DecoderReply: Sendable, Equatable {
     case pixels(id: Int, PixelLayout, [UInt8])
     /// In sealed memory that comes with it.
     case sharedBytes(id: Int, byteCount: Int)
+    /// What there is of a picture, in sealed memory that comes with it.
+    case sharedPart(id: Int, PixelLayout, detail: Int, coversAll: Bool, isFinal: Bool)
+    /// There is nothing more of it than was seen.
+    case noPart(id: Int)
     case failure(id: Int, code: String, message: String)
 
     /// Pixels of so many bytes or more are handed over in memory of their own. A program that keeps a thousand million
@@ -24,9 +28,9 @@ package enum DecoderReply: Sendable, Equatable {
     package var message: [UInt8] {
         var writer = MessageWriter()
         switch self {
-        case .ready(let decodes, let encodes, let protections):
+        case .ready(let decodes, let encodes, let protections, let missing):
             writer.write(UInt8(0))
-            for names in [decodes.map(\.rawValue), encodes.map(\.rawValue), protections] {
+            for names in [decodes.map(\.rawValue), encodes.map(\.rawValue), protections, missing] {
                 writer.write(names.joined(separator: " "))
             }
         case .notReady(let message):
@@ -50,6 +54,16 @@ package enum DecoderReply: Sendable, Equatable {
             writer.write(id)
             writer.write(code)
             writer.write(String(message.prefix(1000)))
+        case .sharedPart(let id, let layout, let detail, let coversAll, let isFinal):
+            writer.write(UInt8(6))
+            writer.write(id)
+            writer.write(layout)
+            writer.write(detail)
+            writer.write(coversAll)
+            writer.write(isFinal)
+        case .noPart(let id):
+            writer.write(UInt8(7))
+            writer.write(id)
         }
         return writer.bytes
     }
@@ -63,12 +77,12 @@ package enum DecoderReply: Sendable, Equatable {
     private static func read(_ reader: inout MessageReader) -> DecoderReply? {
         switch reader.byte() {
         case 0:
-            guard let decodes = reader.names(), let encodes = reader.names(), let protections = reader.names() else {
-                return nil
-            }
+            guard let decodes = reader.names(), let encodes = reader.names(), let protections = reader.names(),
+                let missing = reader.names()
+            else { return nil }
             return .ready(
                 decodes: decodes.map(ImageFormat.init(rawValue:)), encodes: encodes.map(ImageFormat.init(rawValue:)),
-                protections: protections)
+                protections: protections, missing: missing)
         case 1: return reader.text().map { .notReady(message: $0) }
         case 2:
             guard let id = reader.number(), let layout = reader.layout() else { return nil }
@@ -82,6 +96,12 @@ package enum DecoderReply: Sendable, Equatable {
         case 5:
             guard let id = reader.number(), let code = reader.text(), let message = reader.text() else { return nil }
             return .failure(id: id, code: code, message: message)
+        case 6:
+            guard let id = reader.number(), let layout = reader.layout(), let detail = reader.number(),
+                let coversAll = reader.flag(), let isFinal = reader.flag()
+            else { return nil }
+            return .sharedPart(id: id, layout, detail: detail, coversAll: coversAll, isFinal: isFinal)
+        case 7: return reader.number().map { .noPart(id: $0) }
         default: return nil
         }
     }

@@ -5,6 +5,8 @@ package enum DecoderRequest: Sendable, Equatable {
     /// The first: at most so much memory, beside what it has when it begins.
     case begin(maximumMemory: Int, maximumSeconds: Int)
     case decode(id: Int, format: ImageFormat, byteCount: Int, options: DecodeOptions)
+    /// What there is of a picture, beyond what was seen of it.
+    case decodePart(id: Int, format: ImageFormat, byteCount: Int, options: DecodeOptions, beyond: Int)
     case encode(id: Int, layout: PixelLayout, options: EncodeOptions)
     /// On the second socket: the decode may end with an error.
     case cancel(id: Int)
@@ -34,6 +36,13 @@ package enum DecoderRequest: Sendable, Equatable {
         case .cancel(let id):
             writer.write(UInt8(3))
             writer.write(id)
+        case .decodePart(let id, let format, let byteCount, let options, let detail):
+            writer.write(UInt8(4))
+            writer.write(id)
+            writer.write(format.rawValue)
+            writer.write(byteCount)
+            writer.write(options)
+            writer.write(detail)
         }
         return writer.bytes
     }
@@ -65,6 +74,12 @@ package enum DecoderRequest: Sendable, Equatable {
             options.isLossless = isLossless
             return .encode(id: id, layout: layout, options: options)
         case 3: return reader.number().map { .cancel(id: $0) }
+        case 4:
+            guard let id = reader.number(), let format = reader.text(), let count = reader.number(),
+                let options = reader.decodeOptions(), let detail = reader.number()
+            else { return nil }
+            return .decodePart(
+                id: id, format: ImageFormat(rawValue: format), byteCount: count, options: options, beyond: detail)
         default: return nil
         }
     }
@@ -79,10 +94,12 @@ extension MessageWriter {
             write(resize.fit.rawValue)
             write(resize.gravity.rawValue)
             write(resize.enlarges)
+            write(resize.light.rawValue)
         }
         write(options.order.rawValue)
         write(options.premultiplied)
         write(options.maximumPixels)
+        write(options.page)
     }
 }
 
@@ -93,13 +110,15 @@ extension MessageReader {
         if isResized {
             guard let width = optionalNumber(), let height = optionalNumber(),
                 let fit = text().flatMap(Resize.Fit.init), let gravity = text().flatMap(Resize.Gravity.init),
-                let enlarges = flag()
+                let enlarges = flag(), let light = text().flatMap(Resize.Light.init)
             else { return nil }
-            options.resize = Resize(width: width, height: height, fit: fit, gravity: gravity, enlarges: enlarges)
+            options.resize = Resize(
+                width: width, height: height, fit: fit, gravity: gravity, enlarges: enlarges, light: light)
         }
         guard let order = byte().flatMap(PixelBuffer.Format.Order.init), let premultiplied = flag(),
-            let maximum = number()
+            let maximum = number(), let page = number()
         else { return nil }
+        options.page = page
         options.order = order
         options.premultiplied = premultiplied
         options.maximumPixels = maximum

@@ -36,9 +36,26 @@ public final class DecoderPool: Sendable {
         }
     }
 
+    /// Decodes there what can be shown of a picture that is not whole; `nil` where that is no more than `detail`. Throws as
+    /// ``decode(_:format:options:cancellation:)`` does.
+    public func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        try cancellation.check()
+        return try withDecoder { (decoder) throws(LoadError) in
+            guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
+            return try decoder.decodePart(
+                bytes, format: format, options: options, beyond: detail, maximumTime: configuration.maximumDecodeTime,
+                cancellation: cancellation)
+        }
+    }
+
     /// Writes pixels as a picture file, in such a process: for encoders that a program does not want to be linked to.
+    /// Metadata is refused: it is not handed over.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        try withDecoder { (decoder) throws(LoadError) in
+        guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
+        return try withDecoder { (decoder) throws(LoadError) in
             guard decoder.encodes.contains(options.format) else {
                 throw Self.notServed(options.format, stage: .encode)
             }
@@ -50,7 +67,8 @@ public final class DecoderPool: Sendable {
     public func capabilities() throws(LoadError) -> DecoderCapabilities {
         try withDecoder { (decoder) throws(LoadError) in
             DecoderCapabilities(
-                decodes: decoder.decodes, encodes: decoder.encodes, protections: decoder.protections)
+                decodes: decoder.decodes, encodes: decoder.encodes, protections: decoder.protections,
+                missing: decoder.missing)
         }
     }
 
@@ -93,4 +111,16 @@ public struct DecoderCapabilities: Sendable, Hashable {
     public var encodes: Set<ImageFormat>
     /// What the system enforces there: `seccomp` and `limits` always, `landlock` and `namespaces` where it has them.
     public var protections: [String]
+    /// What its libraries were built without, or have not found, so that it reads or writes less than it could; by the
+    /// names of `VipsPart` where it is `inflight-decoder-vips`.
+    public var missing: [String]
+
+    public init(
+        decodes: Set<ImageFormat>, encodes: Set<ImageFormat>, protections: [String] = [], missing: [String] = []
+    ) {
+        self.decodes = decodes
+        self.encodes = encodes
+        self.protections = protections
+        self.missing = missing
+    }
 }

@@ -9,6 +9,7 @@ final class DecoderProcess: @unchecked Sendable {
     let decodes: Set<ImageFormat>
     let encodes: Set<ImageFormat>
     let protections: [String]
+    let missing: [String]
 
     private let requests: MessageSocket
     private let control: MessageSocket
@@ -42,7 +43,7 @@ final class DecoderProcess: @unchecked Sendable {
             // Of all its threads.
             maximumSeconds: Int(limit.components.seconds) * MachineSize.processors + 60)
         let reply = requests.send(begin.message) ? Self.firstReply(requests) : nil
-        guard case .ready(let decodes, let encodes, let protections) = reply else {
+        guard case .ready(let decodes, let encodes, let protections, let missing) = reply else {
             let ending = DecoderEnding(inflight_end_process(process))
             if case .notReady(let message) = reply { throw Self.unavailable(path, message) }
             throw Self.unavailable(
@@ -52,6 +53,7 @@ final class DecoderProcess: @unchecked Sendable {
         self.decodes = Set(decodes)
         self.encodes = Set(encodes)
         self.protections = protections
+        self.missing = missing
     }
 
     deinit {
@@ -108,6 +110,28 @@ final class DecoderProcess: @unchecked Sendable {
                 let pixels = SharedMemory.sealed(shared, byteCount: count).flatMap({ layout.checked($0, options) })
             else { break }
             return pixels
+        default: break
+        }
+        throw broken(work)
+    }
+
+    func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int, maximumTime: Duration,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        nextID += 1
+        let id = nextID
+        let request = DecoderRequest.decodePart(
+            id: id, format: format, byteCount: bytes.count, options: options, beyond: detail)
+        let work = Work(id: id, stage: .decode, format: format, maximumTime: maximumTime, cancellation: cancellation)
+        let (reply, shared) = try ask(request, bytes, work)
+        switch reply {
+        case .noPart(id): return nil
+        case .sharedPart(id, let layout, let found, let coversAll, let isFinal):
+            guard found > detail, let shared, let count = layout.byteCount,
+                let pixels = SharedMemory.sealed(shared, byteCount: count).flatMap({ layout.checked($0, options) })
+            else { break }
+            return PartialPicture(pixels: pixels, detail: found, coversAll: coversAll, isFinal: isFinal)
         default: break
         }
         throw broken(work)
@@ -201,7 +225,9 @@ final class DecoderProcess: @unchecked Sendable {
 
     /// What a decoder says of a picture, if it is a thing that decoders say.
     private func failure(_ code: String, _ message: String, _ work: Work) -> LoadError {
-        let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels, .cancelled, .cannotEncode]
+        let known: [LoadError.Code] = [
+            .damaged, .unsupportedFormat, .tooManyPixels, .cancelled, .cannotEncode, .invalidRequest,
+        ]
         guard let code = known.first(where: { $0.rawValue == code }) else { return broken(work) }
         return LoadError(code, stage: work.stage, message: message.filter { !$0.isNewline && $0 >= " " })
     }

@@ -18,8 +18,16 @@ public struct WorkerCodec: ImageCodec {
         try codec.probe(bytes, format: format, isComplete: isComplete)
     }
 
+    public func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
+        try codec.info(bytes, format: format, page: page)
+    }
+
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try codec.validate(bytes, format: format)
+    }
+
+    public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        codec.memoryNeeded(bytes, format: format, info: info, options: options)
     }
 
     public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata {
@@ -30,6 +38,13 @@ public struct WorkerCodec: ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try pool.decode(bytes, format: format, options: options, cancellation: cancellation)
+    }
+
+    public func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        try pool.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
     }
 
     /// In the program: its own pixels are trusted.

@@ -67,6 +67,16 @@ struct CommandTests {
         #expect(options.treatment == .remade)
     }
 
+    @Test("Linear light is the size's, or a step's")
+    func linear() throws {
+        let options = try get("http://a -o out --size 3x3 --linear --process resize:2x2:fill:top:linear")
+        #expect(options.resize == Resize(width: 3, height: 3, light: .linear))
+        #expect(options.processors == [.resize(width: 2, height: 2, fit: .fill, gravity: .top, light: .linear)])
+        #expect(try get("http://a -o out --size 3x3").resize?.light == .encoded)
+        #expect(complaint("get http://a -o out --linear")?.contains("--size") == true)
+        #expect(complaint("get http://a -o out --process resize:2x2:fill:top:dark")?.contains("linear") == true)
+    }
+
     @Test(
         "Size, format or quality mean that pictures are made anew",
         arguments: [
@@ -198,7 +208,14 @@ struct CommandTests {
             ("cache clear --host a --url http://a/", "one of --host and --url"),
             ("cache clear --host a --host b", "once"), ("cache list --host a", "clear alone"),
             ("cache stat --cache=", "--cache"), ("cache stat --jsn", "did you mean --json"),
-            ("info", "at least one"), ("info a --size 3x3", "--size"), ("info a --max-pixels 5", "no option"),
+            ("get http://a -o out --raw --keep-metadata", "--raw"),
+            ("get http://a -o out --any --keep-metadata", "--any"),
+            ("get http://a -o out --format avif --keep-metadata", "avif"),
+            ("get http://a -o out --page 0", "--page"), ("get http://a -o out --raw --page 2", "--page"),
+            ("info a --page x", "--page"), ("info --formats --page 2", "--formats"),
+            ("info", "at least one"), ("info --formats a", "--formats"), ("info --formats --exif", "--formats"),
+            ("info --formats=yes", "no value"),
+            ("info a --size 3x3", "--size"), ("info a --max-pixels 5", "no option"),
         ])
     func wrongUse(_ line: String, _ part: String) throws {
         let message = try #require(complaint(line))

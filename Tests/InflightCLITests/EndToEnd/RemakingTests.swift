@@ -123,4 +123,21 @@ struct RemakingTests {
         let result = place.run("get", server.url("/a.jpg"), "--size", "6x", "--format", "png")
         #expect(try Pictures.decode(result.output).0.width == 6)
     }
+
+    @Test("What a file says beside its pixels is left out, unless it is asked for; then it fits what was made")
+    func metadata() throws {
+        let pixels = try Pictures.decode(try Pictures.make(.jpeg, 60, 40).array).0
+        var encoding = EncodeOptions(format: .jpeg)
+        encoding.metadata = ImageMetadata(xmpBytes: Bytes("<where I live/>"))
+        server.serve("/said.jpg", .ok(try Pictures.codecs.encode(pixels, options: encoding)))
+        for format in ["keep", "png", "webp"] {
+            let ways = ["get", server.url("/said.jpg"), "--size", "30x", "--format", format, "-o"]
+            #expect(
+                place.run(ways + ["plain"]).status == 0 && place.run(ways + ["kept", "--keep-metadata"]).status == 0)
+            let name = "said." + (format == "keep" ? "jpg" : format)
+            #expect(try Pictures.codecs.metadata(of: Bytes(try #require(place.read("plain/" + name)))).isEmpty)
+            let kept = try Pictures.codecs.metadata(of: Bytes(try #require(place.read("kept/" + name))))
+            #expect(kept.xmp == "<where I live/>")
+        }
+    }
 }

@@ -223,6 +223,8 @@ struct Line: Decodable, Equatable {
     var sourceWidth: Int?
     var sourceHeight: Int?
     var finalURL: String?
+    var previews: [String]?
+    var incomplete: Bool?
     var ms: Int?
     var error: Failure?
     // Of `info`.
@@ -233,6 +235,10 @@ struct Line: Decodable, Equatable {
     var color: String?
     var alpha: Bool?
     var readBytes: Int?
+}
+
+extension Line {
+    init(json: String) throws { self = try JSONDecoder().decode(Line.self, from: Data(json.utf8)) }
 }
 
 extension TemporaryDirectory {

@@ -121,4 +121,56 @@ struct TIFFTests {
             #expect(isolatedCode(other, .tiff) == .damaged)
         }
     }
+
+    private func code(_ page: Int, _ bytes: [UInt8]) -> LoadError? {
+        do throws(LoadError) {
+            _ = try IsolatedFormats.info(Bytes(bytes), format: .tiff, page: page)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("each page tells of itself, in both byte orders and both kinds, and one that is not there is refused")
+    func eachPage() throws {
+        for (isLittle, isBig) in [(true, false), (false, false), (true, true), (false, true)] {
+            let pages = (0..<3).map { index in
+                var pieces = TIFFPieces()
+                (pieces.isLittle, pieces.isBig) = (isLittle, isBig)
+                pieces.width = 16 - index
+                pieces.fields = [(274, [index + 1], false)]
+                return pieces
+            }
+            let file = TIFFPieces.file(pages)
+            for page in 0..<3 {
+                let info = try IsolatedFormats.info(Bytes(file), format: .tiff, page: page)
+                #expect(info.storedWidth == 16 - page && info.orientation.rawValue == page + 1 && info.frameCount == 3)
+            }
+            for page in [3, 4, 1 << 16, Int.max, -1, Int.min] {
+                let error = code(page, file)
+                #expect(error?.code == .invalidRequest && error?.message.contains("from 1 to 3") == true)
+            }
+            #expect(isolatedDamage(file, .tiff) == nil)
+        }
+        for format in [ImageFormat.avif, .svg] {
+            #expect(throws: LoadError.self) { try IsolatedFormats.info(Bytes([1, 2]), format: format, page: 1) }
+        }
+    }
+
+    @Test("a list of pages that leads back to itself, or out of the file, gives what is in front of that and no more")
+    func loops() throws {
+        let two = [TIFFPieces(), TIFFPieces()]
+        let first = TIFFPieces().directory
+        for end in [first, TIFFPieces.file(two).count + 100] {
+            let file = TIFFPieces.file(two, end: end)
+            #expect(code(0, file) == nil && code(1, file) == nil)
+            #expect(code(2, file)?.code == .damaged && code(1000, file)?.code == .damaged)
+        }
+        // Pixels that are not there are damage of the page that they are missing from.
+        var lost = TIFFPieces.file(two)
+        let offsets: [UInt8] = [0x11, 1, 4, 0, 1, 0, 0, 0]
+        let place = try #require((0..<lost.count - 12).last { Array(lost[$0..<$0 + 8]) == offsets })
+        lost.replaceSubrange(place + 8..<place + 12, with: Pieces.little32(1 << 30))
+        #expect(code(0, lost) == nil && code(1, lost)?.code == .damaged)
+    }
 }

@@ -30,6 +30,28 @@ struct BodyBufferTests {
         #expect(taken.array == expected)
     }
 
+    @Test("shows what has come without copying it, and that stays what it was, whatever follows")
+    func snapshots() {
+        var buffer = BodyBuffer()
+        var expected: [UInt8] = []
+        var seen: [(Bytes, Int)] = []
+        for size in [1, 7, 4096, 3, 10_000, 1] {
+            let chunk = (0..<size).map { UInt8(truncatingIfNeeded: $0 + size) }
+            append(chunk, to: &buffer)
+            expected += chunk
+            seen.append((buffer.snapshot(), expected.count))
+        }
+        seen.append((buffer.take(), expected.count))
+        #expect(buffer.count == 0)
+        append([9, 9], to: &buffer)
+        seen.append((buffer.snapshot(), -1))
+        buffer.reset()
+        #expect(buffer.snapshot().isEmpty)
+        for (bytes, count) in seen {
+            #expect(bytes.array == (count < 0 ? [9, 9] : Array(expected[..<count])))
+        }
+    }
+
     @Test("is empty after a reset, and takes an announcement only before its first byte")
     func reset() {
         var buffer = BodyBuffer()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The machine of a loader", .timeLimit(.minutes(10)))
 struct LoaderMachineTests {
-    typealias Machine = LoaderMachine<String, Int, String, String>
+    typealias Machine = LoaderMachine<String, Int, String, String, String>
     typealias Actions = Machine.Actions
 
     private func shown(_ machine: Machine) -> String {

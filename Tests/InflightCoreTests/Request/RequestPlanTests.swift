@@ -123,6 +123,35 @@ struct RequestPlanTests {
         }
     }
 
+    @Test("tells pages, linear light and metadata apart, in memory and in a store, and shares their fetch")
+    func pictures() throws {
+        var written = EncodeOptions(format: .png)
+        written.metadata = ImageMetadata(xmpBytes: Bytes("<a/>"))
+        var other = written
+        other.metadata?.xmpBytes = Bytes("<b/>")
+        let changes: [Change] = [
+            { _ in }, { $0.page = 1 }, { $0.page = 2 }, { $0.keepsMetadata = true },
+            { $0.resize = Resize(width: 9) }, { $0.resize = Resize(width: 9, light: .linear) },
+        ]
+        let plans = try changes.map { change in try plan { change(&$0) } }
+        #expect(Set(plans.map(\.fetchKey)).count == 1)
+        #expect(Set(plans.map(\.finalKey)).count == plans.count)
+        let identities = plans.map { $0.pictureIdentity(.init(format: .png)) }
+        #expect(Set(identities + [plans[0].pictureIdentity(written), plans[0].pictureIdentity(other)]).count == 8)
+        #expect(plans[2].decodeOptions().page == 2)
+        // Of what is stored as it was asked for there is no other.
+        var request = ImageRequest("https://a.example/1.png")
+        request.page = 2
+        #expect(
+            try RequestPlan(request, goal: .image, harmlessFields: [], purpose: .processed).decodeOptions().page == 0)
+    }
+
+    @Test("refuses to tell of another page's header than the first's, of which a part of the file is enough")
+    func pageInfo() {
+        let error = #expect(throws: LoadError.self) { try plan(goal: .info) { $0.page = 1 } }
+        #expect(error?.code == .invalidRequest && error?.url == "https://a.example/1.png")
+    }
+
     @Test("has one key for each prefix of the processors, by identity and order")
     func prefixes() throws {
         func keys(_ names: String...) throws -> [ProcessKey] {

@@ -39,7 +39,7 @@ struct BrokenAnswerTests {
         var heard: [String] = []
         for await event in stage.pipeline.events(for: request) {
             switch event {
-            case .progress: break
+            case .progress, .preview: break
             case .stale(let image): heard.append("stale \(image.width) \(image.isStale)")
             case .success(let image): heard.append("success \(image.width) \(image.isStale)")
             case .failure(let error): heard.append("failure \(error.code)")

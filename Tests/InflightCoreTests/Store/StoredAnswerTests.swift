@@ -217,7 +217,7 @@ struct StoredAnswerTests {
         var heard: [String] = []
         for await event in stage.pipeline.events(for: ImageRequest(StoreStage.url)) {
             switch event {
-            case .progress: break
+            case .progress, .preview: break
             case .stale(let image): heard.append("stale \(image.width) \(image.isStale)")
             case .success(let image): heard.append("success \(image.width) \(image.isStale)")
             case .failure(let error): heard.append("failure \(error.code)")

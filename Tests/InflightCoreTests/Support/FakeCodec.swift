@@ -3,11 +3,22 @@ import InflightCore
 
 /// A codec without pictures: what it reads is PNG's signature, a width, a height, and anything. It counts its decodes.
 final class FakeCodec: ImageCodec {
+    enum Parts {
+        case none
+        /// Each has as many bytes as there are for its detail.
+        case growing
+        case final
+    }
+
     let decodes = Tally()
+    private let parts: Parts
+    private let isDamaged: Bool
     /// Called in every decode, on its thread.
     private let onDecode: @Sendable () -> Void
 
-    init(onDecode: @escaping @Sendable () -> Void = {}) {
+    init(parts: Parts = .none, isDamaged: Bool = false, onDecode: @escaping @Sendable () -> Void = {}) {
+        self.parts = parts
+        self.isDamaged = isDamaged
         self.onDecode = onDecode
     }
 
@@ -33,9 +44,20 @@ final class FakeCodec: ImageCodec {
         decodes.add()
         onDecode()
         if cancellation.isCancelled { throw LoadError(.cancelled, stage: .decode, message: "Cancelled.") }
+        if isDamaged { throw LoadError(.damaged, stage: .decode, message: "Damaged.") }
         let width = options.resize?.width ?? Int(bytes[8])
         let height = options.resize?.height ?? Int(bytes[9])
         return Self.pixels(width: width, height: height)
+    }
+
+    func decodePart(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> PartialPicture? {
+        guard parts != .none else { return nil }
+        let pixels = Self.pixels(
+            width: options.resize?.width ?? Int(bytes[8]), height: options.resize?.height ?? Int(bytes[9]))
+        return PartialPicture(pixels: pixels, detail: bytes.count, coversAll: true, isFinal: parts == .final)
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

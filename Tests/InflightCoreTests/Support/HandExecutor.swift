@@ -8,6 +8,11 @@ final class HandExecutor: WorkExecutor {
         self.work.withLock { $0.append(work) }
     }
 
+    func runOne() {
+        let next = work.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        next?()
+    }
+
     @discardableResult
     func runAll() -> Int {
         var count = 0

@@ -9,31 +9,37 @@ final class Stage: Sendable {
     let queue = ManualQueue()
     let codec: FakeCodec
     let pipeline: ImagePipeline
+    /// Where decodes run, where a test has it in its hand.
+    private let executor: HandExecutor?
     private let isManual: Bool
 
     static let url = "http://a.example/1"
 
     init(
-        _ mode: ScriptedTransport.Mode = .manual, codec: FakeCodec = FakeCodec(),
+        _ mode: ScriptedTransport.Mode = .manual, codec: FakeCodec = FakeCodec(), executor: HandExecutor? = nil,
         change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) throws {
         transport = ScriptedTransport(mode)
         isManual = mode == .manual
         self.codec = codec
+        self.executor = executor
         var configuration = ImagePipeline.Configuration(
             transports: [.shared(transport)], codecs: CodecRegistry([codec]))
         configuration.clock = clock
         configuration.memoryCache = MemoryCacheConfiguration(limit: 1 << 20, reactsToMemoryPressure: false)
+        configuration.decodeExecutor = executor
         change(&configuration)
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
-    /// Ends what the test left as it was: what waits on the queue holds its task, and that the queue.
+    /// Ends what the test left as it was: what waits on the queue holds its task, and that the queue; what waits to be decoded
+    /// holds its engine, and that the executor.
     deinit {
         if isManual {
             transport.release("")
             transport.finishAll()
         }
+        executor?.runAll()
         while queue.count > 0 { queue.dropAll() }
     }
 

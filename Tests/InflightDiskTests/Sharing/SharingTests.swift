@@ -36,11 +36,12 @@ struct SharingTests {
                         if let id { kept.withLock { $0[id.rawValue] = url } }
                         let found = await store.body(url)
                         #expect(found == body || id.map { log.evicted.contains($0.rawValue) } == true)
-                        #expect(folder.bytes <= limit)
+                        #expect(folder.settledBytes ?? 0 <= limit)
                     }
                 }
             }
         }
+        #expect(folder.bytes <= limit)
         for (id, url) in kept.withLock({ $0 }) {
             let isThere = await !stores[0].find(StoreKey(url)).found.isEmpty
             #expect(isThere != log.evicted.contains(id), "\(url)")

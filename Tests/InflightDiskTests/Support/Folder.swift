@@ -41,6 +41,14 @@ final class Folder: Sendable {
     /// What all but the write-ahead log takes.
     var bytes: Int64 { files.filter { !$0.key.hasPrefix("index.sqlite-") }.values.reduce(0, +) }
 
+    /// The same while others write: files are looked at one after the other, so that a sum may have one that was removed for
+    /// another beside it. `nil` where that may be so.
+    var settledBytes: Int64? {
+        let first = files
+        guard first == files else { return nil }
+        return first.filter { !$0.key.hasPrefix("index.sqlite-") }.values.reduce(0, +)
+    }
+
     func read(_ name: String) -> [UInt8] {
         guard let file = unsafe fopen(appending(name), "r") else { return [] }
         defer { unsafe fclose(file) }

@@ -20,6 +20,19 @@ enum Pictures {
         }
     }
 
+    /// The gradient with some noise, so that it takes about a byte for each pixel.
+    static func grained(width: Int, height: Int) -> PixelBuffer {
+        let smooth = gradient(width: width, height: height)
+        return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
+            unsafe smooth.withUnsafeBytes { unsafe memory.copyMemory(from: $0) }
+            var state: UInt32 = 1
+            for index in 0..<width * height {
+                state = state &* 1_664_525 &+ 1_013_904_223
+                unsafe memory[index * 4 + 2] = 100 + UInt8(state >> 27)
+            }
+        }
+    }
+
     static func jpeg(width: Int = 64, height: Int = 48) throws -> Bytes {
         try codecs.encode(gradient(width: width, height: height), options: EncodeOptions(format: .jpeg))
     }

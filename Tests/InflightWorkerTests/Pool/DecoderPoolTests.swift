@@ -43,6 +43,8 @@ struct DecoderPoolTests {
             try compare(bytes, format, options, pool)
             options.resize = Resize(width: 150, height: 90, fit: .cover, gravity: .bottomRight, enlarges: true)
             try compare(bytes, format, options, pool)
+            options.resize?.light = .linear
+            try compare(bytes, format, options, pool)
         }
     }
 

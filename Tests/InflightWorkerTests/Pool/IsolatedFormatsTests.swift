@@ -78,4 +78,34 @@ struct IsolatedFormatsTests {
         let (pixels, info) = try decode(file)
         #expect(info.format == .avif && pixels.likeness(Scene.color) > 30)
     }
+
+    @Test("any page of a TIFF file comes from the shipped decoder, and one that is not there is refused")
+    func pages() throws {
+        var second = TIFFPieces()
+        second.width = 8
+        second.height = 24
+        let file = Bytes(TIFFPieces.file([TIFFPieces(), second]))
+        let codecs = CodecRegistry.standard()
+        for (page, width) in [(0, 16), (1, 8)] {
+            var options = DecodeOptions(resize: Resize(width: 4))
+            options.page = page
+            let (pixels, info) = try codecs.decode(file, options: options, cancellation: CancellationFlag())
+            #expect(info.width == width && pixels.width == 4 && pixels.height == (page == 0 ? 3 : 12))
+            #expect(try codecs.info(of: file, page: page).width == width)
+        }
+        var options = DecodeOptions()
+        options.page = 2
+        for decoding in [DecodeIsolation.auto, .worker] {
+            let error = #expect(throws: LoadError.self) {
+                try CodecRegistry.standard(decoding).decode(file, options: options, cancellation: CancellationFlag())
+            }
+            #expect(error?.code == .invalidRequest)
+        }
+        // What the program lets pass, its decoder looks at itself.
+        let pool = DecoderPool(suffix: "-vips")
+        let error = #expect(throws: LoadError.self) {
+            try pool.decode(file, format: .tiff, options: options, cancellation: CancellationFlag())
+        }
+        #expect(error?.code == .invalidRequest && error?.message.contains("from 1 to 2") == true)
+    }
 }

@@ -30,9 +30,34 @@ extension Target {
             try? codec.validate(bytes, format: format)
             for resize in [nil, Resize(width: 7, height: 5, fit: .cover)] {
                 decode(codec, bytes, format, info, resize)
+                decodePart(codec, half, format, resize)
+                decodePart(codec, bytes, format, resize)
             }
             _ = try? codecs.info(of: bytes)
             animate(codec, bytes, format)
+        }
+    }
+
+    /// What there is of a file that is not whole, or damaged.
+    private static func decodePart(_ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ resize: Resize?) {
+        var options = DecodeOptions(resize: resize)
+        options.maximumPixels = 100_000
+        do throws(LoadError) {
+            guard case .info(let info)? = try? codec.probe(bytes, format: format, isComplete: false) else { return }
+            let needed = codec.memoryNeeded(bytes, format: format, info: info, options: options)
+            require(needed >= 0, "what is needed can be counted")
+            guard
+                let part = try codec.decodePart(
+                    bytes, format: format, options: options, beyond: 0, cancellation: CancellationFlag())
+            else { return }
+            let plan = (resize ?? Resize()).plan(sourceWidth: info.width, sourceHeight: info.height)
+            require(part.pixels.width == plan.width && part.pixels.height == plan.height, "a part has the whole's size")
+            require(part.detail > 0, "a part has something")
+            require(part.coversAll || part.pixels.format.alpha != .opaque, "what is missing is transparent")
+            _ = part.pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
+        } catch {
+            let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels]
+            require(known.contains(error.code), "\(error.code) is an error of decoders")
         }
     }
 

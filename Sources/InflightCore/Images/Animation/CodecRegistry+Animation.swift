@@ -26,8 +26,9 @@ extension CodecRegistry {
         clock: any EngineClock, workers: any WorkExecutor, url: String?
     ) throws(LoadError) -> AnimatedImage {
         let (codec, format) = try decoder(for: bytes)
+        // Frames are no pages: of what has those, one can be shown as a still.
+        let info = try codec.info(bytes, format: format, page: options.page)
         guard let source = try codec.animation(bytes, format: format, options: options) else {
-            let info = try info(of: bytes)
             try info.checkPixels(maximum: options.maximumPixels)
             _ = try options.storedPlan(for: info)
             return AnimatedImage(
@@ -37,11 +38,11 @@ extension CodecRegistry {
                 workers: workers, processors: processors, options: options, url: url)
         }
         let maker = try FrameComposer(source, options: options)
-        let info = AnimationInfo(
+        let animation = AnimationInfo(
             format: format, width: source.info.width, height: source.info.height, loopCount: source.loopCount,
             durations: source.frames.map(\.duration), isCutShort: source.isCutShort)
         return AnimatedImage(
-            info, maker: maker, buffer: buffer, clock: clock, workers: workers, processors: processors,
+            animation, maker: maker, buffer: buffer, clock: clock, workers: workers, processors: processors,
             options: options, url: url)
     }
 }

@@ -33,7 +33,7 @@ final class FrameComposer: FrameMaking {
         let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
         if first == plan { return try compose(index, options, cancellation) }
         var whole = options
-        whole.resize = Resize(width: first.width, height: first.height, fit: .exact)
+        whole.resize = Resize(width: first.width, height: first.height, fit: .exact, light: resize.light)
         let corner: (x: Int, y: Int)
         if let known = self.corner {
             corner = known

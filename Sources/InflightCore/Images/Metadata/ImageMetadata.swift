@@ -1,8 +1,8 @@
 /// What a picture's file says about the picture beside its pixels. Reading it is asked for; it is never kept by itself:
 /// it tells where and when pictures were taken, and by whom.
 ///
-/// `codecs.metadata(of:)` reads it; `codecs.encode(_:options:metadata:)` writes it into another file.
-public struct ImageMetadata: Sendable, Equatable {
+/// `codecs.metadata(of:)` reads it; ``EncodeOptions/metadata`` writes it into another file.
+public struct ImageMetadata: Sendable, Hashable {
     /// The camera's record (EXIF, CIPA DC-008), as it stands in the file: a TIFF file in small, from its byte order mark.
     public var exifBytes: Bytes?
     /// The extensible record (XMP, ISO 16684-1), as it stands in the file: XML in UTF-8.
@@ -15,6 +15,8 @@ public struct ImageMetadata: Sendable, Equatable {
 
     /// More bytes of one kind are not read: a JPEG's segment has 65,533, the others have what their writers like.
     package static let mostBytes = 4 << 20
+
+    var byteCount: Int { (exifBytes?.count ?? 0) + (xmpBytes?.count ?? 0) }
 
     public var isEmpty: Bool { exifBytes == nil && xmpBytes == nil }
 

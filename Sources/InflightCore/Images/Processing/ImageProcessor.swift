@@ -8,7 +8,7 @@ public import InflightConcurrency
 ///
 /// Lengths are in pixels of the picture as the step finds it. Two steps with the same ``identity`` are equal; they share
 /// their work and their results. Colours are changed as they are stored (sRGB, not linear light), as CSS and the usual
-/// editors do.
+/// editors do; ``resize(width:height:fit:gravity:enlarges:light:)`` does it in linear light where that is asked for.
 public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible {
     private let processing: any ImageProcessing
 
@@ -35,9 +35,9 @@ extension ImageProcessor {
     /// Scaled to a width, a height, or both.
     public static func resize(
         width: Int? = nil, height: Int? = nil, fit: Resize.Fit = .contain, gravity: Resize.Gravity = .center,
-        enlarges: Bool = false
+        enlarges: Bool = false, light: Resize.Light = .encoded
     ) -> ImageProcessor {
-        resize(Resize(width: width, height: height, fit: fit, gravity: gravity, enlarges: enlarges))
+        resize(Resize(width: width, height: height, fit: fit, gravity: gravity, enlarges: enlarges, light: light))
     }
 
     /// The part that begins at `x`, `y`. What of it lies outside the picture is left away; where all does, the load

@@ -71,26 +71,12 @@
         layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan,
         horizontalSiting: ResampleAxis.Siting, verticalSiting: ResampleAxis.Siting
     ) {
-        precondition(sourceWidth > 0 && sourceHeight > 0 && plan.width > 0 && plan.height > 0)
-        let block = (
-            x: Self.block(count: sourceWidth, scaledCount: plan.scaledWidth),
-            y: Self.block(count: sourceHeight, scaledCount: plan.scaledHeight)
-        )
-        let horizontal = ResampleAxis.make(
-            .init(
-                sourceCount: (sourceWidth + block.x - 1) / block.x,
-                siting: block.x == 1 ? horizontalSiting : .partial(length: Double(sourceWidth) / Double(block.x)),
-                scaledCount: plan.scaledWidth, kept: plan.cropX..<plan.cropX + plan.width, alignment: 1,
-                multiple: layout.channels == 1 ? 8 : 2))
-        let vertical = ResampleAxis.make(
-            .init(
-                sourceCount: (sourceHeight + block.y - 1) / block.y,
-                siting: block.y == 1 ? verticalSiting : .partial(length: Double(sourceHeight) / Double(block.y)),
-                scaledCount: plan.scaledHeight, kept: plan.cropY..<plan.cropY + plan.height, alignment: 2,
-                multiple: 2))
+        let axes = ResampleAxes(
+            sourceWidth: sourceWidth, sourceHeight: sourceHeight, plan: plan, horizontalSiting: horizontalSiting,
+            verticalSiting: verticalSiting, horizontalMultiple: layout.channels == 1 ? 8 : 2)
         self.init(
-            layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, horizontal: horizontal,
-            vertical: vertical, block: block)
+            layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, horizontal: axes.horizontal,
+            vertical: axes.vertical, block: axes.block)
     }
 
     /// A resizer for another plane of the same size, that shares the weights of `other`.
@@ -138,14 +124,6 @@
         unsafe result.deallocate()
         unsafe verticalWeights.deallocate()
         unsafe pairs.deallocate()
-    }
-
-    /// How many pixels are averaged before the filter is applied, so that it always has eight samples or more for each
-    /// target sample where they are there: what such a block loses in sharpness cannot be seen. No more than what a sum
-    /// of 32 bits holds.
-    private static func block(count: Int, scaledCount: Int) -> Int {
-        let reduction = count / scaledCount
-        return reduction >= 16 ? min(reduction / 8, 1 << 16) : 1
     }
 
     private static func zeroed<Number: FixedWidthInteger>(_ count: Int) -> UnsafeMutablePointer<Number> {

@@ -175,6 +175,7 @@ private final class StreamDriver: FormDriver {
             for await event in events {
                 switch event {
                 case .progress(let progress): heard.progress(progress)
+                case .preview: break
                 case .stale: Issue.record("something is stale, and there is no store")
                 case .success(let image): heard.end(.success(image))
                 case .failure(let error): heard.end(.failure(error))

@@ -1,0 +1,71 @@
+"""Other formats than JPEG to a thumbnail, what one very large JPEG takes of memory, and how soon a size is known."""
+
+import pictures
+from decode_part import WIDTH, column, libvips, ours, pillow, rated
+from measure import in_turns, sample
+
+NAMES = {"png": "PNG", "webp": "WebP, lossy,", "lossless": "WebP, lossless,"}
+
+
+def run(bench, table):
+    folders = pictures.write_formats(bench.folder / "formats")
+    milliseconds = 500 if bench.is_quick else 1000
+    for key, name in NAMES.items():
+        folder = folders[key]
+        samples = in_turns(
+            bench.rounds,
+            ours=lambda folder=folder: rated(sample(ours(bench, folder, milliseconds))),
+            pillow=lambda folder=folder: pillow(bench, folder, milliseconds),
+            vips=lambda folder=folder: libvips(bench, folder, milliseconds),
+        )
+        for peer, title, target in [("pillow", "Pillow", "≥ 1, aim 1.5"), ("vips", "libvips", "")]:
+            table.compare(
+                f"{name} 640 × 480 to {WIDTH} wide, two threads", "/s",
+                column(samples, "ours", "rate"), column(samples, peer, "rate"), title, target)
+    if "avif" in folders:
+        run_avif(bench, table, folders["avif"], milliseconds)
+    else:
+        table.add("AVIF", "not measured: `vips` is missing, or cannot write it")
+
+
+def run_avif(bench, table, folder, milliseconds):
+    """In the decoders' processes, as it always is; and the same codec in the benchmark's process."""
+    decoder = bench.inflight.with_name("inflight-decoder")
+    inside = [bench.binary("IsolatedSpeed"), *ours(bench, folder, milliseconds)[1:]]
+    samples = in_turns(
+        bench.rounds,
+        ours=lambda: rated(sample([*ours(bench, folder, milliseconds), "--decoder", decoder])),
+        inside=lambda: rated(sample(inside)),
+        vips=lambda: libvips(bench, folder, milliseconds),
+    )
+    for peer, title, target in [("vips", "libvips", "≥ 1"), ("inside", "the codec in one process", "")]:
+        table.compare(
+            f"AVIF 640 × 480 to {WIDTH} wide, two at a time, in decoders' processes", "/s",
+            column(samples, "ours", "rate"), column(samples, peer, "rate"), title, target)
+    table.compare(
+        "the same by the codec in one process", "/s",
+        column(samples, "inside", "rate"), column(samples, "vips", "rate"), "libvips", "≥ 1")
+
+
+def run_memory(bench, table):
+    path = bench.folder / "giant.jpg"
+    pictures.write_giant(path)
+    samples = [sample([bench.binary("DecodeMemory"), path, "--width", WIDTH]) for _ in range(bench.rounds)]
+    one = samples[0]
+    what = f"baseline JPEG of {one['megapixels']:.0f} megapixels ({one['file']:.0f} MB) to {WIDTH} wide"
+    table.alone(f"{what}: peak memory beyond the start", "MB", [one["beyond"] for one in samples], "< 40 MB")
+    table.alone(f"{what}: CPU time", "s", [one["cpu"] for one in samples])
+    path.unlink()
+
+
+def run_probe(bench, table):
+    folder = bench.folder / "probed"
+    pictures.write_probed(folder)
+    milliseconds = 50 if bench.is_quick else 200
+    samples = in_turns(
+        bench.rounds, ours=lambda: sample([bench.binary("ProbeSpeed"), folder, "--ms", milliseconds]))["ours"]
+    for name in sorted(samples[0]):
+        kind, tags = name.split("_")
+        title = {"jpeg": "JPEG", "png": "PNG", "webp": "WebP", "gif": "GIF"}[kind]
+        more = " with a colour profile and EXIF" if tags == "tagged" else ""
+        table.alone(f"probe of a {title}{more}", "µs", [one[name] for one in samples], "< 20 µs")

@@ -1,0 +1,44 @@
+internal import Dispatch
+
+/// Counts of threads, which each writes for itself.
+// Unchecked: each thread writes its own element, and they are read when all have ended.
+private final class Counts: @unchecked Sendable {
+    private final class Box {
+        var count = 0
+    }
+
+    private let boxes: [Box]
+
+    init(_ threads: Int) { boxes = (0..<threads).map { _ in Box() } }
+
+    func set(_ count: Int, thread: Int) { boxes[thread].count = count }
+    var sum: Int { boxes.reduce(0) { $0 + $1.count } }
+}
+
+extension Sample {
+    /// Does the same with one picture after the other on some threads until the time is over: `pictures`, `seconds`, `cpu`.
+    ///
+    /// - Parameter work: gets a count that begins with the thread's number. Each thread calls it once before the time
+    ///   begins, so that a process that it starts has started.
+    public static func throughput(
+        threads: Int, seconds: Double, _ work: @Sendable (_ index: Int) -> Void
+    ) -> Sample {
+        let counts = Counts(threads)
+        DispatchQueue.concurrentPerform(iterations: threads) { work($0) }
+        let start = Usage.now()
+        DispatchQueue.concurrentPerform(iterations: threads) { thread in
+            var done = 0
+            while Usage.now().wall - start.wall < seconds {
+                work(thread + done)
+                done += 1
+            }
+            counts.set(done, thread: thread)
+        }
+        let used = Usage.now() - start
+        var sample = Sample()
+        sample.add("pictures", counts.sum)
+        sample.add("seconds", used.wall)
+        sample.add("cpu", used.cpu)
+        return sample
+    }
+}

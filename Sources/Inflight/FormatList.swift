@@ -1,0 +1,129 @@
+internal import InflightCodecs
+import InflightCore
+import InflightWorker
+
+/// Makes the list of formats from what decoders say of themselves.
+struct FormatList {
+    typealias Answer = Result<DecoderCapabilities, LoadError>
+
+    let decoding: DecodeIsolation
+    let drawsSVG: Bool
+    /// Of the decoder for the formats that a program reads by itself; `nil`: none is wanted.
+    let usual: Answer?
+    /// Of the decoder for the others; `nil`: none is wanted.
+    let vips: Answer?
+
+    var formats: [FormatSupport] { Self.own.map(own) + Self.isolated.map(isolated) }
+
+    private static let own: [(format: ImageFormat, library: String)] = [
+        (.jpeg, "libjpeg-turbo"), (.png, "libpng"), (.webp, "libwebp"), (.gif, "giflib"), (.bmp, "Inflight"),
+        (.ico, "Inflight"),
+    ]
+    private static let isolated: [(format: ImageFormat, library: String)] = [
+        (.avif, "libheif (libvips)"), (.heic, "libheif (libvips)"), (.jpegXL, "libjxl"),
+        (.tiff, "libtiff (libvips)"), (.svg, "librsvg (libvips)"),
+    ]
+
+    /// All of it is linked: only where everything is decoded apart it can be absent.
+    private func own(_ format: ImageFormat, _ library: String) -> FormatSupport {
+        let codec = Codecs.standard.first { $0.decodableFormats.contains(format) }
+        let animates: Set<ImageFormat> = [.gif, .webp, .png]
+        var support = FormatSupport(
+            format: format, decoding: .present(library: library, .inProgram), animation: .none, preview: .none,
+            encoding: .none)
+        if animates.contains(format), decoding != .worker { support.animation = support.decoding }
+        // The program's own pixels are trusted.
+        if codec?.encodableFormats.contains(format) == true { support.encoding = support.decoding }
+        if let usual {
+            support.decoding = ability(usual, library) {
+                $0.decodes.contains(format)
+            } absent: { _ in
+                .absent(reason: "the decoder that is installed does not know it", package: nil)
+            }
+        }
+        if [.jpeg, .png, .webp, .gif].contains(format) { support.preview = support.decoding }
+        return support
+    }
+
+    private func isolated(_ format: ImageFormat, _ library: String) -> FormatSupport {
+        var support = FormatSupport(
+            format: format, decoding: .none, animation: .none, preview: .none, encoding: .none)
+        guard let vips else {
+            support.decoding = .absent(
+                reason: "it is decoded in a process of its own alone, and --decode in-process wants none", package: nil)
+            // As the codec has it: without a decoder nothing is written.
+            if format == .avif { support.encoding = support.decoding }
+            return support
+        }
+        support.decoding = ability(vips, library) {
+            $0.decodes.contains(format)
+        } absent: { capabilities in
+            Self.gap(capabilities.missing, among: Self.decodingParts[format] ?? [])
+        }
+        if format == .avif {
+            support.encoding = ability(vips, library) {
+                $0.encodes.contains(format)
+            } absent: { capabilities in
+                Self.gap(capabilities.missing, among: [Self.heifSaver, Self.av1Encoder])
+            }
+        }
+        if format == .svg, !drawsSVG, case .present = support.decoding {
+            support.decoding = .absent(
+                reason: "\(library) is there, and drawings are made only where that is asked for: drawsSVG, or --svg",
+                package: nil)
+        }
+        return support
+    }
+
+    private func ability(
+        _ answer: Answer, _ library: String, isThere: (DecoderCapabilities) -> Bool,
+        absent: (DecoderCapabilities) -> FormatSupport.Ability
+    ) -> FormatSupport.Ability {
+        switch answer {
+        case .success(let capabilities):
+            isThere(capabilities) ? .present(library: library, .inDecoder) : absent(capabilities)
+        case .failure(let error):
+            .absent(reason: error.message, package: nil)
+        }
+    }
+
+    // MARK: What may be missing
+
+    /// A part by the name that the decoder gives it, and the package that Debian has it in. `libvips-dev` as in
+    /// `Scripts/deps.sh`: the name of the library's own package changes with its version.
+    private struct Part {
+        let name: String
+        let reason: String
+        let package: String
+    }
+
+    private static func vips(_ operation: String) -> Part {
+        Part(name: operation, reason: "libvips has no \(operation)", package: "libvips-dev")
+    }
+
+    private static let heifSaver = vips("heifsave_buffer")
+    private static let av1Encoder = Part(
+        name: "av1-encoder", reason: "libheif has no encoder of AV1", package: "libheif-plugin-aomenc")
+    private static let decodingParts: [ImageFormat: [Part]] = [
+        .avif: [
+            vips("heifload_buffer"),
+            Part(name: "av1-decoder", reason: "libheif has no decoder of AV1", package: "libheif-plugin-dav1d"),
+        ],
+        .heic: [
+            vips("heifload_buffer"),
+            Part(name: "hevc-decoder", reason: "libheif has no decoder of HEVC", package: "libheif-plugin-libde265"),
+        ],
+        .tiff: [vips("tiffload_buffer")],
+        .svg: [vips("svgload_buffer")],
+    ]
+
+    private static func gap(_ missing: [String], among parts: [Part]) -> FormatSupport.Ability {
+        guard let part = parts.first(where: { missing.contains($0.name) }) else {
+            return .absent(
+                reason:
+                    "inflight-decoder-vips is not installed beside inflight-decoder; it is built with Inflight, where "
+                    + "libvips and libjxl are", package: "libvips-dev libjxl-dev")
+        }
+        return .absent(reason: part.reason, package: part.package)
+    }
+}

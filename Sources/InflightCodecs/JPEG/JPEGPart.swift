@@ -1,0 +1,97 @@
+internal import CInflightCodecs
+import InflightConcurrency
+import InflightCore
+
+/// What can be shown of a JPEG picture that is not whole.
+struct JPEGPart {
+    private let bytes: Bytes
+    private let structure: JPEGStructure
+    private let options: DecodeOptions
+    private let cancellation: CancellationFlag
+
+    init(_ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag) throws(LoadError) {
+        self.bytes = bytes
+        structure = try JPEGStructure.wholeHeader(bytes)
+        self.options = options
+        self.cancellation = cancellation
+    }
+
+    func decode(beyond detail: Int) throws(LoadError) -> PartialPicture? {
+        structure.isProgressive ? try decodeScans(beyond: detail) : try decodeRows()
+    }
+
+    // MARK: Scans
+
+    private func decodeScans(beyond detail: Int) throws(LoadError) -> PartialPicture? {
+        let ends = JPEGStructure.wholeScans(bytes)
+        var count = ends.count
+        while count > detail {
+            var damagedScan = count
+            let part = try unsafe structure.info(bytes).makePart(
+                options, coversAll: true, cancellation: cancellation
+            ) { (plan, target) throws(LoadError) in
+                let isWhole = try LoadError.upToDamage { () throws(LoadError) in
+                    try JPEGReader.with(bytes.part(0..<ends[count - 1]), cancellation, acceptsEnd: true) {
+                        (reader) throws(LoadError) in
+                        defer { damagedScan = reader.scanNumber }
+                        try unsafe JPEGDecoding(reader: reader, plan: plan, target: target, transform: transform).run()
+                    }
+                }
+                return isWhole ? PartialPicture.Filled(detail: count) : nil
+            }
+            if let part { return part }
+            // Those before the damaged one make a picture.
+            count = min(count, damagedScan) - 1
+        }
+        return nil
+    }
+
+    // MARK: Rows
+
+    private func decodeRows() throws(LoadError) -> PartialPicture? {
+        try unsafe structure.info(bytes).makePart(options, coversAll: false, cancellation: cancellation) {
+            (plan, target) throws(LoadError) in
+            var count = 0
+            var height = 0
+            let isWhole = try LoadError.upToDamage { () throws(LoadError) in
+                try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
+                    let size = try reader.startRows(
+                        denominator: JPEGDecoding.denominator(
+                            width: Int(reader.header.width), height: Int(reader.header.height), plan))
+                    height = size.height
+                    let rows = unsafe PartialRows(
+                        width: size.width, height: height, plan: plan, target: target, transform: nil)
+                    defer { rows.finish() }
+                    let toColors = unsafe toColors(reader)
+                    _ = try LoadError.upToDamage { () throws(LoadError) in
+                        try unsafe rows.push(cancellation) { (row) throws(LoadError) in
+                            try unsafe reader.readRows(row, bytesPerRow: size.width * 4, count: 1)
+                            unsafe toColors(UnsafeMutableRawBufferPointer(start: row, count: size.width * 4))
+                        }
+                    }
+                    count = rows.count
+                }
+            }
+            guard isWhole, count > 0 else { return nil }
+            return PartialPicture.Filled(detail: count, isFinal: count == height)
+        }
+    }
+
+    /// What makes sRGB with alpha of a row as the library gives it.
+    private func toColors(_ reader: JPEGReader) -> (UnsafeMutableRawBufferPointer) -> Void {
+        let transform = transform
+        let isCMYK = structure.componentCount == 4
+        let isInverted = reader.header.is_inverted != 0
+        return { row in
+            if let transform {
+                unsafe transform.apply(row, pixelCount: row.count / 4)
+            } else if isCMYK {
+                unsafe InkColors.convert(row, pixelCount: row.count / 4, isInverted: isInverted)
+            }
+            guard isCMYK else { return }
+            for alpha in stride(from: 3, to: row.count, by: 4) { unsafe row[alpha] = 255 }
+        }
+    }
+
+    private var transform: ColorTransform? { JPEGDecoding.transform(structure, bytes) }
+}

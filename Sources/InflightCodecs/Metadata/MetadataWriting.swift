@@ -1,0 +1,107 @@
+import InflightCore
+
+extension EncodeOptions {
+    /// What is to be written beside pixels of that size; `nil` where there is nothing.
+    func fittedMetadata(_ pixels: PixelBuffer) -> ImageMetadata? {
+        guard let fitted = metadata?.fitted(width: pixels.width, height: pixels.height), !fitted.isEmpty else {
+            return nil
+        }
+        return fitted
+    }
+}
+
+/// Puts metadata into files that encoders have written, each at the place that its format has for it.
+enum MetadataWriting {
+    /// Two segments `APP1` behind JFIF's own: EXIF (CIPA DC-008 section 4.7.2), then XMP (XMP specification part 3 section
+    /// 1.1.3).
+    static func jpeg(_ file: Bytes, _ metadata: ImageMetadata) throws(LoadError) -> Bytes {
+        let parts: [(name: String, mark: String, content: Bytes?)] = [
+            ("EXIF", "Exif\0\0", metadata.exifBytes), ("XMP", "http://ns.adobe.com/xap/1.0/\0", metadata.xmpBytes),
+        ]
+        var segments: [UInt8] = []
+        for (name, mark, content) in parts {
+            guard let content else { continue }
+            // The length counts itself, and has 16 bits.
+            let length = 2 + mark.utf8.count + content.count
+            guard length <= 0xFFFF else {
+                throw PictureError.cannotEncode(
+                    .jpeg,
+                    "its \(name) has \(content.count) bytes, of which a segment holds "
+                        + "\(0xFFFF - 2 - mark.utf8.count). Leave it out, or choose png or webp")
+            }
+            segments += [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)]
+            segments += mark.utf8
+            segments += content.array
+        }
+        let hasJFIF = file.has("JFIF", at: 6)
+        let place = hasJFIF ? 4 + (file.big16(at: 4) ?? 0) : 2
+        return file.inserting(segments, at: place)
+    }
+
+    /// Two chunks behind `IHDR`: `iTXt` (PNG specification, third edition, section 11.3.3.4; XMP specification part 3
+    /// section 1.1.5) and `eXIf` (section 11.3.4.5).
+    static func png(_ file: Bytes, _ metadata: ImageMetadata) -> Bytes {
+        var chunks: [UInt8] = []
+        func append(_ name: String, _ content: [UInt8]) {
+            PNGFrameRewriter.chunk(in: &chunks) { chunk in
+                chunk += name.utf8
+                chunk += content
+            }
+        }
+        if let exif = metadata.exifBytes { append("eXIf", exif.array) }
+        // Not compressed, in no language.
+        if let xmp = metadata.xmpBytes {
+            append("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + xmp.array)
+        }
+        // Behind the signature and the header.
+        return file.inserting(chunks, at: 33)
+    }
+
+    /// The chunks `EXIF` and `XMP ` behind the pixels, and `VP8X` in front of them, which says that they are there (RFC 9649
+    /// sections 2.7 and 2.7.1.5).
+    static func webp(_ file: Bytes, _ metadata: ImageMetadata, _ pixels: PixelBuffer) throws(LoadError) -> Bytes {
+        var flags: UInt8 = (metadata.exifBytes == nil ? 0 : 0x08) | (metadata.xmpBytes == nil ? 0 : 0x04)
+        var chunks: [UInt8] = []
+        let first: Int
+        if file.has("VP8X", at: 12) {
+            flags |= file[20]
+            first = 30
+        } else {
+            // Lossless pixels say in their own header whether they have alpha; lossy ones with alpha came with a canvas.
+            if file.has("VP8L", at: 12), let word = file.little32(at: 21), word >> 28 & 1 == 1 { flags |= 0x10 }
+            first = 12
+        }
+        append("VP8X", [flags, 0, 0, 0] + little(pixels.width - 1, 3) + little(pixels.height - 1, 3), to: &chunks)
+        chunks += unsafe file.withUnsafeBytes { unsafe Array($0[first...]) }
+        if let exif = metadata.exifBytes { append("EXIF", exif.array, to: &chunks) }
+        if let xmp = metadata.xmpBytes { append("XMP ", xmp.array, to: &chunks) }
+        guard chunks.count + 4 <= 0xFFFF_FFFE else {
+            throw PictureError.cannotEncode(.webp, "it would be larger than such files can be")
+        }
+        return Bytes(Array("RIFF".utf8) + little(chunks.count + 4, 4) + Array("WEBP".utf8) + chunks)
+    }
+
+    private static func append(_ name: String, _ content: [UInt8], to chunks: inout [UInt8]) {
+        chunks += name.utf8
+        chunks += little(content.count, 4)
+        chunks += content
+        if content.count % 2 == 1 { chunks.append(0) }
+    }
+
+    private static func little(_ value: Int, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+}
+
+extension Bytes {
+    fileprivate func inserting(_ part: [UInt8], at place: Int) -> Bytes {
+        var result: [UInt8] = []
+        result.reserveCapacity(count + part.count)
+        unsafe withUnsafeBytes { memory in
+            unsafe result.append(contentsOf: memory[..<place])
+            result += part
+            unsafe result.append(contentsOf: memory[place...])
+        }
+        return Bytes(result)
+    }
+}

@@ -1,0 +1,51 @@
+import InflightConcurrency
+import InflightCore
+
+// Decoding as far as there are bytes.
+
+extension PNGDecoding {
+    /// Fills the target with what there is; `nil`: nothing that could be shown.
+    func runPart() throws(LoadError) -> PartialPicture.Filled? {
+        let transform = reader.colorTransform(isGray: info.colorModel == .gray)
+        return reader.isInterlaced ? try showPasses(transform) : try showRows(transform)
+    }
+
+    private func showRows(_ transform: ColorTransform?) throws(LoadError) -> PartialPicture.Filled? {
+        let rows = unsafe PartialRows(
+            width: info.storedWidth, height: info.storedHeight, plan: plan, target: target, transform: transform)
+        let isWhole = try LoadError.upToDamage { () throws(LoadError) in
+            try unsafe rows.push(cancellation) { (row) throws(LoadError) in try unsafe reader.readRow(row) }
+        }
+        rows.finish()
+        return rows.count > 0 ? PartialPicture.Filled(detail: rows.count, isFinal: isWhole) : nil
+    }
+
+    private func showPasses(_ transform: ColorTransform?) throws(LoadError) -> PartialPicture.Filled? {
+        let stride = info.storedWidth * 4
+        let memory = try PixelMemory(width: info.storedWidth, height: info.storedHeight)
+        defer { extendLifetime(memory) }
+        let pixels = unsafe memory.bytes.assumingMemoryBound(to: UInt8.self).baseAddress!
+        unsafe pixels.initialize(repeating: 0, count: memory.bytes.count)
+        let band = CancellationFlag.band(width: info.storedWidth)
+        var passes = 0
+        let isWhole = try LoadError.upToDamage { () throws(LoadError) in
+            while passes < 7 {
+                for y in 0..<info.storedHeight {
+                    if y % band == 0 { try cancellation.check() }
+                    try unsafe reader.showRow(pixels + y * stride)
+                }
+                passes += 1
+            }
+        }
+        guard passes > 0 else { return nil }
+        let resizer = unsafe ProfiledRowResizer(
+            sourceWidth: info.storedWidth, sourceHeight: info.storedHeight,
+            alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target, transform: transform)
+        for y in 0..<info.storedHeight {
+            if y % band == 0 { try cancellation.check() }
+            unsafe resizer.push(pixels + y * stride)
+        }
+        resizer.finish()
+        return PartialPicture.Filled(detail: passes, isFinal: isWhole)
+    }
+}

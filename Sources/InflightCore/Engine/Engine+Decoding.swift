@@ -1,0 +1,54 @@
+import InflightConcurrency
+
+// The bounds of decodes: memory that all of them share, and time for each.
+
+extension Engine {
+    func takeMemory(_ bytes: Int, for job: DecodeJob) -> MemoryBudget<DecodeJob>.Answer {
+        decodeMemory.withLock { $0.take(bytes, for: job) }
+    }
+
+    /// For what can be left out.
+    func takeMemoryNow(_ bytes: Int) -> Bool {
+        decodeMemory.withLock { $0.takeNow(bytes) }
+    }
+
+    func giveBackMemory(_ bytes: Int) {
+        guard bytes > 0 else { return }
+        runWithMemory(decodeMemory.withLock { $0.given(back: bytes) })
+    }
+
+    /// - Returns: whether the job waited for memory; it does not any more, and was told nothing.
+    func giveUpMemory(for job: DecodeJob) -> Bool {
+        let (waiter, next) = decodeMemory.withLock { $0.gaveUp { $0 === job } }
+        runWithMemory(next)
+        return waiter != nil
+    }
+
+    private func runWithMemory(_ jobs: [DecodeJob]) {
+        for job in jobs { workers.run { job.runWithMemory() } }
+    }
+
+    var maximumDecodeMemory: Int { decodeMemory.withLock { $0.limit } }
+
+    /// Has a decode stop when its time is up.
+    func withinDecodeTime<Value>(
+        _ cancellation: CancellationFlag, _ body: () throws(LoadError) -> Value
+    ) throws(LoadError) -> Value {
+        guard let maximum = maximumDecodeTime else { return try body() }
+        let isLate = CancellationFlag()
+        let timer = clock.schedule(at: clock.now() + maximum) {
+            isLate.cancel()
+            cancellation.cancel()
+        }
+        defer { timer.cancel() }
+        do throws(LoadError) {
+            return try body()
+        } catch {
+            guard error.code == .cancelled, isLate.isCancelled else { throw error }
+            throw LoadError(
+                .timedOut, stage: .decode,
+                message: "The picture was not decoded within \(maximum). It may be made to take long; allow more time "
+                    + "if its source is trusted.")
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import InflightConcurrency
+
+/// The thin shell around the machine: makes previews of what one fetch has so far, for those who wait and want them.
+// Unchecked: `state` is touched only while `lock` is held.
+final class PreviewMaker: @unchecked Sendable {
+    private let engine: Engine
+    private let job: Engine.Machine.JobID
+    private let lock = Lock()
+    private var state: State
+
+    private struct State {
+        var machine: PreviewMachine
+        /// What there is of the body.
+        var bytes = Bytes.empty
+        var timer: (any ScheduledWork)?
+        /// What has been shown, for each picture that is made of this body.
+        var details: [JobKey: Int] = [:]
+    }
+
+    private let cancellation = CancellationFlag()
+    /// More pictures of one body than these are not previewed.
+    private static let mostPictures = 4
+
+    init(engine: Engine, job: Engine.Machine.JobID, _ options: PreviewOptions) {
+        self.engine = engine
+        self.job = job
+        state = State(machine: PreviewMachine(options, now: engine.clock.now()))
+    }
+
+    // MARK: Told by the fetch
+
+    /// More bytes have come.
+    func bytesCame(_ body: inout BodyBuffer) {
+        let now = engine.clock.now()
+        lock.lock()
+        guard !state.machine.isEnded else { return lock.unlock() }
+        let old = state.bytes
+        state.bytes = body.snapshot()
+        let action = state.machine.bytesCame(Int64(state.bytes.count), now: now)
+        lock.unlock()
+        withExtendedLifetime(old) {}
+        perform(action)
+    }
+
+    /// What came is of no use: it is fetched again, or elsewhere.
+    func beganAnew() {
+        let old = lock.withLock {
+            state.machine.beganAnew()
+            defer { state.bytes = .empty }
+            return state.bytes
+        }
+        withExtendedLifetime(old) {}
+    }
+
+    /// The body is whole, or nobody wants it: no more are made.
+    func end() {
+        let (timer, old) = lock.withLock {
+            state.machine.ended()
+            defer { state.bytes = .empty }
+            return (state.timer.take(), state.bytes)
+        }
+        timer?.cancel()
+        cancellation.cancel()
+        withExtendedLifetime(old) {}
+    }
+
+    // MARK: Carrying out
+
+    private func perform(_ action: PreviewMachine.Action) {
+        switch action {
+        case .nothing: break
+        case .make:
+            if engine.beginPreview(of: job) {
+                engine.workers.run { [self] in make() }
+            } else {
+                tell { $0.refused(now: $1) }
+            }
+        case .wake(let time):
+            let timer = engine.clock.schedule(at: time) { [weak self] in self?.tell { $0.timeCame(now: $1) } }
+            let old: (any ScheduledWork)? = lock.withLock {
+                guard !state.machine.isEnded else { return timer }
+                defer { state.timer = timer }
+                return state.timer
+            }
+            old?.cancel()
+        }
+    }
+
+    private func tell(_ event: (inout PreviewMachine, MonotonicTime) -> PreviewMachine.Action) {
+        let now = engine.clock.now()
+        perform(lock.withLock { event(&state.machine, now) })
+    }
+
+    // MARK: On a decoding thread
+
+    private func make() {
+        let (bytes, details) = lock.withLock { (state.bytes, state.details) }
+        let isFinal = show(bytes, details)
+        engine.endPreview()
+        tell { $0.made(isFinal: isFinal, now: $1) }
+    }
+
+    /// - Returns: whether none that is better will come.
+    private func show(_ bytes: Bytes, _ details: [JobKey: Int]) -> Bool {
+        var isFinal = true
+        for (key, tasks) in engine.previewListeners(of: job).prefix(Self.mostPictures) {
+            guard !cancellation.isCancelled, let plan = tasks.first?.plan else { return true }
+            do throws(LoadError) {
+                guard let (part, info) = try picture(bytes, plan, beyond: details[key] ?? 0) else {
+                    isFinal = false
+                    continue
+                }
+                lock.withLock { state.details[key] = part.detail }
+                let preview = ImagePreview(
+                    pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
+                    coversAll: part.coversAll)
+                for task in tasks { task.didPreview(preview) }
+                if !part.isFinal { isFinal = false }
+            } catch {
+                // Whatever it is, the whole picture's own decoding will tell it.
+                continue
+            }
+        }
+        return isFinal
+    }
+
+    private func picture(
+        _ bytes: Bytes, _ plan: RequestPlan, beyond detail: Int
+    ) throws(LoadError) -> (PartialPicture, ImageInfo)? {
+        let options = plan.decodeOptions()
+        let memory = try engine.codecs.memoryNeeded(bytes, options: options)
+        guard engine.takeMemoryNow(memory) else { return nil }
+        defer { engine.giveBackMemory(memory) }
+        guard
+            let (made, info) = try engine.codecs.decodePart(
+                bytes, options: options, beyond: detail, cancellation: cancellation), made.detail > detail
+        else { return nil }
+        var part = made
+        for processor in plan.request.processors {
+            part.pixels = try processor.process(part.pixels, cancellation: cancellation)
+            part.pixels = part.pixels.inForm(of: options)
+        }
+        return (part, info)
+    }
+}
+
+extension Engine {
+    /// Those who wait for what comes of a fetch and want to see it before it is whole, by what they will get.
+    func previewListeners(of id: Machine.JobID) -> [(JobKey, [ImageTask])] {
+        var listeners: [ImageTask] = []
+        readMachine { machine in
+            machine.forEachTask(of: id) { _, task in
+                if task.previewOptions != nil { listeners.append(task) }
+            }
+        }
+        var groups: [(JobKey, [ImageTask])] = []
+        for task in listeners {
+            guard let key = task.plan?.finalKey else { continue }
+            if let index = groups.firstIndex(where: { $0.0 == key }) {
+                groups[index].1.append(task)
+            } else {
+                groups.append((key, [task]))
+            }
+        }
+        return groups
+    }
+
+    /// - Returns: whether there is a place for making one; it is given back with ``endPreview()``.
+    func beginPreview(of id: Machine.JobID) -> Bool {
+        var isThere = false
+        change { machine, _ in isThere = machine.previewWanted(of: id) }
+        return isThere
+    }
+
+    func endPreview() {
+        let now = clock.now()
+        change { machine, actions in machine.previewEnded(now: now, actions: &actions) }
+    }
+}

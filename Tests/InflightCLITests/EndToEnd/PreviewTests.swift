@@ -1,0 +1,64 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// What there is of a picture while it comes.
+@Suite(.timeLimit(.minutes(10)))
+struct PreviewTests {
+    private let place = TemporaryDirectory()
+
+    @Test("Previews are files before the picture is there, and are told with it", arguments: [[], ["--size", "100x"]])
+    func stored(_ options: [String]) async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        var encoding = EncodeOptions(format: .jpeg, quality: 95)
+        encoding.isProgressive = true
+        let picture = try Pictures.codecs.encode(Pictures.pixels(400, 300), options: encoding)
+        server.serve("/a.jpg", .ok(picture).held("rest", after: picture.count / 2))
+        server.serve("/other/a.jpg", .ok(picture))
+        let command = RunningCommand(
+            ["get", server.url("/a.jpg"), server.url("/other/a.jpg"), "-o", "out", "--previews", "--json"] + options,
+            in: place)
+        // There, and whole, while the server holds the rest back.
+        while place.read("out/a.preview-1.png") == nil { await Task.yield() }
+        let (pixels, info) = try Pictures.decode(place.read("out/a.preview-1.png"))
+        #expect(info.format == .png && pixels.width == (options.isEmpty ? 400 : 100))
+        #expect(place.read("out/a.jpg") == nil)
+        server.release("rest")
+        let result = command.wait()
+        #expect(result.status == 0)
+        let line = try #require(try result.lines.first)
+        #expect(line.previews?.first == "out/a.preview-1.png" && line.file == "out/a.jpg")
+        #expect(line.previews?.allSatisfy { place.read($0) != nil } == true)
+        #expect(place.read("out/a-2.jpg") != nil)
+    }
+
+    @Test("Of a picture that is cut short what can be decoded is taken where that is asked for, and said")
+    func incomplete() throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let picture = try Pictures.make(.jpeg, 400, 300)
+        server.serve("/a.jpg", .ok(picture.part(0..<picture.count / 2)))
+        let whole = place.run("get", server.url("/a.jpg"), "-o", "out", "--size", "100x", "--json")
+        #expect(whole.status == 1)
+        #expect(try whole.lines.first?.error?.code == "damaged")
+        let result = place.run(
+            "get", server.url("/a.jpg"), "-o", "out", "--size", "100x", "--json", "--incomplete", "--format", "png")
+        #expect(result.status == 0)
+        #expect(try result.lines.first?.incomplete == true)
+        #expect(result.errors.contains("is damaged"))
+        let (pixels, _) = try Pictures.decode(place.read("out/a.png"))
+        #expect(pixels.width == 100 && pixels.height == 75)
+        #expect(pixels.bytes[3] == 255 && pixels.bytes[74 * pixels.bytesPerRow + 3] == 0)
+        #expect(place.run("get", server.url("/a.jpg"), "-o", "out", "--incomplete").status == 64)
+    }
+
+    @Test("Without a directory, or without looking, there are none: that is said")
+    func refused() {
+        #expect(place.run("get", "http://a.example/a.jpg", "--previews").status == 64)
+        #expect(place.run("get", "http://a.example/a.jpg", "--previews", "--discard").status == 64)
+        #expect(place.run("get", "http://a.example/a.jpg", "--previews", "-o", "out", "--any").status == 64)
+    }
+}

@@ -1,0 +1,135 @@
+import InflightCore
+import InflightPictures
+import Testing
+
+/// A file that asks for more than it is, and a good one of its kind.
+struct HostileFile: Sendable, CustomTestStringConvertible {
+    var name: String
+    var bytes: [UInt8]
+    var good: [UInt8] = HostileFile.goodPNG
+
+    var testDescription: String { name }
+
+    private static let goodPNG = made(.png)
+
+    private static func made(_ format: ImageFormat) -> [UInt8] {
+        do { return try Pictures.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
+    }
+
+    // MARK: - Sizes that only a header has
+
+    static let sizes: [HostileFile] = [
+        HostileFile(name: "GIF of 35 bytes, 65,535 × 65,535", bytes: gif),
+        HostileFile(name: "PNG, 2,147,483,647 × 2,147,483,647", bytes: Pictures.hugePNG(.max >> 1, .max >> 1).array),
+        HostileFile(name: "PNG, 100,000 × 100,000", bytes: Pictures.hugePNG(100_000, 100_000).array),
+        HostileFile(name: "JPEG, 65,500 × 65,500", bytes: jpeg, good: made(.jpeg)),
+        HostileFile(name: "WebP, lossless, 16,384 × 16,384", bytes: webP, good: made(.webp)),
+        HostileFile(name: "WebP, a canvas of 16,777,216 × 255", bytes: canvas, good: made(.webp)),
+        HostileFile(name: "BMP, 65,536 × 65,536", bytes: bitmap),
+        HostileFile(name: "AVIF, 65,535 × 65,535", bytes: avif, good: AVIFFixtures.plain),
+        HostileFile(name: "HEIC, 65,535 × 65,535", bytes: heic, good: HEICFixtures.plain),
+        HostileFile(name: "TIFF, 65,535 × 65,535", bytes: tiff, good: TIFFPieces().file),
+        HostileFile(name: "JPEG XL, 1,073,741,824 × 1,073,741,824", bytes: jpegXL, good: JPEGXLFixtures.lossy),
+    ]
+
+    private static let gif: [UInt8] = {
+        let head = Array("GIF89a".utf8) + [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0]
+        let frame: [UInt8] = [0x2C, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 2, 1, 0x4C, 0, 0x3B]
+        return head + frame + [UInt8](repeating: 0, count: 35 - head.count - frame.count)
+    }()
+
+    /// A good one whose frame header says another size.
+    private static let jpeg: [UInt8] = {
+        var file = made(.jpeg)
+        guard let frame = file.indices.first(where: { file[$0] == 0xFF && file[$0 + 1] == 0xC0 }) else {
+            preconditionFailure("no baseline JPEG")
+        }
+        file.replaceSubrange(frame + 5..<frame + 9, with: Pieces.big16(65_500) + Pieces.big16(65_500))
+        return file
+    }()
+
+    private static let webP: [UInt8] = {
+        let content = [0x2F] + Pieces.little32(16_383 | 16_383 << 14) + [0, 0, 0]
+        return Pieces.webP(Array("VP8L".utf8) + Pieces.little32(content.count) + content)
+    }()
+
+    private static let canvas: [UInt8] = {
+        var content = Array(webP[12...])
+        content.replaceSubrange(9..<13, with: Pieces.little32(16_383 | 254 << 14))
+        let frame =
+            Pieces.little32(0)[..<3] + Pieces.little32(0)[..<3] + Pieces.little32(16_383)[..<3]
+            + Pieces.little32(254)[..<3] + Pieces.little32(0) + content
+        let animation = Array("ANIM".utf8) + Pieces.little32(6) + [0, 0, 0, 0, 0, 0]
+        return Pieces.webP(
+            Pieces.webPCanvas(width: 1 << 24, height: 255, flags: 2) + animation + Array("ANMF".utf8)
+                + Pieces.little32(frame.count) + frame)
+    }()
+
+    private static let bitmap =
+        Array("BM".utf8) + Pieces.little32(54) + Pieces.little32(0) + Pieces.little32(54) + Pieces.little32(40)
+        + Pieces.little32(65_536) + Pieces.little32(65_536) + Pieces.little16(1) + Pieces.little16(24)
+        + [UInt8](repeating: 0, count: 24)
+
+    private static let avif: [UInt8] = {
+        var pieces = HEIFPieces()
+        pieces.properties = [HEIFPieces.size(65_535, 65_535), HEIFPieces.codec(bits: 8)]
+        pieces.associations = [[1, 2]]
+        return pieces.file
+    }()
+
+    /// A good one whose box of the size says another.
+    private static let heic: [UInt8] = {
+        var file = HEICFixtures.plain
+        let name = Array("ispe".utf8)
+        for index in file.indices.dropLast(16) where Array(file[index..<index + 4]) == name {
+            file.replaceSubrange(index + 8..<index + 16, with: Pieces.big32(65_535) + Pieces.big32(65_535))
+        }
+        // The part of it that is shown, in whole pixels.
+        let part = Array("clap".utf8)
+        for index in file.indices.dropLast(36) where Array(file[index..<index + 4]) == part {
+            file.replaceSubrange(
+                index + 4..<index + 36, with: [65_535, 1, 65_535, 1, 0, 1, 0, 1].flatMap(Pieces.big32))
+        }
+        return file
+    }()
+
+    private static let tiff: [UInt8] = {
+        var pieces = TIFFPieces()
+        pieces.width = 65_535
+        pieces.height = 65_535
+        return pieces.file
+    }()
+
+    /// A codestream (ISO/IEC 18181-1 annex D): both sides in 30 bits, and metadata by default.
+    private static let jpegXL: [UInt8] = {
+        var bits = BitWriter()
+        bits.write(0, 1)
+        bits.write(3, 2)
+        bits.write((1 << 30) - 1, 30)
+        bits.write(0, 3)
+        bits.write(3, 2)
+        bits.write((1 << 30) - 1, 30)
+        bits.write(1, 1)
+        return [0xFF, 0x0A] + bits.bytes + [UInt8](repeating: 0, count: 64)
+    }()
+}
+
+/// Bits from the lowest of each byte up.
+struct BitWriter {
+    private(set) var bytes: [UInt8] = []
+    /// In the last byte; 0 where it is full.
+    private(set) var used = 0
+
+    mutating func write(_ value: Int, _ count: Int) {
+        for index in 0..<count {
+            if used == 0 { bytes.append(0) }
+            bytes[bytes.count - 1] |= UInt8(value >> index & 1) << UInt8(used)
+            used = (used + 1) % 8
+        }
+    }
+
+    /// A code of Huffman's, which begins with its highest bit.
+    mutating func writeCode(_ code: Int, _ count: Int) {
+        for index in (0..<count).reversed() { write(code >> index & 1, 1) }
+    }
+}

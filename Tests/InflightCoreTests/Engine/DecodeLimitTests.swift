@@ -1,0 +1,148 @@
+import Dispatch
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("Bounds of decodes", .timeLimit(.minutes(10)))
+struct DecodeLimitTests {
+    /// What the fake codec's pictures take, by the usual estimate.
+    private static let needed = DecodeMemory.bytes(
+        for: ImageInfo(format: .png, storedWidth: 4, storedHeight: 3), DecodeOptions(), perPixel: 4)
+
+    private static func stage(
+        budget: Int, _ executor: HandExecutor, codec: FakeCodec = FakeCodec()
+    ) throws -> Stage {
+        let stage = try Stage(codec: codec, executor: executor) {
+            $0.decodeConcurrency = 3
+            $0.maximumDecodeMemory = budget
+        }
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        return stage
+    }
+
+    private static func load(_ number: Int, _ stage: Stage, _ log: Log) -> ImageTask {
+        let url = "http://a.example/\(number)"
+        let task = stage.pipeline.load(ImageRequest(url), on: stage.queue.callbackQueue) { _, result in
+            switch result {
+            case .success: log.add("\(number)")
+            case .failure(let error): log.add("\(number) \(error.code)")
+            }
+        }
+        stage.transport.finish(url)
+        return task
+    }
+
+    @Test("contract 11: a decode that does not fit waits without a thread, and runs when another has ended")
+    func waits() throws {
+        let executor = HandExecutor()
+        let stage = try Self.stage(budget: Self.needed * 3 / 2, executor)
+        let log = Log()
+        for number in 1...3 { _ = Self.load(number, stage, log) }
+        // The first is decoded when the others look whether there is memory: in this hand, one after the other.
+        executor.runOne()
+        #expect(stage.codec.decodes.count == 1)
+        executor.runAll()
+        stage.queue.runAll()
+        #expect(stage.codec.decodes.count == 3)
+        #expect(log.lines == ["1", "2", "3"])
+    }
+
+    @Test("one that holds its memory makes the next wait; a cancel ends the wait at once, and nothing is left over")
+    func cancelledWhileWaiting() async throws {
+        let goOn = DispatchSemaphore(value: 0)
+        let codec = FakeCodec(onDecode: { goOn.wait() })
+        let stage = try Stage(codec: codec) {
+            $0.decodeConcurrency = 2
+            $0.maximumDecodeMemory = Self.needed
+        }
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let log = Log()
+        _ = Self.load(1, stage, log)
+        while codec.decodes.count == 0 { await Task.yield() }
+        let second = Self.load(2, stage, log)
+        while stage.engineWaitsForMemory == 0 { await Task.yield() }
+        second.cancel()
+        #expect(stage.engineWaitsForMemory == 0)
+        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
+        goOn.signal()
+        goOn.signal()
+        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
+        stage.queue.runAll()
+        #expect(log.lines == ["1"])
+        _ = Self.load(3, stage, log)
+        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
+        stage.queue.runAll()
+        #expect(log.lines == ["1", "3"])
+        #expect(codec.decodes.count == 2)
+    }
+
+    @Test("one that never fits is refused, and so is one beyond its request's own limit")
+    func refused() throws {
+        let executor = HandExecutor()
+        let stage = try Self.stage(budget: Self.needed - 1, executor)
+        let log = Log()
+        _ = Self.load(1, stage, log)
+        executor.runAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["1 tooMuchMemory"])
+        #expect(stage.codec.decodes.count == 0)
+        let other = try Self.stage(budget: 1 << 30, executor)
+        var request = ImageRequest(Stage.url)
+        request.limits.maximumDecodeBytes = Self.needed - 1
+        other.pipeline.load(request, on: other.queue.callbackQueue) { _, result in
+            if case .failure(let error) = result { log.add("\(error.code)") }
+        }
+        other.transport.finish(Stage.url)
+        executor.runAll()
+        other.queue.runAll()
+        #expect(log.lines.last == "tooMuchMemory")
+        #expect(other.codec.decodes.count == 0)
+    }
+
+    @Test("one whose time is up is stopped, with an error that says so")
+    func timedOut() throws {
+        let executor = HandExecutor()
+        let clock = VirtualClock()
+        let codec = FakeCodec(onDecode: { clock.advance(by: .seconds(5)) })
+        let stage = try Stage(codec: codec, executor: executor) {
+            $0.clock = clock
+            $0.maximumDecodeTime = .seconds(5)
+        }
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let log = Log()
+        _ = Self.load(1, stage, log)
+        executor.runAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["1 timedOut"])
+    }
+
+    @Test("of a damaged picture what can be decoded is given where that is accepted, marked, and not kept")
+    func incomplete() throws {
+        let executor = HandExecutor()
+        let stage = try Self.stage(budget: 1 << 30, executor, codec: FakeCodec(parts: .growing, isDamaged: true))
+        func load(accepts: Bool) -> Bool? {
+            var request = ImageRequest(Stage.url)
+            request.acceptsIncomplete = accepts
+            let isIncomplete = Guarded<Bool?>(nil)
+            stage.pipeline.load(request, on: stage.queue.callbackQueue) { _, result in
+                isIncomplete.withLock { $0 = (try? result.get())?.isIncomplete }
+            }
+            stage.transport.finish(Stage.url)
+            executor.runAll()
+            stage.queue.runAll()
+            return isIncomplete.withLock { $0 }
+        }
+        #expect(load(accepts: false) == nil)
+        #expect(load(accepts: true) == true)
+        #expect(stage.transport.startCount == 2)
+        #expect(load(accepts: true) == true)
+        #expect(stage.transport.startCount == 3)
+        #expect(load(accepts: false) == nil)
+    }
+}
+
+extension Stage {
+    fileprivate var engineWaitsForMemory: Int { pipeline.engine.decodeMemory.withLock { $0.waitingCount } }
+}

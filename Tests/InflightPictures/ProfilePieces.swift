@@ -1,0 +1,67 @@
+/// Colour profiles, put together by the tests (ICC.1:2001-04).
+extension Pieces {
+    package static func fixed(_ value: Double) -> [UInt8] { big32(Int((value * 65536).rounded())) }
+
+    package static func xyz(_ value: SIMD3<Double>) -> [UInt8] {
+        Array("XYZ ".utf8) + big32(0) + fixed(value[0]) + fixed(value[1]) + fixed(value[2])
+    }
+
+    /// A curve that is an exponent, in parts of 256.
+    package static func gamma(_ value: Double) -> [UInt8] {
+        Array("curv".utf8) + big32(0) + big32(1) + big16(Int((value * 256).rounded())) + [0, 0]
+    }
+
+    /// The curve of IEC 61966-2-1 by its five numbers.
+    package static let parametricSRGB =
+        Array("para".utf8) + big32(0) + big16(3) + big16(0)
+        + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap { fixed($0) }
+
+    /// What each profile begins with: its name, and the white of D50.
+    package static func profileFront(_ name: String) -> [(String, [UInt8])] {
+        let text = Array(name.utf8) + [0]
+        var description = Array("desc".utf8) + big32(0) + big32(text.count) + text
+        description += [UInt8](repeating: 0, count: 78 + 3 - (description.count + 77) % 4)
+        return [("desc", description), ("wtpt", xyz(SIMD3(0.9642, 1, 0.8249)))]
+    }
+
+    package static func profile(kind: String, space: String, tags: [(String, [UInt8])]) -> [UInt8] {
+        var table = big32(tags.count)
+        var data: [UInt8] = []
+        for (name, content) in tags {
+            table += Array(name.utf8) + big32(132 + 12 * tags.count + data.count) + big32(content.count)
+            data += content + [UInt8](repeating: 0, count: (4 - content.count % 4) % 4)
+        }
+        var header = big32(128 + table.count + data.count) + big32(0) + [2, 0x40, 0, 0]
+        header += Array((kind + space + "XYZ ").utf8) + [UInt8](repeating: 0, count: 12) + Array("acsp".utf8)
+        header += [UInt8](repeating: 0, count: 28) + fixed(0.9642) + fixed(1) + fixed(0.8249)
+        header += [UInt8](repeating: 0, count: 128 - header.count)
+        return header + table + data
+    }
+
+    /// A colour profile of sRGB's primaries, but in the order that `order` says, and with `gamma` for its curves.
+    package static func profile(order: [Int], gamma exponent: Double, name: String) -> [UInt8] {
+        let primaries = [
+            SIMD3(0.4361, 0.2225, 0.0139), SIMD3(0.3851, 0.7169, 0.0971), SIMD3(0.1431, 0.0606, 0.7141),
+        ]
+        let columns = zip(["rXYZ", "gXYZ", "bXYZ"], order).map { ($0, xyz(primaries[$1])) }
+        let curves = ["rTRC", "gTRC", "bTRC"].map { ($0, gamma(exponent)) }
+        return profile(kind: "mntr", space: "RGB ", tags: profileFront(name) + columns + curves)
+    }
+
+    /// The chunk of a PNG that carries a profile: zlib's format with one stored block, and Adler's sum.
+    package static func iccp(_ profile: [UInt8], name: String) -> [UInt8] {
+        var a = 1
+        var b = 0
+        for byte in profile {
+            a = (a + Int(byte)) % 65521
+            b = (b + a) % 65521
+        }
+        let stored = [1] + little16(profile.count) + little16(~profile.count & 0xFFFF) + profile
+        return chunk("iCCP", Array("\(name)\0\0".utf8) + [0x78, 0x01] + stored + big32(b << 16 | a))
+    }
+
+    /// The segments of a JPEG that carry a profile.
+    package static func jpeg(_ file: [UInt8], profile: [UInt8]) -> [UInt8] {
+        jpeg(file, adding: 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
+    }
+}

@@ -1,0 +1,119 @@
+import InflightCore
+import InflightPictures
+import Testing
+
+/// What is decoded apart beside references in double precision, which come from the scene's formula and from the profiles'
+/// mathematics, never from a decoder. The bounds are told in Documentation/Images.md.
+@Suite("Golden pictures", .timeLimit(.minutes(10)))
+struct GoldenTests {
+    typealias Scene = GoldenScene
+    typealias Fixtures = GoldenIsolatedFixtures
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        var bytes: [UInt8]
+        var decibels: Double
+        var similarity: Double
+        var reference: @Sendable (Int, Int) -> SIMD4<Double>
+        var testDescription: String { name }
+    }
+
+    static let cases: [Case] = [
+        Case(
+            name: "AVIF of 10 bits by FFmpeg and rav1e", bytes: Fixtures.avif10, decibels: 47, similarity: 0.998,
+            reference: { x, y in Scene.opaque(deep(x, y)) }),
+        Case(
+            name: "AVIF by Pillow, Display P3", bytes: Fixtures.avifP3, decibels: 43, similarity: 0.995,
+            reference: { x, y in Scene.opaque(GoldenProfiles.displayP3.sRGB(Scene.color(x, y))) }),
+        Case(
+            name: "AVIF with alpha by Pillow", bytes: Fixtures.avifAlpha, decibels: 47, similarity: 0.998,
+            reference: { x, y in SIMD4(Scene.color(x, y), Scene.alpha(x, y)) }),
+        Case(
+            name: "HEIC of 10 bits by x265", bytes: Fixtures.heic10, decibels: 50, similarity: 0.998,
+            reference: { x, y in Scene.opaque(deep(x, y)) }),
+        Case(
+            name: "HEIC by x265, Adobe RGB", bytes: Fixtures.heicAdobe, decibels: 46, similarity: 0.995,
+            reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.color(x, y))) }),
+        Case(
+            name: "TIFF of 16 bits by tifffile, Adobe RGB", bytes: Fixtures.tiff16Adobe, decibels: 50,
+            similarity: 0.999,
+            reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(deep(x, y))) }),
+        Case(
+            name: "grey TIFF of 16 bits by tifffile, an exponent of 1.8", bytes: Fixtures.tiffGray, decibels: 58,
+            similarity: 0.9995,
+            reference: { x, y in
+                Scene.opaque(GoldenProfiles.gray.sRGB(SIMD3(repeating: Scene.deep(Scene.gray(x, y), x, y))))
+            }),
+        Case(
+            name: "TIFF of four inks by tifffile", bytes: Fixtures.tiffCMYK, decibels: 56, similarity: 0.999,
+            reference: { x, y in Scene.opaque(GoldenProfiles.inks.sRGB(Scene.inks(x, y))) }),
+        Case(
+            name: "TIFF of 16 bits with alpha by tifffile", bytes: Fixtures.tiffAlpha, decibels: 69, similarity: 0.9995,
+            reference: { x, y in SIMD4(deep(x, y), Scene.alpha(x, y)) }),
+        Case(
+            name: "TIFF of 16 bits with alpha multiplied in, by tifffile", bytes: Fixtures.tiffPremultiplied,
+            decibels: 69, similarity: 0.9995, reference: { x, y in SIMD4(deep(x, y), Scene.alpha(x, y)) }),
+        Case(
+            name: "JPEG XL by libjxl, Adobe RGB", bytes: Fixtures.jxlAdobe, decibels: 57, similarity: 0.9995,
+            reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.color(x, y))) }),
+    ]
+
+    @Test("samples, alpha and the colours of a profile come out as they were meant", arguments: cases)
+    func golden(_ example: Case) throws {
+        let pixels = try decode(example.bytes)
+        #expect(pixels.width == Scene.width && pixels.height == Scene.height)
+        let nearness = pixels.nearness(example.reference)
+        #expect(nearness.decibels >= example.decibels && nearness.similarity >= example.similarity, "\(nearness)")
+    }
+
+    @Test(
+        "colours that are Display P3's by number alone are brought to sRGB, and others are left as they are",
+        arguments: [Fixtures.avif10, Fixtures.heic10], [(12, 13, true), (12, 16, false), (1, 13, false)])
+    func primaries(_ file: [UInt8], _ points: (primaries: UInt8, transfer: UInt8, isP3: Bool)) throws {
+        var file = file
+        // ISO/IEC 23008-12 section 6.5.5: primaries, transfer and matrix, two bytes each.
+        let name = Array("nclx".utf8)
+        let place = try #require(file.indices.first { Array(file[$0...].prefix(4)) == name })
+        file[place + 5] = points.primaries
+        file[place + 7] = points.transfer
+        let pixels = try decode(file)
+        let nearness = pixels.nearness { x, y in
+            Scene.opaque(points.isP3 ? GoldenProfiles.displayP3.sRGB(Self.deep(x, y)) : Self.deep(x, y))
+        }
+        #expect(nearness.decibels >= 43 && nearness.similarity >= 0.995, "\(nearness)")
+    }
+
+    @Test(
+        "alpha is multiplied into colours where that is asked for, however it is stored",
+        arguments: [(Fixtures.avifAlpha, 47), (Fixtures.tiffAlpha, 58), (Fixtures.tiffPremultiplied, 58)])
+    func premultiplied(_ bytes: [UInt8], _ least: Double) throws {
+        var options = DecodeOptions()
+        options.premultiplied = true
+        let pixels = try decode(bytes, options)
+        #expect(pixels.format.alpha == .premultiplied)
+        let isDeep = bytes != Fixtures.avifAlpha
+        let nearness = pixels.nearness { x, y in
+            let alpha = Scene.alpha(x, y)
+            return SIMD4((isDeep ? Self.deep(x, y) : Scene.color(x, y)) * (alpha / 255), alpha)
+        }
+        #expect(nearness.decibels >= least && nearness.similarity >= 0.999, "\(nearness)")
+    }
+
+    // Each says it twice: in the file's own boxes, and in EXIF, which does not count here.
+    @Test("HEIC: each orientation is applied once", arguments: ImageOrientation.allCases)
+    func turned(_ orientation: ImageOrientation) throws {
+        let pixels = try decode(GoldenTurnedFixtures.all[orientation.rawValue - 1])
+        #expect(pixels.width == (orientation.swapsAxes ? Scene.height : Scene.width))
+        #expect(pixels.height == (orientation.swapsAxes ? Scene.width : Scene.height))
+        let nearness = pixels.nearness { x, y in
+            let (storedX, storedY) = Scene.stored(orientation, x, y)
+            return Scene.opaque(Scene.color(storedX, storedY))
+        }
+        #expect(nearness.decibels >= 47 && nearness.similarity >= 0.998, "\(nearness)")
+    }
+
+    private static func deep(_ x: Int, _ y: Int) -> SIMD3<Double> {
+        let color = Scene.color(x, y)
+        return SIMD3(Scene.deep(color[0], x, y), Scene.deep(color[1], x, y), Scene.deep(color[2], x, y))
+    }
+}
