@@ -115,11 +115,11 @@ crash: deps ## kill N processes that write into a disk cache, damage 1,000 cache
 	@echo "==> eight processes on one folder for a minute, with kills"
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --seconds 60 --processes 8
 
-# Seconds for each of the targets, which run one after the other.
+# Seconds of processor time for each of the targets, which run one after the other.
 SECONDS ?= 60
 TARGETS ?=
-fuzz: deps ## have libFuzzer throw bytes at every parser, each for SECONDS=60
-	@echo "==> fuzzing, $(SECONDS) s each"
+fuzz: deps ## have libFuzzer throw bytes at every parser, each for SECONDS=60 of processor time
+	@echo "==> fuzzing, $(SECONDS) s of processor time each"
 	@Scripts/fuzz.py $(SCRATCH)/fuzz $(SECONDS) $(TARGETS)
 
 transitions: deps ## show which transitions of the engine the simulator reaches

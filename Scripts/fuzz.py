@@ -4,9 +4,10 @@
     Scripts/fuzz.py SCRATCH SECONDS [--keep] [TARGET…]
 
 Each file in Fuzzing/Seeds is a target's corpus: an input on each line, in ASCII, with \\n, \\r, \\t, \\\\ and \\xHH for the
-rest. The program of Fuzzing/ is built with the address sanitizer, and each target runs for SECONDS, on what earlier runs
-have found too (SCRATCH/corpus). Prints a table. Where a target crashes, hangs or finds a property broken, the input is
-printed as a line for its seeds, and the run fails.
+rest. The program of Fuzzing/ is built with the address sanitizer, and each target runs for SECONDS of processor time, on
+what earlier runs have found too (SCRATCH/corpus). Prints a table, with the edges of the program's code that were
+reached. Where a target crashes, hangs or finds a property broken, the input is printed as a line for its seeds, and the
+run fails.
 
 With --keep what was found, as far as it is short and reaches what no other input does, becomes a line of the seeds.
 """
@@ -15,14 +16,18 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEEDS = ROOT / "Fuzzing" / "Seeds"
 SWIFT = os.environ.get("SWIFT", "swift")
 # An input takes microseconds; one that takes so long, or so much, is a fault.
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=256", "-max_len=2048"]
+# What libFuzzer ends with after a SIGINT.
+INTERRUPTED = 72
 KEPT_INPUTS = 48
 KEPT_BYTES = 160
 ESCAPES = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord("\\"): "\\\\"}
@@ -62,11 +67,33 @@ def build(scratch):
     return pathlib.Path(shown.stdout.strip()) / "InflightFuzz"
 
 
-def run(program, target, arguments):
+def environment(target):
     # Swift's own report of a crash would take minutes, and libFuzzer makes one.
-    environment = {**os.environ, "INFLIGHT_FUZZ": target, "SWIFT_BACKTRACE": "enable=no"}
-    return subprocess.run(
-        [str(program), *LIMITS, *arguments], capture_output=True, text=True, errors="replace", env=environment)
+    return {**os.environ, "INFLIGHT_FUZZ": target, "SWIFT_BACKTRACE": "enable=no"}
+
+
+def processor_seconds(pid):
+    """What a process has used of all processors so far, which a busy machine does not change."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run_for(program, target, seconds, arguments, log):
+    """Runs a target until it has used so much processor time, or ends by itself: its status, and the time it used."""
+    used = 0.0
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [str(program), *LIMITS, *arguments], stdout=subprocess.DEVNULL, stderr=output, env=environment(target))
+        while process.poll() is None:
+            used = max(used, processor_seconds(process.pid))
+            if used >= seconds:
+                process.send_signal(signal.SIGINT)
+                return (0 if process.wait() == INTERRUPTED else process.returncode), used
+            time.sleep(0.2)
+    return process.returncode, used
 
 
 def lay_out_corpus(scratch, path):
@@ -83,7 +110,9 @@ def keep(program, path, folder):
     least = folder.parent / f"{path.stem}-least"
     shutil.rmtree(least, ignore_errors=True)
     least.mkdir()
-    run(program, path.stem, ["-merge=1", str(least), str(folder)])
+    subprocess.run(
+        [str(program), *LIMITS, "-merge=1", str(least), str(folder)], capture_output=True, check=False,
+        env=environment(path.stem))
     found = sorted((file.read_bytes() for file in least.iterdir()), key=lambda data: (len(data), data))
     old = seeds_of(path)
     new = [data for data in found if data and len(data) <= KEPT_BYTES and data not in old]
@@ -98,18 +127,19 @@ def fuzz(program, path, scratch, seconds):
     crashes = scratch / "crashes" / path.stem
     shutil.rmtree(crashes, ignore_errors=True)
     crashes.mkdir(parents=True)
-    done = run(
-        program, path.stem,
-        [f"-max_total_time={seconds}", "-print_final_stats=1", f"-artifact_prefix={crashes}/", str(folder)])
-    executions = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
-    covered = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", done.stderr)
+    log = crashes.with_suffix(".log")
+    status, used = run_for(
+        program, path.stem, seconds, ["-print_final_stats=1", f"-artifact_prefix={crashes}/", str(folder)], log)
+    told = log.read_text(errors="replace")
+    executions = re.search(r"stat::number_of_executed_units: (\d+)", told)
+    covered = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", told)
     edges, features, inputs = covered[-1] if covered else ("", "", "")
-    row = f"| {path.stem} | {executions[1] if executions else ''} | {edges} | {features} | {inputs} |"
+    row = f"| {path.stem} | {used:.0f} s | {executions[1] if executions else ''} | {edges} | {features} | {inputs} |"
     failures = [file for file in sorted(crashes.iterdir()) if not file.name.startswith("slow-unit")]
-    if done.returncode == 0 and not failures:
+    if status == 0 and not failures:
         return row, []
-    said = re.findall(r"^does not hold: .*$|^.*Fatal error: .*$|^SUMMARY: .*$", done.stderr, re.MULTILINE)
-    why = "; ".join(said) or done.stderr[-2000:]
+    said = re.findall(r"^does not hold: .*$|^.*Fatal error: .*$|^SUMMARY: .*$", told, re.MULTILINE)
+    why = "; ".join(said) or told[-2000:]
     return row, [f"{path.stem}: {why}", *(f"    {line_of(file.read_bytes())}" for file in failures)]
 
 
@@ -120,7 +150,7 @@ def main(scratch, seconds, options):
     if unknown := set(names) - {path.stem for path in paths}:
         sys.exit(f"no such target: {', '.join(sorted(unknown))}")
     program = build(scratch)
-    print("| target | inputs run | edges | features | corpus |\n|---|---|---|---|---|", flush=True)
+    print("| target | processor time | inputs run | edges | features | corpus |\n|---|---|---|---|---|---|", flush=True)
     broken = []
     for path in paths:
         row, failures = fuzz(program, path, scratch, seconds)

@@ -1,5 +1,6 @@
 internal import CInflightConcurrency
 internal import Dispatch
+internal import Synchronization
 
 extension CallbackQueue {
     /// Whether the caller runs on this queue now, also by way of a queue that targets it.
@@ -74,17 +75,24 @@ extension CallbackQueue {
 final class QueueMark: Sendable {
     private static let marks = DispatchSpecificKey<QueueMark>()
     private static let marking = Lock()
+    // Dispatch does not promise that who finds a mark sees what was written into it before it was set: counting before,
+    // and reading the count after, does.
+    private static let made = Atomic<Int>(0)
     // The main queue is known by its mark: the object that stands for it is a new one each time.
     static let main = QueueMark.of(.main)
 
     private let key = DispatchSpecificKey<Bool>()
 
     static func of(_ queue: DispatchQueue) -> QueueMark {
-        if let mark = queue.getSpecific(key: marks) { return mark }
+        if let mark = queue.getSpecific(key: marks) {
+            _ = made.load(ordering: .acquiring)
+            return mark
+        }
         // Two that come at once must not leave two marks.
         return marking.withLock {
             if let mark = queue.getSpecific(key: marks) { return mark }
             let mark = QueueMark()
+            made.wrappingAdd(1, ordering: .releasing)
             queue.setSpecific(key: mark.key, value: true)
             queue.setSpecific(key: marks, value: mark)
             return mark

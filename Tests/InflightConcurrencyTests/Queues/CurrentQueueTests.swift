@@ -51,6 +51,16 @@ struct CurrentQueueTests {
         #expect(await ask(on: .global()) { !CallbackQueue.queue(queue).isCurrent })
     }
 
+    @Test("while several threads ask for the first time, each of whom sees the mark whole")
+    func together() async {
+        let queues = (0..<20_000).map { CallbackQueue.queue(DispatchQueue(label: "new \($0)")) }
+        let current = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<4 { group.addTask { queues.count { $0.isCurrent } } }
+            return await group.reduce(0, +)
+        }
+        #expect(current == 0)
+    }
+
     @Test("the main queue too, where dispatchMain() serves it on other threads, and closures there may touch views")
     func main() async {
         @MainActor final class Label {
