@@ -1,0 +1,147 @@
+/// All that is known of one run of the command afterwards: what `--report` and `--trace` are made from.
+///
+/// Times are microseconds since the run began, by the pipeline's clock. Texts are as they came from servers and lists:
+/// whoever writes them out makes them safe for the place where they go.
+struct RunRecord: Sendable {
+    /// One URL that was asked for, in the order of asking.
+    struct Load: Sendable {
+        enum Outcome: String, Sendable, CaseIterable {
+            case ok, failed, skipped, cancelled
+        }
+
+        /// From 1.
+        var id: Int
+        /// Without user name and password.
+        var url: String
+        var outcome: Outcome
+        /// Where the bytes came from, as in `--json`: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
+        var from: String?
+        var start: Int
+        var end: Int
+        /// The body's, after content decoding.
+        var bytes: Int64?
+        var status: Int?
+        var format: String?
+        var width: Int?
+        var height: Int?
+        /// From where the command runs.
+        var file: String?
+        var error: Failure?
+        /// What it waited for, and how long: in order of their beginnings.
+        var spans: [Span] = []
+        var marks: [Mark] = []
+        /// A small encoded picture (JPEG or PNG), some 48 pixels wide, where there is one.
+        var thumbnail: [UInt8]?
+    }
+
+    struct Failure: Sendable, Hashable {
+        var code: String
+        var stage: String
+        var message: String
+    }
+
+    /// What a load can be at. The order is the order in which they usually come.
+    enum Stage: String, Sendable, CaseIterable {
+        /// Waiting for a place in a lane.
+        case queued
+        /// Reading from the disk cache, or from a file.
+        case disk
+        /// Waiting before another try.
+        case backoff
+        case nameLookup, connect, tls
+        /// From the request's last byte to the answer's first.
+        case firstByte
+        case download
+        case decode, process, encode
+        /// Writing into the disk cache, or the file that was asked for.
+        case store
+        /// Waiting for the callback queue.
+        case deliver
+    }
+
+    struct Span: Sendable {
+        var stage: Stage
+        var start: Int
+        var end: Int
+        /// Whose work this was, where it was a job's: an index into ``RunRecord/jobs``. Several loads that name the same
+        /// job shared it.
+        var job: Int?
+    }
+
+    /// What happened at one moment.
+    struct Mark: Sendable {
+        enum Kind: String, Sendable, CaseIterable {
+            case joined, redirected, retried, revalidated, resumed, preview, cancelled, failed
+        }
+
+        var kind: Kind
+        var at: Int
+        /// Why, in a few words: `503, waits 1.2 s`. Empty where there is nothing to say.
+        var why: String
+    }
+
+    /// One piece of work that loads may share.
+    struct Job: Sendable {
+        enum Kind: String, Sendable, CaseIterable {
+            case fetch, decode, process, encode, store
+        }
+
+        var kind: Kind
+        /// What it is about: a URL without credentials, or a URL and what is made of its picture.
+        var subject: String
+        var start: Int
+        var end: Int
+        /// How many loads waited for it in all.
+        var waiters: Int
+    }
+
+    /// How full one lane was: a sample each time it changed, thinned out to what a drawing can show.
+    struct Lane: Sendable {
+        struct Sample: Sendable {
+            var at: Int
+            var running: Int
+            var waiting: Int
+        }
+
+        var name: String
+        var limit: Int
+        var samples: [Sample] = []
+    }
+
+    struct Histogram: Sendable {
+        struct Bucket: Sendable {
+            /// The greatest value that falls into it, microseconds or bytes.
+            var upper: Int
+            var count: Int
+        }
+
+        var name: String
+        /// `us` or `B`.
+        var unit: String
+        var buckets: [Bucket] = []
+        var count: Int
+        var p50: Int
+        var p90: Int
+        var p95: Int
+        var p99: Int
+    }
+
+    /// What came off the network since the beginning, where it changed.
+    struct BytesSample: Sendable {
+        var at: Int
+        var bytes: Int64
+    }
+
+    /// The command line, with credentials taken out.
+    var command: String
+    /// When the run began: RFC 3339, UTC.
+    var startedAt: String
+    var duration: Int
+    var loads: [Load] = []
+    var jobs: [Job] = []
+    var lanes: [Lane] = []
+    var bytes: [BytesSample] = []
+    var histograms: [Histogram] = []
+    /// What was not kept because there was too much of it: events left out. 0 in an ordinary run.
+    var dropped: Int = 0
+}
