@@ -58,6 +58,13 @@ let package = Package(
             name: "DecodeMemory", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
         .executableTarget(
             name: "ProbeSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),
+        .executableTarget(
+            name: "DecodeCancel",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightConcurrency", package: "inflight"),
+            ]),
         // The processors, each on one core.
         .executableTarget(
             name: "ProcessorSpeed", dependencies: ["BenchmarkSupport", .product(name: "Inflight", package: "inflight")]),

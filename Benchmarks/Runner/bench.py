@@ -28,6 +28,7 @@ PARTS = {
     "formats": formats_part.run,
     "memory": formats_part.run_memory,
     "probe": formats_part.run_probe,
+    "stop": formats_part.run_stop,
     "whole": whole_part.run,
     "processors": processor_part.run,
     "disk": disk_part.run,

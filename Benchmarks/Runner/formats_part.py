@@ -58,6 +58,22 @@ def run_memory(bench, table):
     path.unlink()
 
 
+def run_stop(bench, table):
+    folder = bench.folder / "cancelled"
+    pictures.write_cancelled(folder)
+    rounds = 10 if bench.is_quick else 40
+    one = sample([bench.binary("DecodeCancel"), folder, "--rounds", rounds])
+    names = {
+        "jpeg": "JPEG", "progressive": "progressive JPEG", "png": "PNG", "webp": "WebP, lossy", "lossless": "WebP, lossless",
+        "gif": "GIF",
+    }
+    for key, name in names.items():
+        table.add(
+            f"24 megapixels of {name} ({one[key + '_whole']:.0f} ms), cancelled on the way: until its thread is free",
+            f"median {one[key + '_median']:.1f} ms, longest {one[key + '_longest']:.1f} ms of {one[key + '_count']:.0f}",
+            target="< 50 ms")
+
+
 def run_probe(bench, table):
     folder = bench.folder / "probed"
     pictures.write_probed(folder)

@@ -102,6 +102,22 @@ def write_probed(folder, size=(640, 480)):
     picture.quantize(256).save(folder / "gif_bare", "GIF")
 
 
+def write_cancelled(folder, size=(6000, 4000)):
+    """One photograph of 24 megapixels in the formats whose decoding can be stopped on its way."""
+    folder.mkdir(parents=True)
+    part = photograph(1000, (size[0] // 4, size[1] // 4))
+    picture = Image.new("RGB", size)
+    for y in range(0, size[1], part.height):
+        for x in range(0, size[0], part.width):
+            picture.paste(part, (x, y))
+    picture.save(folder / "jpeg", "JPEG", quality=85)
+    picture.save(folder / "progressive", "JPEG", quality=85, progressive=True)
+    picture.save(folder / "png", "PNG", compress_level=3)
+    picture.save(folder / "webp", "WEBP", quality=80, method=2)
+    picture.save(folder / "lossless", "WEBP", lossless=True, quality=20, method=1)
+    picture.quantize(256).save(folder / "gif", "GIF")
+
+
 def write_giant(path, side=10_000, quality=85):
     """A baseline JPEG of a hundred megapixels, of one photograph again and again."""
     part = photograph(1000, (side // 5, side // 5))

@@ -1,8 +1,8 @@
-// What each processor makes of a picture, as a page to look at:
+// What each processor makes of a picture, as a sheet to look at:
 //
-//     swift run --package-path Examples processor-gallery OUT [URL]
+//     swift run --package-path Examples processor-gallery FILE.svg [URL]
 //
-// Without arguments a picture is painted, nothing is written, and what is made is told.
+// Without a URL a picture is painted; without a file nothing is written, and what is made is told.
 
 import Foundation
 import Inflight
@@ -55,26 +55,56 @@ func painted() -> PixelBuffer {
     return PixelBuffer(width: width, height: height, bytesPerRow: width * 4, format: .rgbx, bytes: Bytes(bytes))
 }
 
+let codecs = ImagePipeline.Configuration().codecs
 let arguments = CommandLine.arguments.dropFirst()
 let pipeline = try ImagePipeline(configuration: .init())
 var request = ImageRequest(source: ImageSource("painted") { .picture(painted()) })
 if let url = arguments.dropFirst().first { request = ImageRequest(url, resize: Resize(width: 320, height: 240)) }
 
-var page = "<!DOCTYPE html><meta charset=\"utf-8\"><title>Processors</title>\n"
+let columns = 4
+var cells: [String] = []
 for processors in [[]] + steps {
     request.processors = processors
     let image = try await pipeline.image(for: request)
     let name = processors.isEmpty ? "as it is" : processors.map(\.identity).joined(separator: ", ")
-    guard let folder = arguments.first.map({ URL(fileURLWithPath: $0) }) else {
-        print("\(name): \(image.width) × \(image.height)\(image.pixels.format.alpha == .opaque ? "" : ", with alpha")")
-        continue
+    print("\(name): \(image.width) × \(image.height)\(image.pixels.format.alpha == .opaque ? "" : ", with alpha")")
+    guard !arguments.isEmpty else { continue }
+    let shown = try image.pixels.processed(by: [.resize(width: 168, height: 126)])
+    let format: ImageFormat = shown.format.alpha == .opaque ? .jpeg : .png
+    let bytes = try codecs.encode(shown, options: EncodeOptions(format: format))
+    cells.append(cell(number: cells.count, name: name, shown: shown, format: format, bytes: bytes))
+}
+
+/// One picture of the sheet, and its name below, in lines that fit.
+func cell(number: Int, name: String, shown: PixelBuffer, format: ImageFormat, bytes: Bytes) -> String {
+    let (x, y) = (number % columns * 236 + 120, number / columns * 190 + 74)
+    var lines = [""]
+    for word in name.split(separator: " ") {
+        if lines[lines.count - 1].count + word.count > 38 { lines.append("") }
+        lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
     }
-    let file = "\(page.split(separator: "\n").count - 1).png"
-    let bytes = try ImagePipeline.Configuration().codecs.encode(image.pixels, options: EncodeOptions(format: .png))
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    try Data(bytes.array).write(to: folder.appendingPathComponent(file))
-    page += "<figure><img src=\"\(file)\"><figcaption><code>\(name)</code></figcaption></figure>\n"
-    try Data(page.utf8).write(to: folder.appendingPathComponent("index.html"))
+    let texts = lines.enumerated().map { line, text in
+        "<text x=\"\(x)\" y=\"\(y + 80 + line * 12)\">\(text)</text>"
+    }
+    return """
+        <image x="\(x - shown.width / 2)" y="\(y - shown.height / 2)" width="\(shown.width)" height="\(shown.height)" \
+        href="data:image/\(format.rawValue);base64,\(Data(bytes.array).base64EncodedString())"/>
+        \(texts.joined(separator: "\n"))
+        """
+}
+
+if let file = arguments.first {
+    let (width, height) = (columns * 236 + 4, (cells.count + columns - 1) / columns * 190 + 12)
+    let sheet = """
+        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width) \(height)" width="\(width)" height="\(height)">
+        <rect width="100%" height="100%" fill="#f4f4f2"/>
+        <g font-family="DejaVu Sans, Helvetica, sans-serif" font-size="9.5" text-anchor="middle" fill="#222">
+        \(cells.joined(separator: "\n"))
+        </g>
+        </svg>
+
+        """
+    try Data(sheet.utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
 }
 
 // Prints:
