@@ -1,0 +1,51 @@
+#include "CInflightGTK.h"
+
+#include <stdint.h>
+#include <unistd.h>
+
+// What a run loop of another library serves libdispatch's main queue by: a descriptor that is readable while there is
+// work, and a function that does it. CoreFoundation uses the same two.
+extern int _dispatch_get_main_queue_handle_4CF(void);
+extern void _dispatch_main_queue_callback_4CF(void *_Nullable message);
+
+typedef struct {
+    GSource source;
+    gpointer tag;
+} MainQueueSource;
+
+static guint64 served;
+
+static gboolean check(GSource *source) {
+    MainQueueSource *self = (MainQueueSource *)source;
+    return (g_source_query_unix_fd(source, self->tag) & G_IO_IN) != 0;
+}
+
+static gboolean dispatch(GSource *source, GSourceFunc callback, gpointer data) {
+    (void)source;
+    (void)callback;
+    (void)data;
+    // Emptied before the work: what is handed over from now on makes it readable again.
+    uint64_t count;
+    ssize_t taken = read(_dispatch_get_main_queue_handle_4CF(), &count, sizeof count);
+    (void)taken;
+    served += 1;
+    _dispatch_main_queue_callback_4CF(NULL);
+    return G_SOURCE_CONTINUE;
+}
+
+void inflight_main_queue_attach(void) {
+    static gboolean isAttached = FALSE;
+    if (isAttached) return;
+    isAttached = TRUE;
+    static GSourceFuncs functions = {.check = check, .dispatch = dispatch};
+    GSource *source = g_source_new(&functions, sizeof(MainQueueSource));
+    g_source_set_name(source, "the main queue");
+    // Work that has been waiting comes with events, before frames are drawn.
+    g_source_set_priority(source, G_PRIORITY_DEFAULT);
+    g_source_set_can_recurse(source, FALSE);
+    ((MainQueueSource *)source)->tag = g_source_add_unix_fd(source, _dispatch_get_main_queue_handle_4CF(), G_IO_IN);
+    g_source_attach(source, NULL);
+    g_source_unref(source);
+}
+
+guint64 inflight_main_queue_served(void) { return served; }

@@ -1,0 +1,106 @@
+internal import CInflightGTK
+internal import InflightCore
+
+extension RemoteImage {
+    /// What is asked for: the request, at the size that this place has. None where it has no size yet.
+    func sized(_ request: ImageRequest) -> ImageRequest? {
+        var request = request.forTextures()
+        if !options.processors.isEmpty { request.processors += options.processors }
+        let points: (width: Int, height: Int)
+        switch options.size {
+        case .request: return request
+        case .points(let width, let height): points = (width, height)
+        case .allocation:
+            guard let widget = unsafe widget else { return nil }
+            points = unsafe (Int(gtk_widget_get_width(widget)), Int(gtk_widget_get_height(widget)))
+            guard points.width > 0, points.height > 0 else { return nil }
+        }
+        let fit: Resize.Fit =
+            switch options.fit {
+            case .contain: .contain
+            case .cover: .cover
+            case .fill: .fill
+            }
+        request.resize = .points(
+            width: Double(points.width), height: Double(points.height), scale: scale, fit: fit,
+            gravity: request.resize?.gravity ?? .center)
+        return request
+    }
+
+    private var scale: Double {
+        guard let widget = unsafe widget else { return 1 }
+        return unsafe Double(gtk_widget_get_scale_factor(widget))
+    }
+
+    /// Has somebody look where the widget is, once it has its place.
+    func lookSoon() {
+        guard let widget = unsafe widget else { return perform(machine.looked(.visible)) }
+        if watch == nil { unsafe watch = ViewportWatch.above(widget) }
+        guard let watch else { return lookAlone() }
+        watch.add(self)
+    }
+
+    /// Outside of every scrolled window: what is mapped is seen.
+    private func lookAlone() {
+        guard let widget = unsafe widget else { return }
+        let isSeen = unsafe gtk_widget_get_mapped(widget) != 0
+        if isSeen, asked == nil, let bound, sized(bound) == nil {
+            // It has no size before its first layout.
+            let owner = unsafe Unmanaged.passRetained(self).toOpaque()
+            unsafe gtk_widget_add_tick_callback(
+                widget,
+                { _, _, data in
+                    let image = unsafe Unmanaged<RemoteImage>.fromOpaque(data!).takeUnretainedValue()
+                    return MainActor.assumeIsolated { image.lookedAlone() ? gboolean(0) : gboolean(1) }
+                }, owner, { unsafe Unmanaged<RemoteImage>.fromOpaque($0!).release() })
+            return
+        }
+        take(isSeen ? .visible : .away)
+    }
+
+    /// - Returns: whether there was something to see.
+    private func lookedAlone() -> Bool {
+        guard let bound, unsafe widget != nil else { return true }
+        guard sized(bound) != nil else { return false }
+        take(.visible)
+        return true
+    }
+
+    /// Where the widget is in its scrolled window.
+    func looked(_ room: ViewportRoom, in window: UnsafeMutablePointer<GtkWidget>) {
+        guard let widget = unsafe widget, machine.phase != .empty else { return }
+        guard unsafe gtk_widget_get_mapped(widget) != 0 else { return take(.away) }
+        var place = graphene_rect_t()
+        guard unsafe gtk_widget_compute_bounds(widget, window, &place) != 0 else { return take(.away) }
+        // A cell that was bound and has not been laid out lies nowhere.
+        guard place.size.width > 0, place.size.height > 0 else { return }
+        take(
+            room.nearness(
+                x: Double(place.origin.x), y: Double(place.origin.y), width: Double(place.size.width),
+                height: Double(place.size.height)))
+    }
+
+    private func take(_ nearness: Nearness) {
+        perform(machine.looked(nearness))
+        if nearness == .visible { checkSize() }
+        motion?.isSeen = nearness == .visible
+    }
+
+    /// Has the picture made anew where the place has become another than it was made for, by more than a tenth.
+    private func checkSize() {
+        guard machine.phase == .loaded || machine.phase == .loading, case .allocation = options.size, let bound,
+            let old = asked?.resize, let new = sized(bound), let resize = new.resize,
+            let width = resize.width, let height = resize.height, let oldWidth = old.width, let oldHeight = old.height
+        else { return }
+        let isSame = abs(width - oldWidth) * 10 <= oldWidth && abs(height - oldHeight) * 10 <= oldHeight
+        if isSame { return }
+        asked = new
+        perform(machine.outgrown())
+    }
+
+    func placeChanged() {
+        guard let widget = unsafe widget, machine.phase != .empty else { return }
+        if unsafe gtk_widget_get_mapped(widget) == 0 { return take(.away) }
+        lookSoon()
+    }
+}

@@ -1,0 +1,23 @@
+/// Which part of a scrolled content is seen, and which is likely to be seen next: a page ahead, a quarter behind.
+package struct ViewportRoom: Sendable {
+    package var width: Double
+    package var height: Double
+    /// Which way the content moves: 1 or -1.
+    package var towards: (x: Double, y: Double)
+
+    package init(width: Double, height: Double, direction: (x: Double, y: Double) = (0, 1)) {
+        self.width = width
+        self.height = height
+        towards = direction
+    }
+
+    /// - Parameter place: of the cell, in the viewport's coordinates.
+    package func nearness(x: Double, y: Double, width cellWidth: Double, height cellHeight: Double) -> Nearness {
+        let seen = x < width && x + cellWidth > 0 && y < height && y + cellHeight > 0
+        if seen { return .visible }
+        let left = width * (towards.x < 0 ? 1 : 0.25), right = width * (towards.x < 0 ? 0.25 : 1)
+        let above = height * (towards.y < 0 ? 1 : 0.25), below = height * (towards.y < 0 ? 0.25 : 1)
+        let near = x < width + right && x + cellWidth > -left && y < height + below && y + cellHeight > -above
+        return near ? .near : .away
+    }
+}

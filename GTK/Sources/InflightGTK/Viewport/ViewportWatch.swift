@@ -1,0 +1,89 @@
+internal import CInflightGTK
+
+/// Looks which of the remote images in one scrolled window are seen: once before the next frame, after anything moved or
+/// was bound. Nothing is looked at while nothing moves.
+///
+/// It lives as long as its window. Main thread.
+@safe @MainActor
+final class ViewportWatch {
+    /// The scrolled window, which owns this.
+    private let window: UnsafeMutablePointer<GtkWidget>
+    private var members: [ObjectIdentifier: Member] = [:]
+    private var isTicking = false
+    /// Where the content stood when somebody looked last, to know which way it moves.
+    private var last = (x: 0.0, y: 0.0)
+    private var direction = (x: 0.0, y: 1.0)
+
+    private struct Member {
+        weak var image: RemoteImage?
+    }
+
+    private static let name = "inflight-viewport-watch"
+
+    /// The watch of the scrolled window that the widget is in; none where it is in none.
+    static func above(_ widget: UnsafeMutablePointer<GtkWidget>) -> ViewportWatch? {
+        guard let window = unsafe inflight_scrolled_window_above(widget) else { return nil }
+        if let there = unsafe g_object_get_data(UnsafeMutableRawPointer(window).object, name) {
+            return unsafe Unmanaged<ViewportWatch>.fromOpaque(there).takeUnretainedValue()
+        }
+        let watch = ViewportWatch(window)
+        unsafe g_object_set_data_full(
+            UnsafeMutableRawPointer(window).object, name, Unmanaged.passRetained(watch).toOpaque(),
+            { unsafe Unmanaged<ViewportWatch>.fromOpaque($0!).release() })
+        return watch
+    }
+
+    private init(_ window: UnsafeMutablePointer<GtkWidget>) {
+        unsafe self.window = window
+        let scrolled = unsafe OpaquePointer(window)
+        unsafe connect(gtk_scrolled_window_get_vadjustment(scrolled))
+        unsafe connect(gtk_scrolled_window_get_hadjustment(scrolled))
+    }
+
+    private func connect(_ adjustment: UnsafeMutablePointer<GtkAdjustment>) {
+        for signal in ["value-changed", "changed"] {
+            unsafe connectSignal(UnsafeMutableRawPointer(adjustment), signal) { [weak self] in self?.lookSoon() }
+        }
+    }
+
+    func add(_ image: RemoteImage) {
+        members[ObjectIdentifier(image)] = Member(image: image)
+        lookSoon()
+    }
+
+    func remove(_ image: RemoteImage) {
+        members[ObjectIdentifier(image)] = nil
+    }
+
+    /// Look before the next frame, when everything that is bound by then has its place.
+    func lookSoon() {
+        guard !isTicking else { return }
+        isTicking = true
+        let owner = unsafe Unmanaged.passRetained(self).toOpaque()
+        unsafe gtk_widget_add_tick_callback(
+            window,
+            { _, _, data in
+                let watch = unsafe Unmanaged<ViewportWatch>.fromOpaque(data!).takeUnretainedValue()
+                MainActor.assumeIsolated { watch.look() }
+                return gboolean(0)
+            }, owner, { unsafe Unmanaged<ViewportWatch>.fromOpaque($0!).release() })
+    }
+
+    private func look() {
+        isTicking = false
+        let scrolled = unsafe OpaquePointer(window)
+        let x = unsafe gtk_adjustment_get_value(gtk_scrolled_window_get_hadjustment(scrolled))
+        let y = unsafe gtk_adjustment_get_value(gtk_scrolled_window_get_vadjustment(scrolled))
+        if x != last.x { direction.x = x > last.x ? 1 : -1 }
+        if y != last.y { direction.y = y > last.y ? 1 : -1 }
+        last = (x, y)
+        let width = unsafe Double(gtk_widget_get_width(window)), height = unsafe Double(gtk_widget_get_height(window))
+        let room = ViewportRoom(width: width, height: height, direction: direction)
+        for member in members.values {
+            guard let image = member.image else { continue }
+            unsafe image.looked(room, in: window)
+        }
+        // A look may have let go of some.
+        members = members.filter { $0.value.image != nil }
+    }
+}

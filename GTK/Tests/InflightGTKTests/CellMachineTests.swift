@@ -1,0 +1,2 @@
+import InflightGTK
+import Testing
