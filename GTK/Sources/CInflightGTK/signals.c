@@ -24,6 +24,32 @@ gulong inflight_connect(
         object, signal, G_CALLBACK(emitted), connection, disconnected, G_CONNECT_SWAPPED);
 }
 
+typedef struct {
+    void (*handler)(GtkListItem *item, gpointer data);
+    gpointer data;
+    void (*release)(gpointer data);
+} ItemConnection;
+
+static void item_emitted(GtkListItemFactory *factory, GtkListItem *item, ItemConnection *connection) {
+    (void)factory;
+    connection->handler(item, connection->data);
+}
+
+static void item_disconnected(gpointer data, GClosure *closure) {
+    (void)closure;
+    ItemConnection *connection = data;
+    connection->release(connection->data);
+    g_free(connection);
+}
+
+gulong inflight_connect_item(
+    GtkListItemFactory *factory, const char *signal, void (*handler)(GtkListItem *item, gpointer data), gpointer data,
+    void (*release)(gpointer data)) {
+    ItemConnection *connection = g_new(ItemConnection, 1);
+    *connection = (ItemConnection){.handler = handler, .data = data, .release = release};
+    return g_signal_connect_data(factory, signal, G_CALLBACK(item_emitted), connection, item_disconnected, 0);
+}
+
 GtkWidget *inflight_scrolled_window_above(GtkWidget *widget) {
     return gtk_widget_get_ancestor(widget, GTK_TYPE_SCROLLED_WINDOW);
 }

@@ -20,6 +20,11 @@ guint64 inflight_main_queue_served(void);
 gulong inflight_connect(
     gpointer object, const char *signal, void (*handler)(gpointer data), gpointer data, void (*release)(gpointer data));
 
+/// The same for the signals of a GtkSignalListItemFactory, which say which item they are about.
+gulong inflight_connect_item(
+    GtkListItemFactory *factory, const char *signal, void (*handler)(GtkListItem *item, gpointer data), gpointer data,
+    void (*release)(gpointer data));
+
 // MARK: What a remote image draws
 
 /// A GdkPaintable: what one remote image shows. Used on the main thread.

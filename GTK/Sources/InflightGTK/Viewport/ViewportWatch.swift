@@ -26,7 +26,7 @@ final class ViewportWatch {
         if let there = unsafe g_object_get_data(UnsafeMutableRawPointer(window).object, name) {
             return unsafe Unmanaged<ViewportWatch>.fromOpaque(there).takeUnretainedValue()
         }
-        let watch = ViewportWatch(window)
+        let watch = unsafe ViewportWatch(window)
         unsafe g_object_set_data_full(
             UnsafeMutableRawPointer(window).object, name, Unmanaged.passRetained(watch).toOpaque(),
             { unsafe Unmanaged<ViewportWatch>.fromOpaque($0!).release() })
@@ -34,7 +34,7 @@ final class ViewportWatch {
     }
 
     private init(_ window: UnsafeMutablePointer<GtkWidget>) {
-        unsafe self.window = window
+        self.window = window
         let scrolled = unsafe OpaquePointer(window)
         unsafe connect(gtk_scrolled_window_get_vadjustment(scrolled))
         unsafe connect(gtk_scrolled_window_get_hadjustment(scrolled))

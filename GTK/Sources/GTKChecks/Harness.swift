@@ -1,0 +1,65 @@
+import CInflightGTK
+import Foundation
+import InflightConcurrency
+
+/// What a program under GTK's loop can be asked: one part after the other, each with a name and its findings.
+@MainActor
+final class Harness {
+    private var parts: [(name: String, body: @MainActor (Harness) async throws -> Void)] = []
+    private var current = ""
+    private var findings: [String] = []
+
+    func part(_ name: String, _ body: @escaping @MainActor (Harness) async throws -> Void) {
+        parts.append((name, body))
+    }
+
+    /// Runs the parts whose names contain `filter`. Gives how many failed.
+    func run(filter: String) async -> Int {
+        var failed = 0
+        for part in parts where filter.isEmpty || part.name.contains(filter) {
+            (current, findings) = (part.name, [])
+            do { try await part.body(self) } catch { findings.append("threw \(error)") }
+            print(findings.isEmpty ? "✔ \(part.name)" : "✘ \(part.name)")
+            for finding in findings.prefix(20) { print("    \(finding)") }
+            if !findings.isEmpty { failed += 1 }
+        }
+        fflush(nil)
+        return failed
+    }
+
+    func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+        if !holds { findings.append(what()) }
+    }
+
+    func note(_ text: String) { print("  \(text)") }
+
+    /// Waits frame by frame until something holds. What never does is found, and not waited for without end.
+    func wait(for what: String, on widget: UnsafeMutablePointer<GtkWidget>, _ holds: () -> Bool) async {
+        for _ in 0..<3000 {
+            if holds() { return }
+            await Frames.next(of: widget)
+        }
+        findings.append("never: \(what)")
+    }
+}
+
+/// The frames that a window draws.
+@MainActor
+enum Frames {
+    private final class Waiter: Sendable {
+        let bridge = Bridge()
+    }
+
+    /// Waits until the next frame begins; before that all of the last one was drawn.
+    static func next(of widget: UnsafeMutablePointer<GtkWidget>) async {
+        let waiter = Waiter()
+        unsafe gtk_widget_add_tick_callback(
+            widget,
+            { _, _, data in
+                unsafe Unmanaged<Waiter>.fromOpaque(data!).takeUnretainedValue().bridge.open()
+                return gboolean(0)
+            }, Unmanaged.passRetained(waiter).toOpaque(), { unsafe Unmanaged<Waiter>.fromOpaque($0!).release() })
+        unsafe gtk_widget_queue_draw(widget)
+        await waiter.bridge.wait()
+    }
+}

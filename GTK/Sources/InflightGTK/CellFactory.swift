@@ -1,0 +1,40 @@
+internal import CInflightGTK
+
+/// A `GtkSignalListItemFactory` whose cells are made and filled by closures: for `GtkGridView` and `GtkListView`.
+///
+/// - Thread: the main one. - Release: the closures are released when the factory goes.
+@safe @MainActor
+public struct CellFactory {
+    /// The `GtkListItemFactory`; whoever is handed it takes it over.
+    public let pointer: OpaquePointer
+
+    /// - Parameters:
+    ///   - setup: makes the cell's widget, and gives it to the `GtkListItem`.
+    ///   - bind: fills it for the item that it stands for now.
+    ///   - unbind: empties it.
+    public init(
+        setup: @escaping @MainActor (OpaquePointer) -> Void, bind: @escaping @MainActor (OpaquePointer) -> Void,
+        unbind: @escaping @MainActor (OpaquePointer) -> Void
+    ) {
+        unsafe pointer = gtk_signal_list_item_factory_new()!
+        let handlers = [Handler(setup), Handler(bind), Handler(unbind)]
+        for (signal, handler) in zip(["setup", "bind", "unbind"], handlers) {
+            let handler = unsafe Unmanaged.passRetained(handler).toOpaque()
+            unsafe inflight_connect_item(
+                pointer, signal,
+                { item, data in
+                    let body = unsafe Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().body
+                    // The pointer is used in this call alone.
+                    nonisolated(unsafe) let item = unsafe item
+                    MainActor.assumeIsolated { unsafe body(item) }
+                }, handler, { unsafe Unmanaged<Handler>.fromOpaque($0).release() })
+        }
+    }
+
+    @safe private final class Handler {
+        let body: @MainActor (OpaquePointer) -> Void
+        init(_ body: @escaping @MainActor (OpaquePointer) -> Void) {
+            unsafe self.body = body
+        }
+    }
+}
