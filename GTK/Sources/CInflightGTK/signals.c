@@ -69,3 +69,8 @@ gboolean inflight_animations_are_on(GtkWidget *widget) {
     g_object_get(gtk_widget_get_settings(widget), "gtk-enable-animations", &areOn, NULL);
     return areOn;
 }
+
+void inflight_set_dark(gboolean isDark) {
+    GtkSettings *settings = gtk_settings_get_default();
+    if (settings) g_object_set(settings, "gtk-application-prefer-dark-theme", isDark, NULL);
+}

@@ -80,4 +80,7 @@ void inflight_set_description(GtkWidget *widget, const char *_Nullable descripti
 /// Whether the desktop's animations are on.
 gboolean inflight_animations_are_on(GtkWidget *widget);
 
+/// Whether the program's own wish is the dark variant of the theme.
+void inflight_set_dark(gboolean isDark);
+
 #pragma clang assume_nonnull end
