@@ -48,5 +48,5 @@ let package = Package(
 )
 
 for target in package.targets where target.type != .system && !target.name.hasPrefix("C") {
-    target.swiftSettings = ["GTKChecks", "InflightGallery"].contains(target.name) ? Array(settings.dropFirst()) : settings
+    target.swiftSettings = settings
 }

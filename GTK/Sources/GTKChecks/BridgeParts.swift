@@ -21,7 +21,8 @@ func bridgeParts(_ harness: Harness) {
             200,
             { data in
                 MainActor.assumeIsolated {}
-                DispatchQueue.global().async { [bridge = unsafe Unmanaged<Bridge>.fromOpaque(data!).takeUnretainedValue()] in
+                DispatchQueue.global().async {
+                    [bridge = unsafe Unmanaged<Bridge>.fromOpaque(data!).takeUnretainedValue()] in
                     Task { @MainActor in bridge.open() }
                 }
                 return gboolean(0)

@@ -10,10 +10,14 @@ func gridParts(_ harness: Harness, binds: Int) {
         var configuration = ImagePipeline.Configuration()
         configuration.memoryCache.limit = 20_000_000
         let pipeline = try ImagePipeline(configuration: configuration)
-        let grid = RowGrid(rows: 10_000, pipeline: pipeline) { server.url("/row/\($0)") } configure: { options in
+        let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
+            server.url("/row/\($0)")
+        } configure: { options in
             options.fade = .milliseconds(120)
         }
-        await harness.wait(for: "the first pictures", on: grid.window) { grid.look().map { $0.right > 0 } ?? false }
+        unsafe await harness.wait(for: "the first pictures", on: grid.window) {
+            grid.look().map { $0.right > 0 } ?? false
+        }
         var random = SeededGenerator(seed: 11)
         var seen = RowGrid.Sight()
         var frames = 0, velocity = 0.0
@@ -27,7 +31,7 @@ func gridParts(_ harness: Harness, binds: Int) {
             default: grid.position += velocity
             }
             velocity *= 0.97
-            await Frames.next(of: grid.window)
+            unsafe await Frames.next(of: grid.window)
             guard let sight = grid.look() else { continue }
             frames += 1
             seen.right += sight.right
@@ -35,7 +39,7 @@ func gridParts(_ harness: Harness, binds: Int) {
             seen.other += sight.other
             wrong += sight.wrong
         }
-        await harness.wait(for: "every visible cell has its picture", on: grid.window) {
+        unsafe await harness.wait(for: "every visible cell has its picture", on: grid.window) {
             grid.look().map { $0.right > 0 && $0.blank + $0.other + $0.wrong.count == 0 } ?? false
         }
         harness.note(

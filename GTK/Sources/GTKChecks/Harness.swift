@@ -37,7 +37,7 @@ final class Harness {
     func wait(for what: String, on widget: UnsafeMutablePointer<GtkWidget>, _ holds: () -> Bool) async {
         for _ in 0..<3000 {
             if holds() { return }
-            await Frames.next(of: widget)
+            unsafe await Frames.next(of: widget)
         }
         findings.append("never: \(what)")
     }

@@ -11,14 +11,14 @@ func imageParts(_ harness: Harness) {
         let paintables = inflight_live_paintables()
         var random = SeededGenerator(seed: 3)
         var images: [RemoteImage] = []
-        var pictures: [UnsafeMutablePointer<GtkWidget>] = []
+        var pictures: [UnsafeMutablePointer<GtkWidget>] = unsafe []
         for _ in 0..<50 {
             let image = RemoteImage(pipeline: pipeline)
             image.options.size = .points(width: 64, height: 64)
-            let picture = gtk_picture_new()!
-            g_object_ref_sink(picture)
-            image.attach(picture: OpaquePointer(picture))
-            pictures.append(picture)
+            let picture = unsafe gtk_picture_new()!
+            unsafe g_object_ref_sink(picture)
+            unsafe image.attach(picture: OpaquePointer(picture))
+            unsafe pictures.append(picture)
             images.append(image)
         }
         for round in 0..<100_000 {
@@ -32,7 +32,7 @@ func imageParts(_ harness: Harness) {
             if round % 500 == 0 { await Task.yield() }
         }
         for image in images { image.unbind() }
-        for picture in pictures { g_object_unref(picture) }
+        for unsafepicture in unsafe pictures { unsafe g_object_unref(picture) }
         images = []
         await pipeline.shutdown(.cancel)
         pipeline.removeAllFromMemoryCache()

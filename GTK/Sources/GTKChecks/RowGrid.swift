@@ -4,75 +4,78 @@ import Inflight
 import InflightGTK
 
 /// A window with a grid of rows, each cell a remote image of its row's picture.
-@MainActor
+@safe @MainActor
 final class RowGrid {
     let window: UnsafeMutablePointer<GtkWidget>
     private let scrolled: UnsafeMutablePointer<GtkWidget>
     private let pipeline: ImagePipeline
     private(set) var bindCount = 0
     /// The row that each cell stands for now.
-    private var cells: [UnsafeMutablePointer<GtkWidget>: Int] = [:]
+    private var cells: [UnsafeMutablePointer<GtkWidget>: Int] = unsafe [:]
     private var pixels: [UInt8] = []
 
     static let size = (width: 720, height: 600)
 
-    init(rows: Int, pipeline: ImagePipeline, url: @escaping @MainActor (Int) -> String, configure: @escaping @MainActor (inout RemoteImage.Options) -> Void) {
+    init(
+        rows: Int, pipeline: ImagePipeline, url: @escaping @MainActor (Int) -> String,
+        configure: @escaping @MainActor (inout RemoteImage.Options) -> Void
+    ) {
         self.pipeline = pipeline
-        window = gtk_window_new()
-        gtk_window_set_decorated(window.window, 0)
-        gtk_window_set_default_size(window.window, Int32(Self.size.width), Int32(Self.size.height))
-        scrolled = gtk_scrolled_window_new()
-        let list = gtk_string_list_new(nil)!
-        for row in 0..<rows { gtk_string_list_append(list, "\(row)") }
-        let factory = CellFactory { item in
-            let picture = gtk_picture_new()!
+        unsafe window = unsafe gtk_window_new()
+        unsafe gtk_window_set_decorated(window.window, 0)
+        unsafe gtk_window_set_default_size(window.window, Int32(Self.size.width), Int32(Self.size.height))
+        unsafe scrolled = unsafe gtk_scrolled_window_new()
+        let list = unsafe gtk_string_list_new(nil)!
+        for row in 0..<rows { unsafe gtk_string_list_append(list, "\(row)") }
+        let factory = unsafe CellFactory { item in
+            let picture = unsafe gtk_picture_new()!
             let image = RemoteImage(pipeline: pipeline)
             image.options.size = .points(width: RowPictures.side, height: RowPictures.side)
             image.options.fit = .contain
             configure(&image.options)
-            image.attach(picture: OpaquePointer(picture))
-            gtk_widget_set_size_request(picture, Int32(RowPictures.side), Int32(RowPictures.side))
-            gtk_widget_set_halign(picture, GTK_ALIGN_CENTER)
-            gtk_widget_set_valign(picture, GTK_ALIGN_CENTER)
-            gtk_list_item_set_child(item, picture)
+            unsafe image.attach(picture: OpaquePointer(picture))
+            unsafe gtk_widget_set_size_request(picture, Int32(RowPictures.side), Int32(RowPictures.side))
+            unsafe gtk_widget_set_halign(picture, GTK_ALIGN_CENTER)
+            unsafe gtk_widget_set_valign(picture, GTK_ALIGN_CENTER)
+            unsafe gtk_list_item_set_child(item, picture)
         } bind: { [weak self] item in
-            let picture = gtk_list_item_get_child(item)!
-            let row = Int(gtk_list_item_get_position(item))
+            let picture = unsafe gtk_list_item_get_child(item)!
+            let row = unsafe Int(gtk_list_item_get_position(item))
             self?.bindCount += 1
-            self?.cells[picture] = row
-            RemoteImage.attached(to: picture)?.bind(
+            unsafe self?.cells[picture] = row
+            unsafe RemoteImage.attached(to: picture)?.bind(
                 ImageRequest(url(row)),
                 placeholder: .color(PixelColor(red: 128, green: 128, blue: 128)))
         } unbind: { [weak self] item in
-            guard let picture = gtk_list_item_get_child(item) else { return }
-            self?.cells[picture] = nil
-            RemoteImage.attached(to: picture)?.unbind()
+            guard let picture = unsafe gtk_list_item_get_child(item) else { return }
+            unsafe self?.cells[picture] = nil
+            unsafe RemoteImage.attached(to: picture)?.unbind()
         }
-        let selection = gtk_no_selection_new(list)
-        let grid = gtk_grid_view_new(selection, factory.pointer)!
-        gtk_grid_view_set_min_columns(OpaquePointer(grid), 8)
-        gtk_grid_view_set_max_columns(OpaquePointer(grid), 8)
-        gtk_scrolled_window_set_child(OpaquePointer(scrolled), grid)
-        gtk_window_set_child(window.window, scrolled)
-        gtk_widget_show(window)
+        let selection = unsafe gtk_no_selection_new(list)
+        let grid = unsafe gtk_grid_view_new(selection, factory.pointer)!
+        unsafe gtk_grid_view_set_min_columns(OpaquePointer(grid), 8)
+        unsafe gtk_grid_view_set_max_columns(OpaquePointer(grid), 8)
+        unsafe gtk_scrolled_window_set_child(OpaquePointer(scrolled), grid)
+        unsafe gtk_window_set_child(window.window, scrolled)
+        unsafe gtk_widget_show(window)
     }
 
     func close() {
-        gtk_window_destroy(window.window)
-        cells = [:]
+        unsafe gtk_window_destroy(window.window)
+        unsafe cells = unsafe [:]
     }
 
     // MARK: Scrolling
 
     private var adjustment: UnsafeMutablePointer<GtkAdjustment> {
-        gtk_scrolled_window_get_vadjustment(OpaquePointer(scrolled))
+        unsafe gtk_scrolled_window_get_vadjustment(OpaquePointer(scrolled))
     }
 
-    var limit: Double { max(0, gtk_adjustment_get_upper(adjustment) - gtk_adjustment_get_page_size(adjustment)) }
+    var limit: Double { unsafe max(0, gtk_adjustment_get_upper(adjustment) - gtk_adjustment_get_page_size(adjustment)) }
 
     var position: Double {
-        get { gtk_adjustment_get_value(adjustment) }
-        set { gtk_adjustment_set_value(adjustment, max(0, min(limit, newValue))) }
+        get { unsafe gtk_adjustment_get_value(adjustment) }
+        set { unsafe gtk_adjustment_set_value(adjustment, max(0, min(limit, newValue))) }
     }
 
     // MARK: What is seen
@@ -85,18 +88,18 @@ final class RowGrid {
 
     /// What the X server shows in each cell that is seen whole.
     func look() -> Sight? {
-        let (width, height) = (Int(gtk_widget_get_width(window)), Int(gtk_widget_get_height(window)))
+        let (width, height) = unsafe (Int(gtk_widget_get_width(window)), Int(gtk_widget_get_height(window)))
         if pixels.count < width * height * 4 { pixels = [UInt8](repeating: 0, count: width * height * 4) }
-        let read = pixels.withUnsafeMutableBufferPointer {
-            Int(x_pixels_read(window, $0.baseAddress!, Int32(width), Int32(height)))
+        let read = unsafe pixels.withUnsafeMutableBufferPointer {
+            unsafe Int(x_pixels_read(window, $0.baseAddress!, Int32(width), Int32(height)))
         }
         guard read == width else { return nil }
         var sight = Sight()
         var origin = (x: 0.0, y: 0.0)
-        x_pixels_origin(window, &origin.x, &origin.y)
-        for (cell, row) in cells {
+        unsafe x_pixels_origin(window, &origin.x, &origin.y)
+        for unsafe(cell, row) in unsafe cells {
             var place = graphene_rect_t()
-            guard gtk_widget_get_mapped(cell) != 0, gtk_widget_compute_bounds(cell, window, &place) != 0,
+            guard unsafe gtk_widget_get_mapped(cell) != 0, unsafe gtk_widget_compute_bounds(cell, window, &place) != 0,
                 place.size.width >= 64, place.size.height >= 64
             else { continue }
             let x = Int((Double(place.origin.x) + origin.x + (Double(place.size.width) - 64) / 2).rounded())
@@ -118,5 +121,7 @@ final class RowGrid {
 }
 
 extension UnsafeMutablePointer<GtkWidget> {
-    var window: UnsafeMutablePointer<GtkWindow> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: GtkWindow.self) }
+    var window: UnsafeMutablePointer<GtkWindow> {
+        unsafe UnsafeMutableRawPointer(self).assumingMemoryBound(to: GtkWindow.self)
+    }
 }

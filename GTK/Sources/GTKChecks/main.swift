@@ -31,4 +31,4 @@ Task { @MainActor in
     gridParts(harness, binds: wanted)
     exit(await harness.run(filter: filter) == 0 ? 0 : 1)
 }
-g_main_loop_run(g_main_loop_new(nil, 0))
+unsafe g_main_loop_run(g_main_loop_new(nil, 0))

@@ -9,7 +9,8 @@ private final class Handler {
 
 /// Calls `body` at every emission of a signal, until its object goes. GTK emits on the main thread.
 @MainActor
-package func connectSignal(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping @MainActor () -> Void) {
+package func connectSignal(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping @MainActor () -> Void)
+{
     let handler = unsafe Unmanaged.passRetained(Handler(body)).toOpaque()
     unsafe inflight_connect(
         object, signal,

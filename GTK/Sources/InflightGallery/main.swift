@@ -36,10 +36,10 @@ do {
 }
 
 // Each start is a program of its own, with its own pictures.
-let application = gtk_application_new("org.inflight.Gallery", GApplicationFlags(rawValue: 32))!
+let application = unsafe gtk_application_new("org.inflight.Gallery", GApplicationFlags(rawValue: 32))!
 var gallery: GalleryWindow?
-connectSignal(UnsafeMutableRawPointer(application), "activate") {
-    gallery = GalleryWindow(application: application, pipeline: pipeline, urls: list.urls, options: options)
+unsafe connectSignal(UnsafeMutableRawPointer(application), "activate") {
+    gallery = unsafe GalleryWindow(application: application, pipeline: pipeline, urls: list.urls, options: options)
 }
 MainLoop.attach()
-exit(g_application_run(UnsafeMutableRawPointer(application).assumingMemoryBound(to: GApplication.self), 0, nil))
+unsafe exit(g_application_run(UnsafeMutableRawPointer(application).assumingMemoryBound(to: GApplication.self), 0, nil))

@@ -5,7 +5,8 @@ import Testing
 @Suite("What a cell decides", .timeLimit(.minutes(10)))
 struct CellMachineTests {
     private enum Input {
-        case bound(inMemory: Bool), unbound, looked(Nearness), ended(hasPicture: Bool), spinnerDue(Int), retried, outgrown
+        case bound(inMemory: Bool), unbound, looked(Nearness), ended(hasPicture: Bool), spinnerDue(Int), retried,
+            outgrown
     }
 
     /// What a cell does at each of these, in short words; nothing where it does nothing.
@@ -48,7 +49,8 @@ struct CellMachineTests {
     @Test("a load is turned as the cell comes and goes, and cancelled where it has left")
     func turns() {
         let inputs: [Input] = [
-            .bound(inMemory: false), .looked(.near), .looked(.near), .looked(.visible), .looked(.away), .looked(.visible),
+            .bound(inMemory: false), .looked(.near), .looked(.near), .looked(.visible), .looked(.away),
+            .looked(.visible),
         ]
         #expect(told(inputs) == ["look", "begin low, wait 1", "", "turn high", "cancel", "begin high, wait 2"])
     }
@@ -96,7 +98,8 @@ struct CellMachineTests {
     @Test("in any order of everything, what is begun is ended or cancelled before the next begins")
     func orders() {
         let all: [Input] = [
-            .bound(inMemory: false), .bound(inMemory: true), .unbound, .looked(.visible), .looked(.near), .looked(.away),
+            .bound(inMemory: false), .bound(inMemory: true), .unbound, .looked(.visible), .looked(.near),
+            .looked(.away),
             .ended(hasPicture: true), .ended(hasPicture: false), .retried, .outgrown,
         ]
         // Each order of five of them.

@@ -1,6 +1,6 @@
 public import CInflightGTK
-public import InflightCore
 internal import InflightConcurrency
+public import InflightCore
 
 /// One place on the screen that shows a picture from somewhere: in a `GtkPicture`, in a button, or wherever a
 /// `GdkPaintable` goes.

@@ -19,7 +19,7 @@ struct PictureList {
     private mutating func add(_ source: String) {
         if source.contains("://") || source.hasPrefix("data:") { return urls.append(source) }
         var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: source, isDirectory: &isFolder) else {
+        guard unsafe FileManager.default.fileExists(atPath: source, isDirectory: &isFolder) else {
             return problems.append("\(source): There is no such file or folder.")
         }
         if isFolder.boolValue { return addFolder(source) }
@@ -42,7 +42,8 @@ struct PictureList {
     private mutating func addList(_ path: String) {
         let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
         guard size <= Self.largestList else { return problems.append("\(path): The list has more than 256 MB.") }
-        guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)), let text = String(data: data, encoding: .utf8)
+        guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)),
+            let text = String(data: data, encoding: .utf8)
         else { return problems.append("\(path): The list cannot be read, or is no text.") }
         urls += text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
             .filter { !$0.isEmpty && !$0.hasPrefix("#") }

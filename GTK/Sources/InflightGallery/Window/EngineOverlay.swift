@@ -3,7 +3,7 @@ import Inflight
 import InflightGTK
 
 /// What the engine is doing, in a corner, four times a second; nothing while it is not shown.
-@MainActor
+@safe @MainActor
 final class EngineOverlay {
     let widget: UnsafeMutablePointer<GtkWidget>
     private let pipeline: ImagePipeline
@@ -11,30 +11,33 @@ final class EngineOverlay {
 
     init(pipeline: ImagePipeline) {
         self.pipeline = pipeline
-        widget = gtk_label_new(nil)
-        gtk_widget_set_halign(widget, GTK_ALIGN_END)
-        gtk_widget_set_valign(widget, GTK_ALIGN_START)
-        gtk_widget_add_css_class(widget, "osd")
-        gtk_widget_set_can_target(widget, 0)
-        gtk_widget_set_visible(widget, 0)
+        unsafe widget = unsafe gtk_label_new(nil)
+        unsafe gtk_widget_set_halign(widget, GTK_ALIGN_END)
+        unsafe gtk_widget_set_valign(widget, GTK_ALIGN_START)
+        unsafe gtk_widget_add_css_class(widget, "osd")
+        for unsafemargin in unsafe [gtk_widget_set_margin_top, gtk_widget_set_margin_end] { unsafe margin(widget, 12) }
+        unsafe gtk_label_set_xalign(OpaquePointer(widget), 0)
+        unsafe gtk_widget_set_can_target(widget, 0)
+        unsafe gtk_widget_set_visible(widget, 0)
     }
 
     func toggle() {
-        let isShown = gtk_widget_get_visible(widget) == 0
-        gtk_widget_set_visible(widget, isShown ? 1 : 0)
+        let isShown = unsafe gtk_widget_get_visible(widget) == 0
+        unsafe gtk_widget_set_visible(widget, isShown ? 1 : 0)
         guard isShown, !isTicking else { return }
         isTicking = true
         tell()
-        g_timeout_add_full(
+        unsafe g_timeout_add_full(
             G_PRIORITY_DEFAULT, 250,
             { data in
-                let overlay = Unmanaged<EngineOverlay>.fromOpaque(data!).takeUnretainedValue()
+                let overlay = unsafe Unmanaged<EngineOverlay>.fromOpaque(data!).takeUnretainedValue()
                 return MainActor.assumeIsolated { overlay.tick() ? gboolean(1) : gboolean(0) }
-            }, Unmanaged.passRetained(self).toOpaque(), { Unmanaged<EngineOverlay>.fromOpaque($0!).release() })
+            }, unsafe Unmanaged.passRetained(self).toOpaque(),
+            { unsafe Unmanaged<EngineOverlay>.fromOpaque($0!).release() })
     }
 
     private func tick() -> Bool {
-        isTicking = gtk_widget_get_visible(widget) != 0
+        isTicking = unsafe gtk_widget_get_visible(widget) != 0
         if isTicking { tell() }
         return isTicking
     }
@@ -49,8 +52,8 @@ final class EngineOverlay {
             "sent         \(engine.exchanges)",
             "in memory    \(memory.count) pictures, \(memory.cost / 1_000_000) MB",
             "found there  \(looks == 0 ? 0 : memory.hits * 100 / looks) % of \(looks)",
-            "frames       \(Int(gdk_frame_clock_get_fps(gtk_widget_get_frame_clock(widget)).rounded())) a second",
+            unsafe "frames       \(Int(gdk_frame_clock_get_fps(gtk_widget_get_frame_clock(widget)).rounded())) a second",
         ]
-        gtk_label_set_markup(OpaquePointer(widget), "<tt>\(lines.joined(separator: "\n"))</tt>")
+        unsafe gtk_label_set_markup(OpaquePointer(widget), "<tt>\(lines.joined(separator: "\n"))</tt>")
     }
 }

@@ -3,7 +3,7 @@ import Inflight
 import InflightGTK
 
 /// One picture as large as the window, with what there is of it while it loads.
-@MainActor
+@safe @MainActor
 final class LargePicture {
     let widget: UnsafeMutablePointer<GtkWidget>
     /// The arrow keys: 1 for the next, -1 for the one before.
@@ -13,18 +13,18 @@ final class LargePicture {
     private let caption: OpaquePointer
 
     init(pipeline: ImagePipeline) {
-        widget = gtk_overlay_new()
-        gtk_widget_set_focusable(widget, 1)
-        let picture = gtk_picture_new()!
-        gtk_overlay_set_child(OpaquePointer(widget), picture)
-        caption = OpaquePointer(gtk_label_new(nil)!)
-        gtk_widget_set_valign(caption.widget, GTK_ALIGN_END)
-        gtk_widget_add_css_class(caption.widget, "osd")
-        gtk_label_set_ellipsize(caption, PANGO_ELLIPSIZE_MIDDLE)
-        gtk_overlay_add_overlay(OpaquePointer(widget), caption.widget)
+        unsafe widget = unsafe gtk_overlay_new()
+        unsafe gtk_widget_set_focusable(widget, 1)
+        let picture = unsafe gtk_picture_new()!
+        unsafe gtk_overlay_set_child(OpaquePointer(widget), picture)
+        unsafe caption = unsafe OpaquePointer(gtk_label_new(nil)!)
+        unsafe gtk_widget_set_valign(caption.widget, GTK_ALIGN_END)
+        unsafe gtk_widget_add_css_class(caption.widget, "osd")
+        unsafe gtk_label_set_ellipsize(caption, PANGO_ELLIPSIZE_MIDDLE)
+        unsafe gtk_overlay_add_overlay(OpaquePointer(widget), caption.widget)
         image = RemoteImage(pipeline: pipeline)
         image.options.fit = .contain
-        image.attach(picture: OpaquePointer(picture))
+        unsafe image.attach(picture: OpaquePointer(picture))
         image.onChange = { [weak self] _ in self?.tell() }
         addKeys()
     }
@@ -48,7 +48,7 @@ final class LargePicture {
             case .loading(let progress?): "\(url)  \(progress.fraction.map { "\(Int($0 * 100)) %" } ?? "")"
             default: url
             }
-        gtk_label_set_text(caption, text)
+        unsafe gtk_label_set_text(caption, text)
     }
 
     private func addKeys() {
@@ -57,19 +57,20 @@ final class LargePicture {
             (guint(GDK_KEY_space), { $0.onMove(1) }), (guint(GDK_KEY_Escape), { $0.onClose() }),
             (guint(GDK_KEY_BackSpace), { $0.onClose() }), (guint(GDK_KEY_r), { $0.image.retry() }),
         ]
-        let controller = gtk_shortcut_controller_new()!
+        let controller = unsafe gtk_shortcut_controller_new()!
         for (key, body) in keys {
             let handler = KeyHandler { [weak self] in self.map(body) }
-            let action = gtk_callback_action_new(
+            let action = unsafe gtk_callback_action_new(
                 { _, _, data in
-                    let handler = Unmanaged<KeyHandler>.fromOpaque(data!).takeUnretainedValue()
+                    let handler = unsafe Unmanaged<KeyHandler>.fromOpaque(data!).takeUnretainedValue()
                     MainActor.assumeIsolated { handler.body() }
                     return gboolean(1)
-                }, Unmanaged.passRetained(handler).toOpaque(), { Unmanaged<KeyHandler>.fromOpaque($0!).release() })
-            let shortcut = gtk_shortcut_new(gtk_keyval_trigger_new(key, GdkModifierType(rawValue: 0)), action)
-            gtk_shortcut_controller_add_shortcut(controller, shortcut)
+                }, unsafe Unmanaged.passRetained(handler).toOpaque(),
+                { unsafe Unmanaged<KeyHandler>.fromOpaque($0!).release() })
+            let shortcut = unsafe gtk_shortcut_new(gtk_keyval_trigger_new(key, GdkModifierType(rawValue: 0)), action)
+            unsafe gtk_shortcut_controller_add_shortcut(controller, shortcut)
         }
-        gtk_widget_add_controller(widget, controller)
+        unsafe gtk_widget_add_controller(widget, controller)
     }
 
     private final class KeyHandler {

@@ -3,7 +3,7 @@ import Inflight
 import InflightGTK
 
 /// All pictures, small, of which those are loaded that are seen.
-@MainActor
+@safe @MainActor
 final class PictureGrid {
     let widget: UnsafeMutablePointer<GtkWidget>
     let view: UnsafeMutablePointer<GtkWidget>
@@ -16,43 +16,53 @@ final class PictureGrid {
     init(pipeline: ImagePipeline, urls: [String], size: Int) {
         self.pipeline = pipeline
         self.size = size
-        let list = gtk_string_list_new(nil)!
-        for url in urls { gtk_string_list_append(list, url) }
-        stringFilter = gtk_string_filter_new(gtk_property_expression_new(gtk_string_object_get_type(), nil, "string"))
-        gtk_string_filter_set_match_mode(stringFilter, GTK_STRING_FILTER_MATCH_MODE_SUBSTRING)
-        let filtered = gtk_filter_list_model_new(list, UnsafeMutablePointer(stringFilter))!
-        selection = gtk_single_selection_new(filtered)
-        view = gtk_grid_view_new(selection, nil)
-        gtk_grid_view_set_max_columns(OpaquePointer(view), 64)
-        inflight_set_description(view, "Pictures")
-        widget = gtk_scrolled_window_new()
-        gtk_scrolled_window_set_child(OpaquePointer(widget), view)
+        let list = unsafe gtk_string_list_new(nil)!
+        for url in urls { unsafe gtk_string_list_append(list, url) }
+        unsafe stringFilter = unsafe gtk_string_filter_new(
+            gtk_property_expression_new(gtk_string_object_get_type(), nil, "string"))
+        unsafe gtk_string_filter_set_match_mode(stringFilter, GTK_STRING_FILTER_MATCH_MODE_SUBSTRING)
+        let filtered = unsafe gtk_filter_list_model_new(list, UnsafeMutablePointer(stringFilter))!
+        unsafe selection = unsafe gtk_single_selection_new(filtered)
+        unsafe view = unsafe gtk_grid_view_new(selection, nil)
+        unsafe inflight_set_description(view, "Pictures")
+        unsafe widget = unsafe gtk_scrolled_window_new()
+        unsafe gtk_scrolled_window_set_child(OpaquePointer(widget), view)
         setFactory()
+        fit(width: 960)
     }
 
-    var count: Int { Int(g_list_model_get_n_items(selection)) }
+    /// A grid makes cells for thirty rows of as many columns as it may have: no more than have room.
+    func fit(width: Int) {
+        self.width = width
+        unsafe gtk_grid_view_set_max_columns(OpaquePointer(view), guint(max(1, width / size)))
+    }
+
+    private var width = 0
+
+    var count: Int { unsafe Int(g_list_model_get_n_items(selection)) }
 
     var filter = "" {
-        didSet { gtk_string_filter_set_search(stringFilter, filter) }
+        didSet { unsafe gtk_string_filter_set_search(stringFilter, filter) }
     }
 
     var selectedURL: String? {
-        guard let item = gtk_single_selection_get_selected_item(selection) else { return nil }
-        return String(cString: gtk_string_object_get_string(OpaquePointer(item)))
+        guard let item = unsafe gtk_single_selection_get_selected_item(selection) else { return nil }
+        return unsafe String(cString: gtk_string_object_get_string(OpaquePointer(item)))
     }
 
     func select(by step: Int) {
-        let now = Int(gtk_single_selection_get_selected(selection))
-        gtk_single_selection_set_selected(selection, guint(max(0, min(count - 1, now + step))))
+        let now = unsafe Int(gtk_single_selection_get_selected(selection))
+        unsafe gtk_single_selection_set_selected(selection, guint(max(0, min(count - 1, now + step))))
     }
 
-    func focus() { gtk_widget_grab_focus(view) }
+    func focus() { unsafe gtk_widget_grab_focus(view) }
 
     func zoom(_ step: Int) {
         let next = step > 0 ? Self.sizes.first { $0 > size } : Self.sizes.last { $0 < size }
         guard let next else { return }
         size = next
         setFactory()
+        fit(width: width)
     }
 
     /// Tries again what has failed among those that are bound.
@@ -68,51 +78,53 @@ final class PictureGrid {
     private func setFactory() {
         images = []
         let size = size
-        let factory = CellFactory { [weak self, pipeline] item in
+        let factory = unsafe CellFactory { [weak self, pipeline] item in
             let cell = Cell(pipeline: pipeline, size: size)
             self?.images.append(Weak(image: cell.image))
-            gtk_list_item_set_child(item, cell.widget)
+            unsafe gtk_list_item_set_child(item, cell.widget)
         } bind: { item in
-            guard let cell = gtk_list_item_get_child(item), let string = gtk_list_item_get_item(item) else { return }
-            Cell.image(of: cell)?.show(String(cString: gtk_string_object_get_string(OpaquePointer(string))))
+            guard let cell = unsafe gtk_list_item_get_child(item), let string = unsafe gtk_list_item_get_item(item)
+            else { return }
+            unsafe Cell.image(of: cell)?.show(String(cString: gtk_string_object_get_string(OpaquePointer(string))))
         } unbind: { item in
-            if let cell = gtk_list_item_get_child(item) { Cell.image(of: cell)?.unbind() }
+            if let cell = unsafe gtk_list_item_get_child(item) { unsafe Cell.image(of: cell)?.unbind() }
         }
-        gtk_grid_view_set_factory(OpaquePointer(view), factory.pointer)
-        g_object_unref(UnsafeMutableRawPointer(factory.pointer))
+        unsafe gtk_grid_view_set_factory(OpaquePointer(view), factory.pointer)
+        unsafe g_object_unref(UnsafeMutableRawPointer(factory.pointer))
     }
 }
 
 /// A picture, and below it why there is none, where there is none.
-@MainActor
+@safe @MainActor
 private struct Cell {
     let widget: UnsafeMutablePointer<GtkWidget>
     let image: RemoteImage
 
     init(pipeline: ImagePipeline, size: Int) {
-        widget = gtk_overlay_new()
-        gtk_widget_set_size_request(widget, Int32(size), Int32(size))
-        let picture = gtk_picture_new()!
-        gtk_overlay_set_child(OpaquePointer(widget), picture)
-        let label = OpaquePointer(gtk_label_new(nil)!)
-        gtk_widget_set_valign(label.widget, GTK_ALIGN_END)
-        gtk_widget_add_css_class(label.widget, "caption")
-        gtk_label_set_ellipsize(label, PANGO_ELLIPSIZE_END)
-        gtk_overlay_add_overlay(OpaquePointer(widget), label.widget)
+        unsafe widget = unsafe gtk_overlay_new()
+        unsafe gtk_widget_set_size_request(widget, Int32(size), Int32(size))
+        let picture = unsafe gtk_picture_new()!
+        unsafe gtk_overlay_set_child(OpaquePointer(widget), picture)
+        let label = unsafe OpaquePointer(gtk_label_new(nil)!)
+        unsafe gtk_widget_set_valign(label.widget, GTK_ALIGN_END)
+        unsafe gtk_widget_add_css_class(label.widget, "caption")
+        unsafe gtk_label_set_ellipsize(label, PANGO_ELLIPSIZE_END)
+        unsafe gtk_overlay_add_overlay(OpaquePointer(widget), label.widget)
         image = RemoteImage(pipeline: pipeline)
         image.options.size = .points(width: size, height: size)
-        image.attach(picture: OpaquePointer(picture))
+        unsafe image.attach(picture: OpaquePointer(picture))
         image.onChange = { image in
             if case .failed(let error) = image.state {
-                gtk_label_set_text(label, error.status.map { "\(error.code.rawValue) \($0)" } ?? error.code.rawValue)
+                unsafe gtk_label_set_text(
+                    label, error.status.map { "\(error.code.rawValue) \($0)" } ?? error.code.rawValue)
             } else {
-                gtk_label_set_text(label, nil)
+                unsafe gtk_label_set_text(label, nil)
             }
         }
     }
 
     static func image(of widget: UnsafeMutablePointer<GtkWidget>) -> RemoteImage? {
-        gtk_overlay_get_child(OpaquePointer(widget)).flatMap { RemoteImage.attached(to: $0) }
+        unsafe gtk_overlay_get_child(OpaquePointer(widget)).flatMap { unsafe RemoteImage.attached(to: $0) }
     }
 }
 
