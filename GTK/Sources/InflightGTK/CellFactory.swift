@@ -17,7 +17,7 @@ public struct CellFactory {
         unbind: @escaping @MainActor (OpaquePointer) -> Void
     ) {
         unsafe pointer = gtk_signal_list_item_factory_new()!
-        let handlers = [Handler(setup), Handler(bind), Handler(unbind)]
+        let handlers = unsafe [Handler(setup), Handler(bind), Handler(unbind)]
         for (signal, handler) in zip(["setup", "bind", "unbind"], handlers) {
             let handler = unsafe Unmanaged.passRetained(handler).toOpaque()
             unsafe inflight_connect_item(

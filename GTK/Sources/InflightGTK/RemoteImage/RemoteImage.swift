@@ -85,8 +85,8 @@ public final class RemoteImage {
     /// Says in which widget ``paintable`` is shown: its place, size and scale are what counts, and it keeps this alive.
     public func attach(widget: UnsafeMutablePointer<GtkWidget>) {
         precondition(!isAttached, "A RemoteImage is attached to one widget alone. Make another one.")
-        self.widget = widget
-        let object = unsafe UnsafeMutableRawPointer(widget)
+        unsafe self.widget = unsafe widget
+        let object = UnsafeMutableRawPointer(widget)
         unsafe g_object_set_data_full(
             object.object, Self.name, Unmanaged.passRetained(self).toOpaque(),
             { data in

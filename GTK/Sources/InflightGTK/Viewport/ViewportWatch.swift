@@ -34,8 +34,8 @@ final class ViewportWatch {
     }
 
     private init(_ window: UnsafeMutablePointer<GtkWidget>) {
-        self.window = window
-        let scrolled = unsafe OpaquePointer(window)
+        unsafe self.window = unsafe window
+        let scrolled = OpaquePointer(window)
         unsafe connect(gtk_scrolled_window_get_vadjustment(scrolled))
         unsafe connect(gtk_scrolled_window_get_hadjustment(scrolled))
     }

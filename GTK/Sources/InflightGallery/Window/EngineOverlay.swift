@@ -15,7 +15,8 @@ final class EngineOverlay {
         unsafe gtk_widget_set_halign(widget, GTK_ALIGN_END)
         unsafe gtk_widget_set_valign(widget, GTK_ALIGN_START)
         unsafe gtk_widget_add_css_class(widget, "osd")
-        for unsafemargin in unsafe [gtk_widget_set_margin_top, gtk_widget_set_margin_end] { unsafe margin(widget, 12) }
+        unsafe gtk_widget_set_margin_top(widget, 12)
+        unsafe gtk_widget_set_margin_end(widget, 12)
         unsafe gtk_label_set_xalign(OpaquePointer(widget), 0)
         unsafe gtk_widget_set_can_target(widget, 0)
         unsafe gtk_widget_set_visible(widget, 0)

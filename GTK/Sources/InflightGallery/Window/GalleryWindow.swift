@@ -97,9 +97,7 @@ final class GalleryWindow {
             var accelerators = unsafe keys.map { unsafe UnsafePointer<CChar>(g_strdup($0)) }
             unsafe accelerators.append(nil)
             unsafe gtk_application_set_accels_for_action(application, "win.\(name)", &accelerators)
-            for unsafeaccelerator in unsafe accelerators {
-                unsafe g_free(UnsafeMutableRawPointer(mutating: accelerator))
-            }
+            unsafe accelerators.forEach { unsafe g_free(UnsafeMutableRawPointer(mutating: $0)) }
         }
     }
 
