@@ -19,7 +19,8 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench clean
+.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
+	test-gtk gallery gallery-stress clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -136,6 +137,28 @@ bench: deps build ## measure, beside the peers
 	@Scripts/deps.sh bench
 	@echo "==> benchmarks"
 	@Scripts/bench.sh
+
+# The views are a package of their own, and need a display: Xvfb's, drawn by the processor.
+GTK_FLAGS = --package-path GTK --scratch-path $(SCRATCH)/gtk -Xswiftc -warnings-as-errors -Xcc -Werror
+GTK_DISPLAY = env GSK_RENDERER=cairo NO_AT_BRIDGE=1 xvfb-run -a -s "-screen 0 1280x1024x24"
+test-gtk: deps ## run the tests of the views for GTK 4, on a display without a screen
+	@Scripts/deps.sh gtk
+	@echo "==> tests of what views decide"
+	@$(RUN_TESTS) $(GTK_FLAGS)
+	@echo "==> views under a display"
+	@$(GTK_DISPLAY) "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))/GTKChecks"
+
+gallery: deps build ## look at pictures in a window: URLS=file, or the demo's
+	@Scripts/deps.sh gtk
+	@echo "==> inflight-gallery"
+	@Scripts/gallery.sh $(URLS)
+
+gallery-stress: deps ## a million rows bound while the grid is thrown about: BINDS=1000000
+	@Scripts/deps.sh gtk
+	@echo "==> $(BINDS) binds"
+	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
+	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
+BINDS ?= 1000000
 
 clean: ## remove what was built
 	@echo "==> clean"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Finds which system packages are missing and installs just those.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, test, bench
+#     Scripts/deps.sh GROUP…        GROUP: build, test, bench, gtk
 #
 # This table is the one place that lists them. Columns: group; Debian's package; how it is recognised where there is no
 # dpkg (a C header, or a command); what it is called elsewhere; what it is for.
@@ -28,6 +28,11 @@ build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libv
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server
+gtk|libgtk-4-dev|gtk-4.0/gdk/gdkkeysyms.h|GTK 4.8 or later|the views, and inflight-gallery
+gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the symbols in them
+gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them
+gtk|xvfb|Xvfb|Xvfb|a display without a screen, for their tests
+gtk|xauth|xauth|xauth|who may use that display
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
@@ -47,13 +52,14 @@ is_found() {
         *.h) "$compiler" -fsyntax-only -x c - 2>/dev/null <<<"#include <stddef.h>
 #include <stdio.h>
 #include <$1>" ;;
+        /*) [ -e "$1" ] ;;
         pil) python3 -c 'import PIL' 2>/dev/null ;;
         aiohttp) python3 -c 'import aiohttp' 2>/dev/null ;;
         *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null ;;
     esac
 }
 
-[ $# -gt 0 ] || { say "which group? build, test, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "which group? build, test, bench, gtk" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

@@ -9,6 +9,9 @@ func gridParts(_ harness: Harness, binds: Int) {
         let server = try RowPictures.server(slowest: 800, failing: true)
         var configuration = ImagePipeline.Configuration()
         configuration.memoryCache.limit = 20_000_000
+        // So many that answers come while their rows are still there, and in any order.
+        configuration.maximumConcurrentFetches = 256
+        configuration.maximumConcurrentFetchesPerOrigin = 256
         let pipeline = try ImagePipeline(configuration: configuration)
         let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
             server.url("/row/\($0)")
@@ -20,10 +23,12 @@ func gridParts(_ harness: Harness, binds: Int) {
         }
         var random = SeededGenerator(seed: 11)
         var seen = RowGrid.Sight()
-        var frames = 0, velocity = 0.0
+        var frames = 0, velocity = 0.0, rest = 0
         var wrong: [(row: Int, seen: Int)] = []
         while grid.bindCount < binds {
-            switch Int.random(in: 0..<60, using: &random) {
+            rest -= 1
+            switch rest > 0 ? 60 : Int.random(in: 0..<60, using: &random) {
+            case 4: (rest, velocity) = (Int.random(in: 5..<60, using: &random), 0)
             case 0: velocity = Double.random(in: -900...900, using: &random)
             case 1: grid.position = Double.random(in: 0...grid.limit, using: &random)
             case 2: velocity = -velocity

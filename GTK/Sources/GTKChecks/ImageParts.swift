@@ -32,7 +32,7 @@ func imageParts(_ harness: Harness) {
             if round % 500 == 0 { await Task.yield() }
         }
         for image in images { image.unbind() }
-        for unsafepicture in unsafe pictures { unsafe g_object_unref(picture) }
+        unsafe pictures.forEach { unsafe g_object_unref($0) }
         images = []
         await pipeline.shutdown(.cancel)
         pipeline.removeAllFromMemoryCache()

@@ -1,9 +1,9 @@
 internal import CInflightGTK
-internal import InflightCore
+package import InflightCore
 
 extension RemoteImage {
     /// What is asked for: the request, at the size that this place has. None where it has no size yet.
-    func sized(_ request: ImageRequest) -> ImageRequest? {
+    package func sized(_ request: ImageRequest) -> ImageRequest? {
         var request = request.forTextures()
         if !options.processors.isEmpty { request.processors += options.processors }
         let points: (width: Int, height: Int)

@@ -1,0 +1,48 @@
+import CInflightGTK
+import Inflight
+import InflightGTK
+
+/// What binding costs on the main thread: printed, not judged. Only where it is asked for by name, in an optimised build.
+@MainActor
+func costParts(_ harness: Harness) {
+    harness.part("costs of a bind") { harness in
+        var configuration = ImagePipeline.Configuration()
+        configuration.memoryCache.limit = 200_000_000
+        let pipeline = try ImagePipeline(configuration: configuration)
+        let requests = (0..<500).map { row in
+            ImageRequest(source: ImageSource("row \(row)") { .picture(RowPictures.pixels(row)) })
+        }
+        let image = RemoteImage(pipeline: pipeline)
+        let picture = unsafe gtk_picture_new()!
+        unsafe g_object_ref_sink(picture)
+        unsafe image.attach(picture: OpaquePointer(picture))
+        image.options.size = .points(width: RowPictures.side, height: RowPictures.side)
+        for request in requests { _ = try await pipeline.image(for: image.sized(request)!) }
+
+        func microseconds(_ count: Int, _ body: (Int) -> Void) -> [Double] {
+            (0..<count).map { number in
+                ContinuousClock().measure { body(number) } / .microseconds(1)
+            }.sorted()
+        }
+        func tell(_ name: String, _ times: [Double]) {
+            let shown = [times[times.count / 2], times[times.count * 99 / 100]].map { String(($0 * 10).rounded() / 10) }
+            harness.note("\(name): median \(shown[0]) µs, p99 \(shown[1]) µs")
+        }
+        for _ in 0..<2 {
+            tell("bind of a picture that is in memory", microseconds(20_000) { image.bind(requests[$0 % 500]) })
+            harness.expect({ if case .loaded = image.state { true } else { false } }(), "it was not in memory")
+            tell(
+                "bind of one that is not", microseconds(20_000) { image.bind(ImageRequest("http://127.0.0.1:9/\($0)")) }
+            )
+            // Outside of a window what is bound is taken to be seen: the load begins inside of the bind.
+            let free = RemoteImage(pipeline: pipeline)
+            free.options.size = .points(width: RowPictures.side, height: RowPictures.side)
+            tell(
+                "the same, and the beginning of its load",
+                microseconds(2000) { free.bind(ImageRequest("http://127.0.0.1:9/\($0)")) })
+        }
+        image.unbind()
+        unsafe g_object_unref(picture)
+        await pipeline.shutdown(.cancel)
+    }
+}
