@@ -19,12 +19,12 @@ func costParts(_ harness: Harness) {
         image.options.size = .points(width: RowPictures.side, height: RowPictures.side)
         for request in requests { _ = try await pipeline.image(for: image.sized(request)!) }
 
-        func microseconds(_ count: Int, _ body: (Int) -> Void) -> [Double] {
+        @MainActor func microseconds(_ count: Int, _ body: @MainActor (Int) -> Void) -> [Double] {
             (0..<count).map { number in
                 ContinuousClock().measure { body(number) } / .microseconds(1)
             }.sorted()
         }
-        func tell(_ name: String, _ times: [Double]) {
+        @MainActor func tell(_ name: String, _ times: [Double]) {
             let shown = [times[times.count / 2], times[times.count * 99 / 100]].map { String(($0 * 10).rounded() / 10) }
             harness.note("\(name): median \(shown[0]) µs, p99 \(shown[1]) µs")
         }
