@@ -132,6 +132,9 @@ faults: deps ## prove that deliberate faults are found, each in Scripts/Faults
 	@Scripts/faults.py $(SCRATCH)/faults
 	@echo "==> rules of caching taken out, and their tests"
 	@Scripts/rule-faults.py $(SCRATCH)/faults
+	@Scripts/deps.sh gtk
+	@echo "==> wrong cells, and the grid under a display"
+	@Scripts/view-faults.py $(SCRATCH)/faults
 
 bench: deps build ## measure, beside the peers
 	@Scripts/deps.sh bench
