@@ -161,6 +161,14 @@ void inflight_paintable_set_placeholder(InflightPaintable *self, const GdkRGBA *
     redraw(self);
 }
 
+void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *color, GdkTexture *texture) {
+    g_clear_object(&self->picture);
+    g_clear_object(&self->failure);
+    self->fade = 1;
+    self->angle = -1;
+    inflight_paintable_set_placeholder(self, color, texture);
+}
+
 void inflight_paintable_set_picture(InflightPaintable *self, GdkTexture *picture, double fade) {
     if (!g_set_object(&self->picture, picture) && self->fade == fade) return;
     self->fade = fade;

@@ -50,6 +50,9 @@ func gridParts(_ harness: Harness, binds: Int) {
         harness.note(
             "\(grid.bindCount) binds, \(frames) frames: \(seen.right) cells right, \(seen.blank) blank, "
                 + "\(seen.other) something else, \(wrong.count) wrong; \(server.requestCount) requests")
+        let times = grid.bindTimes.sorted()
+        let (median, late) = (times[times.count / 2], times[times.count * 99 / 100])
+        harness.note("a bind took \(Int(median.rounded())) µs in the middle, \(Int(late.rounded())) µs at p99")
         harness.expect(frames > 100 && seen.right > 1000, "nothing was seen")
         harness.expect(wrong.isEmpty, "wrong cells: \(wrong.prefix(10))")
         grid.close()

@@ -10,6 +10,8 @@ final class RowGrid {
     private let scrolled: UnsafeMutablePointer<GtkWidget>
     private let pipeline: ImagePipeline
     private(set) var bindCount = 0
+    /// What each bind took on the main thread, in microseconds.
+    private(set) var bindTimes: [Double] = []
     /// The row that each cell stands for now.
     private var cells: [UnsafeMutablePointer<GtkWidget>: Int] = unsafe [:]
     private var pixels: [UInt8] = []
@@ -43,9 +45,12 @@ final class RowGrid {
             let row = unsafe Int(gtk_list_item_get_position(item))
             self?.bindCount += 1
             unsafe self?.cells[picture] = row
-            unsafe RemoteImage.attached(to: picture)?.bind(
-                ImageRequest(url(row)),
-                placeholder: .color(PixelColor(red: 128, green: 128, blue: 128)))
+            let request = ImageRequest(url(row))
+            let grey = PixelColor(red: 128, green: 128, blue: 128)
+            let took = ContinuousClock().measure {
+                unsafe RemoteImage.attached(to: picture)?.bind(request, placeholder: .color(grey))
+            }
+            self?.bindTimes.append(took / .microseconds(1))
         } unbind: { [weak self] item in
             guard let picture = unsafe gtk_list_item_get_child(item) else { return }
             unsafe self?.cells[picture] = nil

@@ -49,6 +49,9 @@ void inflight_paintable_set_fit(InflightPaintable *self, InflightFit fit);
 void inflight_paintable_set_placeholder(
     InflightPaintable *self, const GdkRGBA *_Nullable color, GdkTexture *_Nullable texture);
 
+/// Back to the beginning: nothing but this placeholder is drawn, and drawn once.
+void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *_Nullable color, GdkTexture *_Nullable texture);
+
 /// The picture; with `fade` below 1 what was shown before is seen through it.
 void inflight_paintable_set_picture(InflightPaintable *self, GdkTexture *_Nullable picture, double fade);
 

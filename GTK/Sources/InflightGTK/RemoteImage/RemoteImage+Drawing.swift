@@ -9,27 +9,27 @@ extension RemoteImage {
         var fadeBegan: Int64?
         var isFading = false
         var isTicking = false
+        var hasTooltip = false
     }
 
     func showPlaceholder(_ placeholder: Placeholder) {
         self.placeholder = nil
         drawing.isFading = false
-        hideFailure()
+        hideTooltip()
         switch placeholder {
-        case .none: drawPlaceholder(nil, nil)
-        case .color(let color): drawPlaceholder(color, nil)
-        case .picture(let pixels): drawPlaceholder(nil, TextureCache.texture(of: pixels))
+        case .none: drawPlaceholder(nil, nil, alone: true)
+        case .color(let color): drawPlaceholder(color, nil, alone: true)
+        case .picture(let pixels): drawPlaceholder(nil, TextureCache.texture(of: pixels), alone: true)
         case .blurHash(let hash): blur(hash.averageColor, of: hash.text) { hash.pixels(width: 32, height: 32) }
         case .thumbHash(let hash): blur(hash.averageColor, of: hash.text) { hash.pixels() }
         }
-        unsafe inflight_paintable_set_picture(canvas, nil, 1)
         shown = nil
         showSize()
     }
 
     private func blur(_ color: PixelColor, of text: String, _ make: @escaping @Sendable () -> PixelBuffer) {
         let blurred = PlaceholderTexture.of(text, make)
-        drawPlaceholder(color, blurred.texture)
+        drawPlaceholder(color, blurred.texture, alone: true)
         placeholder = blurred
         if blurred.texture != nil { return }
         blurred.whenReady { [weak self, weak blurred] in
@@ -38,14 +38,14 @@ extension RemoteImage {
         }
     }
 
-    private func drawPlaceholder(_ color: PixelColor?, _ texture: Texture?) {
-        guard let color else {
-            return unsafe inflight_paintable_set_placeholder(canvas, nil, texture?.pointer)
-        }
+    /// - Parameter isAlone: whether everything else that was drawn goes.
+    private func drawPlaceholder(_ color: PixelColor?, _ texture: Texture?, alone isAlone: Bool = false) {
+        let set = unsafe isAlone ? inflight_paintable_reset : inflight_paintable_set_placeholder
+        guard let color else { return unsafe set(canvas, nil, texture?.pointer) }
         func part(_ value: UInt8) -> Float { Float(value) / 255 }
         var drawn = GdkRGBA(
             red: part(color.red), green: part(color.green), blue: part(color.blue), alpha: part(color.alpha))
-        unsafe inflight_paintable_set_placeholder(canvas, &drawn, texture?.pointer)
+        unsafe set(canvas, &drawn, texture?.pointer)
     }
 
     /// What layout goes by, where that is known beforehand.
@@ -109,12 +109,20 @@ extension RemoteImage {
             GTK_TEXT_DIR_NONE, GtkIconLookupFlags(rawValue: 0))
         unsafe inflight_paintable_set_failure(canvas, icon)
         if let icon = unsafe icon { unsafe g_object_unref(UnsafeMutableRawPointer(icon)) }
-        unsafe gtk_widget_set_tooltip_text(widget, "\(error.message)")
+        unsafe gtk_widget_set_tooltip_text(widget, error.message)
+        drawing.hasTooltip = true
     }
 
     func hideFailure() {
         unsafe inflight_paintable_set_failure(canvas, nil)
-        if let widget = unsafe widget { unsafe gtk_widget_set_tooltip_text(widget, nil) }
+        hideTooltip()
+    }
+
+    private func hideTooltip() {
+        // GTK looks where the pointer is, each time.
+        guard drawing.hasTooltip, let widget = unsafe widget else { return }
+        drawing.hasTooltip = false
+        unsafe gtk_widget_set_tooltip_text(widget, nil)
     }
 
     func describe(_ description: String?) {
