@@ -42,7 +42,10 @@ final class PictureGrid {
     var count: Int { unsafe Int(g_list_model_get_n_items(selection)) }
 
     var filter = "" {
-        didSet { unsafe gtk_string_filter_set_search(stringFilter, filter) }
+        didSet {
+            settle()
+            unsafe gtk_string_filter_set_search(stringFilter, filter)
+        }
     }
 
     var selectedURL: String? {
@@ -63,7 +66,33 @@ final class PictureGrid {
         size = next
         setFactory()
         fit(width: width)
+        settle()
     }
+
+    /// GTK 4.8 keeps cells around the item that had the focus, not around what is seen, once rows have other heights or other
+    /// items: until it scrolls. So it scrolls, by a pixel and back, once the new rows are laid out.
+    private func settle() {
+        guard !isSettling else { return }
+        isSettling = true
+        let owner = unsafe Unmanaged.passRetained(self).toOpaque()
+        unsafe g_timeout_add_full(
+            G_PRIORITY_LOW, 50,
+            { data in
+                let grid = unsafe Unmanaged<PictureGrid>.fromOpaque(data!).takeUnretainedValue()
+                MainActor.assumeIsolated { grid.nudge() }
+                return gboolean(0)
+            }, owner, { unsafe Unmanaged<PictureGrid>.fromOpaque($0!).release() })
+    }
+
+    private func nudge() {
+        isSettling = false
+        let adjustment = unsafe gtk_scrolled_window_get_vadjustment(OpaquePointer(widget))
+        let value = unsafe gtk_adjustment_get_value(adjustment)
+        unsafe gtk_adjustment_set_value(adjustment, value + (value > 0 ? -1 : 1))
+        unsafe gtk_adjustment_set_value(adjustment, value)
+    }
+
+    private var isSettling = false
 
     /// Tries again what has failed among those that are bound.
     func retryAll() {
