@@ -13,6 +13,11 @@ struct _InflightPaintable {
     double fade;
     double angle, fraction;
     GdkPaintable *failure;
+    int roomWidth, roomHeight;
+    guint roomIdle;
+    void (*roomHandler)(gpointer data);
+    gpointer roomData;
+    void (*roomRelease)(gpointer data);
 };
 
 typedef struct {
@@ -84,10 +89,28 @@ static void draw_failure(InflightPaintable *self, GtkSnapshot *snapshot, double 
     gtk_snapshot_restore(snapshot);
 }
 
+static gboolean room_changed(gpointer data) {
+    InflightPaintable *self = INFLIGHT_PAINTABLE(data);
+    self->roomIdle = 0;
+    if (self->roomHandler) self->roomHandler(self->roomData);
+    return G_SOURCE_REMOVE;
+}
+
+static void notice_room(InflightPaintable *self, double width, double height) {
+    int w = (int)ceil(width), h = (int)ceil(height);
+    if (self->roomWidth == w && self->roomHeight == h) return;
+    gboolean isFirst = self->roomWidth == 0;
+    self->roomWidth = w;
+    self->roomHeight = h;
+    // Not inside of a drawing, where nothing may be changed.
+    if (!isFirst && self->roomHandler && !self->roomIdle) self->roomIdle = g_idle_add(room_changed, self);
+}
+
 static void snapshot(GdkPaintable *paintable, GdkSnapshot *target, double width, double height) {
     InflightPaintable *self = INFLIGHT_PAINTABLE(paintable);
     GtkSnapshot *snapshot = GTK_SNAPSHOT(target);
     if (width <= 0 || height <= 0) return;
+    notice_room(self, width, height);
     if (!self->picture) {
         draw_placeholder(self, snapshot, width, height);
     } else if (self->fade >= 1) {
@@ -118,6 +141,10 @@ static void dispose(GObject *object) {
     g_clear_object(&self->placeholder);
     g_clear_object(&self->picture);
     g_clear_object(&self->failure);
+    g_clear_handle_id(&self->roomIdle, g_source_remove);
+    self->roomHandler = NULL;
+    if (self->roomRelease) self->roomRelease(self->roomData);
+    self->roomRelease = NULL;
     G_OBJECT_CLASS(inflight_paintable_parent_class)->dispose(object);
 }
 
@@ -159,6 +186,14 @@ void inflight_paintable_set_placeholder(InflightPaintable *self, const GdkRGBA *
     if (color) self->color = *color;
     g_set_object(&self->placeholder, texture);
     redraw(self);
+}
+
+void inflight_paintable_on_room(
+    InflightPaintable *self, void (*handler)(gpointer data), gpointer data, void (*release)(gpointer data)) {
+    if (self->roomRelease) self->roomRelease(self->roomData);
+    self->roomHandler = handler;
+    self->roomData = data;
+    self->roomRelease = release;
 }
 
 void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *color, GdkTexture *texture) {

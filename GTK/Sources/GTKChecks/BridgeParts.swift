@@ -49,6 +49,7 @@ func bridgeParts(_ harness: Harness) {
 @MainActor
 private enum Polls {
     nonisolated(unsafe) private static var count = 0  // Of the main thread alone, in a C function that cannot say so.
+    // As above.
     nonisolated(unsafe) private static var before: GPollFunc?
 
     static func begin() {

@@ -28,6 +28,7 @@ Task { @MainActor in
     bridgeParts(harness)
     textureParts(harness)
     imageParts(harness)
+    stateParts(harness)
     gridParts(harness, binds: wanted)
     if filter.contains("costs") { costParts(harness) }
     exit(await harness.run(filter: filter) == 0 ? 0 : 1)

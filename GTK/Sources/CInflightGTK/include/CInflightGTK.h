@@ -45,6 +45,10 @@ InflightPaintable *inflight_paintable_new(void);
 void inflight_paintable_set_size(InflightPaintable *self, int width, int height);
 void inflight_paintable_set_fit(InflightPaintable *self, InflightFit fit);
 
+/// Has `handler(data)` called, once a frame is drawn, when the room that there is for drawing has become another.
+void inflight_paintable_on_room(
+    InflightPaintable *self, void (*handler)(gpointer data), gpointer data, void (*release)(gpointer data));
+
 /// What is drawn as long as there is no picture: a colour, and a texture on it.
 void inflight_paintable_set_placeholder(
     InflightPaintable *self, const GdkRGBA *_Nullable color, GdkTexture *_Nullable texture);

@@ -53,6 +53,20 @@ public final class RemoteImage {
         loader = ImageLoader(pipeline: pipeline, callbackQueue: .main)
         unsafe canvas = inflight_paintable_new()
         loader.onChange = { [weak self] _ in self?.loaderChanged() }
+        let room = unsafe Unmanaged.passRetained(Room(self)).toOpaque()
+        unsafe inflight_paintable_on_room(
+            canvas,
+            { data in
+                let room = unsafe Unmanaged<Room>.fromOpaque(data).takeUnretainedValue()
+                MainActor.assumeIsolated { room.image?.placeChanged() }
+            }, room, { unsafe Unmanaged<Room>.fromOpaque($0).release() })
+    }
+
+    @MainActor private final class Room {
+        weak var image: RemoteImage?
+        init(_ image: RemoteImage) {
+            self.image = image
+        }
     }
 
     isolated deinit {

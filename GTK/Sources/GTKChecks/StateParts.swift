@@ -1,0 +1,99 @@
+import CInflightGTK
+import Inflight
+import InflightGTK
+import InflightTestSupport
+
+@MainActor
+func stateParts(_ harness: Harness) {
+    let (red, green, blue) = (PixelColor("#ff0000")!, PixelColor("#00ff00")!, PixelColor("#0000ff")!)
+
+    harness.part("a placeholder until the picture is there, in the size of the widget") { harness in
+        let server = try LoopbackServer()
+        server.serve("/a", .ok(Plain.png(green, width: 400, height: 400), type: "image/png").held("answer"))
+        let pipeline = try ImagePipeline(configuration: .init())
+        let one = OnePicture(pipeline: pipeline) { $0.spinnerDelay = .zero }
+        one.image.bind(ImageRequest(server.url("/a")), placeholder: .color(blue))
+        unsafe await harness.wait(for: "the placeholder", on: one.window) { one.color() == blue }
+        try await server.waitUntilHeld("answer")
+        unsafe await harness.wait(for: "the ring", on: one.window) {
+            one.color(x: 100, y: 84).map { $0 != blue } ?? false
+        }
+        server.release("answer")
+        unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
+        harness.expect(one.color(x: 100, y: 84) == green, "the ring is still there")
+        let texture = unsafe inflight_paintable_get_picture(one.image.paintable)
+        let width = unsafe gdk_texture_get_width(texture)
+        harness.expect(width == OnePicture.side, "made \(width) pixels wide for a widget of \(OnePicture.side)")
+        one.close()
+    }
+
+    harness.part("a failure is said, and a retry gets the picture") { harness in
+        let server = try LoopbackServer()
+        server.serve("/a", inOrder: [.status(404), .ok(Plain.png(green), type: "image/png")])
+        let pipeline = try ImagePipeline(configuration: .init())
+        let one = OnePicture(pipeline: pipeline)
+        var told = 0
+        one.image.onChange = { _ in told += 1 }
+        one.image.bind(ImageRequest(server.url("/a")), placeholder: .color(blue))
+        unsafe await harness.wait(for: "the failure", on: one.window) {
+            if case .failed = one.image.state { true } else { false }
+        }
+        if case .failed(let error) = one.image.state { harness.expect(error.status == 404, "\(error)") }
+        harness.expect(told > 0, "nobody was told")
+        one.image.retry()
+        unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
+        one.close()
+    }
+
+    harness.part("what moves moves while it is seen, and rests while it is not") { harness in
+        let server = try LoopbackServer()
+        server.serve("/a", .ok(Plain.gif(frames: 9), type: "image/gif"))
+        let pipeline = try ImagePipeline(configuration: .init())
+        let one = OnePicture(pipeline: pipeline)
+        one.image.bind(ImageRequest(server.url("/a")))
+        for color in [red, green, blue, red, green] {
+            unsafe await harness.wait(for: "the frame of \(color)", on: one.window) { one.color() == color }
+        }
+        unsafe gtk_widget_set_visible(one.window, 0)
+        let before = inflight_live_textures()
+        harness.expect(before > 0, "there is no texture")
+        unsafe gtk_widget_set_visible(one.window, 1)
+        for color in [red, green, blue] {
+            unsafe await harness.wait(for: "the frame of \(color), again", on: one.window) { one.color() == color }
+        }
+        one.close()
+        await pipeline.shutdown(.cancel)
+    }
+
+    harness.part("a widget that becomes larger has its picture made anew") { harness in
+        let server = try LoopbackServer()
+        server.serve("/a", .ok(Plain.png(green, width: 900, height: 900), type: "image/png"))
+        let pipeline = try ImagePipeline(configuration: .init())
+        let one = OnePicture(pipeline: pipeline)
+        one.image.bind(ImageRequest(server.url("/a")))
+        @MainActor func width() -> Int32 {
+            unsafe inflight_paintable_get_picture(one.image.paintable).map { unsafe gdk_texture_get_width($0) } ?? 0
+        }
+        unsafe await harness.wait(for: "the picture", on: one.window) { width() == 200 }
+        unsafe gtk_window_set_default_size(one.window.window, 500, 500)
+        unsafe await harness.wait(for: "the larger picture", on: one.window) { width() == 500 }
+        one.close()
+    }
+
+    harness.part("a blur is drawn before the picture, and made elsewhere") { harness in
+        let pipeline = try ImagePipeline(configuration: .init())
+        let one = OnePicture(pipeline: pipeline)
+        let hash = try BlurHash("L6PZfSi_.AyE_3t7t7R**0o#DgR4")
+        let server = try LoopbackServer()
+        server.serve("/a", .ok(Plain.png(green), type: "image/png").held("answer"))
+        one.image.bind(ImageRequest(server.url("/a")), placeholder: .blurHash(hash))
+        unsafe await harness.wait(for: "the blur", on: one.window) {
+            // Its average alone is one colour everywhere.
+            guard let left = one.color(x: 10, y: 10), let right = one.color(x: 190, y: 150) else { return false }
+            return left != right
+        }
+        server.release("answer")
+        unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
+        one.close()
+    }
+}
