@@ -97,3 +97,57 @@ func stateParts(_ harness: Harness) {
         one.close()
     }
 }
+
+@MainActor
+func leavingParts(_ harness: Harness) {
+    harness.part("what has left the screen is cancelled, what is seen is asked for first") { harness in
+        let server = try LoopbackServer()
+        let pipeline = try ImagePipeline(configuration: .init())
+        server.serveOthers { request in
+            let row = Int(request.path.split(separator: "/").last ?? "") ?? 0
+            let answer = LoopbackServer.Response.ok(RowPictures.png(row), type: "image/png")
+            return row < 500 ? answer.held("early") : answer
+        }
+        let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
+            server.url("/row/\($0)")
+        } configure: {
+            $0.fade = .zero
+        }
+        try await server.waitUntilHeld("early", count: 6)
+        let first = server.requests.prefix(6).compactMap { Int($0.path.split(separator: "/").last ?? "") }
+        harness.expect(first.allSatisfy { $0 < 72 }, "asked first for rows that are not seen: \(first)")
+        let asked = server.requests.first?.path ?? ""
+        grid.position = grid.limit / 2
+        // GTK 4.8 takes no notice of the first jump after its first layout.
+        unsafe await Frames.next(of: grid.window)
+        grid.position += 1
+        try await server.waitUntilClosedByPeer(asked)
+        unsafe await harness.wait(for: "the pictures that are seen now", on: grid.window) {
+            grid.look().map { $0.right > 0 && $0.blank + $0.other + $0.wrong.count == 0 } ?? false
+        }
+        grid.close()
+        await pipeline.shutdown(.cancel)
+    }
+
+    harness.part("a button's picture tries again when it is pressed") { harness in
+        let server = try LoopbackServer()
+        server.serve("/a", inOrder: [.status(404), .ok(Plain.png(PixelColor("#00ff00")!), type: "image/png")])
+        let pipeline = try ImagePipeline(configuration: .init())
+        let window = unsafe gtk_window_new()!
+        let button = unsafe gtk_button_new()!
+        let image = RemoteImage(pipeline: pipeline)
+        image.options.size = .points(width: 48, height: 48)
+        unsafe image.attach(button: UnsafeMutableRawPointer(button).assumingMemoryBound(to: GtkButton.self))
+        unsafe gtk_window_set_child(window.window, button)
+        unsafe gtk_widget_show(window)
+        image.bind(ImageRequest(server.url("/a")), description: "A face")
+        unsafe await harness.wait(for: "the failure", on: window) {
+            if case .failed = image.state { true } else { false }
+        }
+        unsafe gtk_widget_activate(button)
+        unsafe await harness.wait(for: "the picture", on: window) {
+            if case .loaded = image.state { true } else { false }
+        }
+        unsafe gtk_window_destroy(window.window)
+    }
+}

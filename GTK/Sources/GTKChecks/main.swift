@@ -29,6 +29,7 @@ Task { @MainActor in
     textureParts(harness)
     imageParts(harness)
     stateParts(harness)
+    leavingParts(harness)
     gridParts(harness, binds: wanted)
     if filter.contains("costs") { costParts(harness) }
     exit(await harness.run(filter: filter) == 0 ? 0 : 1)
