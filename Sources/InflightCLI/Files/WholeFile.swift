@@ -1,8 +1,8 @@
 import Glibc
 
-/// The file that a drawing goes to. It appears whole or not at all, and that it can be written is known before there is
-/// anything to write.
-struct DrawingFile: Sendable {
+/// A file that is written at once: a drawing, a report. It appears whole or not at all, and that it can be written is known
+/// before there is anything to write.
+struct WholeFile: Sendable {
     private let path: String
     private let draft: String
     private let descriptor: Int32
@@ -19,9 +19,9 @@ struct DrawingFile: Sendable {
         if descriptor < 0 { throw .last }
     }
 
-    func finish(_ text: String) throws(SystemError) {
+    func finish(_ bytes: [UInt8]) throws(SystemError) {
         do throws(StandardStream.WriteError) {
-            try StandardStream(descriptor: descriptor).write(Array(text.utf8))
+            try StandardStream(descriptor: descriptor).write(bytes)
         } catch {
             abandon()
             guard case .failed(let code) = error else { throw SystemError(code: EPIPE) }
