@@ -1,7 +1,7 @@
 #!/bin/bash
 # Finds which system packages are missing and installs just those.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, test, bench
+#     Scripts/deps.sh GROUP…        GROUP: build, test, report, bench
 #
 # This table is the one place that lists them. Columns: group; Debian's package; how it is recognised where there is no
 # dpkg (a C header, or a command); what it is called elsewhere; what it is for.
@@ -28,6 +28,7 @@ build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libv
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server
+report|chromium|chromium|Chromium|tests of the page of --report in a browser
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
@@ -53,7 +54,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "which group? build, test, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "which group? build, test, report, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

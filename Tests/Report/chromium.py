@@ -128,17 +128,23 @@ class Page:
 
     def open(self, path):
         """Opens a file, and waits until it has drawn itself. Gives the seconds that it took."""
+        self.browser.events = [event for event in self.browser.events if event.get("sessionId") != self.session]
         started = time.monotonic()
         self.call("Page.navigate", url="file://" + os.path.abspath(path))
-        # Asked in the page, so that no time goes by unseen between two questions.
-        self.value("""new Promise((resolve) => {
-            const look = () => document.documentElement.dataset.ready || document.readyState === "complete"
-                ? resolve() : setTimeout(look, 1);
-            look();
-        })""")
+        # The script of the page has run by then: it stands in the page itself.
+        self.wait("Page.loadEventFired")
         took = time.monotonic() - started
         self.frames()
         return took
+
+    def wait(self, method):
+        """Waits for an event, which may have come already."""
+        while not any(
+            event["method"] == method and event.get("sessionId") == self.session for event in self.browser.events
+        ):
+            answer = self.browser.message()
+            if "method" in answer:
+                self.browser.events.append(answer)
 
     def value(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)

@@ -125,6 +125,8 @@ numbers(run.thumbnails.loads).forEach((load, index) => thumbnails.set(load, run.
 const endOf = (load) => loads.start[load] + loads.length[load];
 const urlOf = (load) => textAt(loads.url[load]);
 const fromOf = (load) => textAt(loads.from[load]);
+// As it is shown in few letters.
+const brief = (text) => shortened(visible(text), 40);
 
 const failures = (() => {
     const [codes, places, messages] = [run.failures.code, run.failures.stage, run.failures.message].map(numbers);

@@ -17,7 +17,9 @@ function histogramFigure(histogram, number) {
     const [width, height, floor] = [360, 120, 100];
     const most = Math.max(1, ...counts);
     const step = width / Math.max(1, uppers.length);
-    const picture = drawing("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${texts[histogram.name]}: a bar for each range` });
+    const picture = drawing("svg", {
+        viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${brief(texts[histogram.name])}: a bar for each range`,
+    });
     counts.forEach((count, index) => {
         const high = count === 0 ? 0 : Math.max(1.5, (count / most) * (floor - 18));
         const bar = drawing("rect", {
@@ -49,7 +51,7 @@ function histogramFigure(histogram, number) {
     const values = PERCENTILES.map((name) => make("span", { class: `value ${name}` }, make("b", {}, name), " ",
         figure(`histogram.${number}.${name}`, histogram[name], unit)));
     return make("figure", { class: "histogram" },
-        make("figcaption", {}, make("strong", {}, visible(texts[histogram.name])), " ",
+        make("figcaption", {}, make("strong", {}, brief(texts[histogram.name])), " ",
             make("span", { class: "quiet" }, "of ", figure(`histogram.${number}.count`, histogram.count))),
         picture, make("p", { class: "values" }, ...values));
 }

@@ -18,7 +18,7 @@ function makePrinted() {
             make("td", {}, make("bdi", {}, shortened(visible(urlOf(load)), 110)),
                 failure ? make("div", { class: "why" }, `${visible(failure[0])}: ${shortened(visible(failure[2]), 160)}`) : null),
             make("td", {}, outcomes[loads.outcome[load]]), make("td", {}, ...known("status", loads.status[load])),
-            make("td", {}, fromOf(load)), make("td", {}, ...known("bytes", loads.bytes[load], "B")),
+            make("td", {}, brief(fromOf(load))), make("td", {}, ...known("bytes", loads.bytes[load], "B")),
             make("td", {}, figure("start", loads.start[load], "us")), make("td", {}, figure("time", loads.length[load], "us")),
             make("td", { class: "drawn" }, bar));
     });

@@ -7,7 +7,7 @@ const COLUMNS = [
     { name: "url", label: "URL", cell: urlCell },
     { name: "outcome", label: "Outcome", cell: (load) => [outcomeText(load)] },
     { name: "status", label: "Status", cell: (load) => known("status", loads.status[load]) },
-    { name: "from", label: "From", cell: (load) => [fromOf(load)] },
+    { name: "from", label: "From", cell: (load) => [brief(fromOf(load))] },
     { name: "bytes", label: "Bytes", cell: (load) => known("bytes", loads.bytes[load], "B") },
     { name: "start", label: "Start", cell: (load) => [figure("start", loads.start[load], "us")] },
     { name: "time", label: "Time", cell: (load) => [figure("time", loads.length[load], "us")] },
@@ -23,7 +23,7 @@ let focused = 0;
 function outcomeText(load) {
     const outcome = outcomes[loads.outcome[load]];
     const failure = failureOf(load);
-    const text = failure ? visible(failure[0]) : outcome;
+    const text = failure ? brief(failure[0]) : outcome;
     return make("span", { class: `outcome ${outcome}` }, text);
 }
 

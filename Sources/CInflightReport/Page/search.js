@@ -11,7 +11,7 @@ function makeChips() {
                 button.setAttribute("aria-pressed", String(chosen.has(value)));
                 listRows();
             },
-        }, visible(label), " ", figure(name, number));
+        }, brief(label), " ", figure(name, number));
         return button;
     };
     outcomes.forEach((name, value) => {

@@ -12,7 +12,7 @@ function showTotals() {
         }
     }
     items.push(["Took", [figure("total.duration", run.duration, "us")], ""]);
-    items.push(["Bytes of bodies", [figure("total.bytes", totals.bytes, "B")], ""]);
+    items.push(["Bodies", [figure("total.bytes", totals.bytes, "B")], ""]);
     if (received.at.length > 0) items.push(["From the network", [figure("total.received", received.bytes.at(-1), "B")], ""]);
     for (const [name, count] of Object.entries(totals.jobs)) {
         if (count > 0) items.push([`${name} jobs`, [figure(`total.jobs.${name}`, count)], ""]);
@@ -80,7 +80,7 @@ function showFailures() {
         return;
     }
     box.append(make("ul", { class: "groups" }, ...groups.map(({ code, status, message, loads: those }) => {
-        const name = visible(code) + (status >= 0 ? ` ${status}` : "");
+        const name = brief(code) + (status >= 0 ? ` ${status}` : "");
         const query = `code:${code}${status >= 0 ? ` status:${status}` : ""}`;
         return make("li", { "data-code": code, "data-status": status >= 0 ? status : "" },
             make("div", { class: "reason" }, figure("failure.count", those.length), " × ",

@@ -21,7 +21,7 @@ function makeTimeline() {
         add("bytes", ["Bytes a second, ", figure("received", received.bytes.at(-1), "B"), " in all"], 46, drawBytes);
     }
     for (const [index, lane] of lanes.entries()) {
-        const label = [`Lane ${visible(lane.name)}, at most `, figure(`lane.${index}.limit`, lane.limit)];
+        const label = [`Lane ${brief(lane.name)}, at most `, figure(`lane.${index}.limit`, lane.limit)];
         add("lane", label, 34, (pen, width, height, scale) => drawLane(lane, pen, width, height, scale));
     }
     add("axis", [], 20, drawAxis);
