@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over the DevTools protocol through two pipes: messages of JSON, each ended by NUL."""
+"""Chromium without a window, driven over the DevTools protocol by two pipes: messages of JSON, each ended by NUL."""
 
 import base64
 import fcntl
@@ -38,7 +38,8 @@ class Chromium:
         options = [
             "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.folder}", "--no-first-run",
             "--disable-gpu", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
-            "--disable-default-apps", "--disable-sync", "--mute-audio", "--disable-dev-shm-usage",
+            "--disable-default-apps", "--disable-sync", "--mute-audio", "--disable-frame-rate-limit",
+            "--disable-gpu-vsync", "--disable-dev-shm-usage",
         ]
         # Its own sandbox cannot be made by root, which is who runs in containers.
         if os.geteuid() == 0:

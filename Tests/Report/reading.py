@@ -17,7 +17,7 @@ ROWS = """(async () => {
     const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     const rows = new Map();
     const before = grid.scrollTop;
-    for (let top = 0; ; top += 300) {
+    for (let top = 0; ; top += grid.clientHeight - 60) {
         grid.scrollTop = top;
         await frames();
         for (const row of grid.querySelectorAll(".rows .row")) {
@@ -27,7 +27,7 @@ ROWS = """(async () => {
                 const number = cell.querySelector("data");
                 cells[name] = number && name !== "url" ? Number(number.value) : cell.textContent;
                 if (name === "url") {
-                    cells.url = (cell.querySelector(".host")?.textContent ?? "") + cell.querySelector(".path").textContent;
+                    cells.url = [...cell.querySelectorAll(".host, .path")].map((part) => part.textContent).join("");
                     cells.others = number ? Number(number.value) : 0;
                 }
             }

@@ -113,7 +113,8 @@ class Command(unittest.TestCase):
 
     def test_where_it_cannot_be_written_nothing_is_asked_for(self):
         for path, why in [("none/report.html", "No such file or directory"), (".", "Is a directory")]:
-            result, told = self.run_command([f"{self.server.url}/picture-3.png"], "-o", "out", "--json", "--report", path)
+            result, told = self.run_command(
+                [f"{self.server.url}/picture-3.png"], "-o", "out", "--json", "--report", path)
             self.assertEqual(result.returncode, 1)
             self.assertEqual(told, [])
             self.assertIn(f'The report "{path}" cannot be written: {why}', result.stderr.decode())

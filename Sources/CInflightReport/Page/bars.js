@@ -76,6 +76,10 @@ function drawHatch(pen, from, to, middle, high) {
 function drawEnding(pen, load, right, middle, width) {
     const outcome = outcomes[loads.outcome[load]];
     if (right > width + 2 || (outcome !== "failed" && outcome !== "cancelled")) return;
+    // Most have that moment among their marks.
+    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
+        if (markKinds[marks.kind[index]] === outcome) return;
+    }
     drawMark(pen, outcome, Math.min(right + 6, width - 6), middle);
 }
 
@@ -162,8 +166,8 @@ function drawLegend() {
             MARK_NAMES[name] ?? name));
     const isShared = jobs.waiters.some((count) => count > 1) || run.names.from.includes("shared");
     if (isShared) {
-        shapes.push(make("span", { class: "key" }, make("canvas", { class: "swatch", "data-shared": "", "aria-hidden": "true" }),
-            "Shared with others"));
+        shapes.push(make("span", { class: "key" },
+            make("canvas", { class: "swatch", "data-shared": "", "aria-hidden": "true" }), "Shared with others"));
     }
     byId("legend").replaceChildren(...buttons, ...shapes);
 }

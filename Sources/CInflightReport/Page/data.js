@@ -1,7 +1,6 @@
 // What is known of the run: columns of numbers, and each text once.
 
 const run = JSON.parse(byId("run").textContent);
-const texts = run.texts;
 const stages = run.names.stages;
 const outcomes = run.names.outcomes;
 const markKinds = run.names.marks;
@@ -11,7 +10,7 @@ const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_
 const VALUE_OF = new Uint8Array(128);
 for (let index = 0; index < 64; index += 1) VALUE_OF[DIGITS.charCodeAt(index)] = index;
 
-// A column: five bits a digit, the least first, the sixth says that more follow; of the number the lowest bit is its sign.
+// A column: five bits a digit, the least first, the sixth says that more follow. The lowest bit is the sign.
 function numbers(text) {
     const values = [];
     let [value, scale] = [0, 1];
@@ -33,6 +32,16 @@ function sums(text) {
     for (let index = 1; index < values.length; index += 1) values[index] += values[index - 1];
     return values;
 }
+
+// Each text begins as one of those before it does.
+const texts = (() => {
+    const [back, shared] = [numbers(run.texts.back), numbers(run.texts.shared)];
+    const whole = [];
+    run.texts.rests.forEach((rest, index) => {
+        whole.push(shared[index] === 0 ? rest : whole[index - back[index]].slice(0, shared[index]) + rest);
+    });
+    return whole;
+})();
 
 const textAt = (index) => (index < 0 ? "" : texts[index]);
 

@@ -43,7 +43,8 @@ const MOST_SHARERS = 6;
 function sharers(load, job, others) {
     const those = loadsOf(job).filter((other) => other !== load);
     const buttons = those.slice(0, MOST_SHARERS).map((other) =>
-        make("button", { type: "button", class: "link", click: () => goTo(other) }, "#", figure("span.other", loads.id[other])));
+        make("button", { type: "button", class: "link", click: () => goTo(other) }, "#",
+            figure("span.other", loads.id[other])));
     const subject = visible(textAt(jobs.subject[job]));
     return [make("span", { title: `${jobKinds[jobs.kind[job]]}: ${subject}` }, figure("span.others", others),
         others === 1 ? " other " : " others "), ...buttons.flatMap((button) => [button, " "]),

@@ -18,7 +18,8 @@ function histogramFigure(histogram, number) {
     const most = Math.max(1, ...counts);
     const step = width / Math.max(1, uppers.length);
     const picture = drawing("svg", {
-        viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${brief(texts[histogram.name])}: a bar for each range`,
+        viewBox: `0 0 ${width} ${height}`, role: "img",
+        "aria-label": `${brief(texts[histogram.name])}: a bar for each range`,
     });
     counts.forEach((count, index) => {
         const high = count === 0 ? 0 : Math.max(1.5, (count / most) * (floor - 18));
@@ -34,7 +35,8 @@ function histogramFigure(histogram, number) {
     const every = Math.max(1, Math.ceil(uppers.length / 6));
     uppers.forEach((upper, index) => {
         if (index % every !== every - 1 && uppers.length > 6) return;
-        const label = drawing("text", { x: Math.min(width - 2, (index + 1) * step), y: floor + 14, "text-anchor": "end" });
+        const x = Math.min(width - 2, (index + 1) * step);
+        const label = drawing("text", { x, y: floor + 14, "text-anchor": "end" });
         label.textContent = text(upper);
         picture.append(label);
     });

@@ -3,16 +3,20 @@
 const KEYS = [
     ["/", "search"], ["Esc", "leave the search, close what is open"], ["↑ ↓, j k", "the load above, below"],
     ["Page ↑ ↓, Home, End", "further"], ["Enter", "show all of this load"], ["+ −", "zoom in, out"],
-    ["0", "the whole run"], ["← →", "earlier, later"], ["z", "zoom to the chosen load"], ["t", "colours: auto, light, dark"],
+    ["0", "the whole run"], ["← →", "earlier, later"], ["z", "zoom to the chosen load"],
+    ["t", "colours: auto, light, dark"],
     ["?", "these keys"], ["Ctrl and wheel", "zoom where the pointer is"], ["Shift and wheel", "earlier, later"],
     ["drag over bars", "zoom to that time"], ["double click on bars", "the whole run"],
 ];
 
 function makeKeys() {
     const dialog = byId("keys");
-    const close = make("button", { type: "button", class: "close", "aria-label": "Close", click: () => dialog.close() }, "×");
+    const close = make("button", {
+        type: "button", class: "close", "aria-label": "Close", click: () => dialog.close(),
+    }, "×");
     dialog.append(close, make("h2", { id: "keys-title" }, "Keys"),
-        make("dl", {}, ...KEYS.flatMap(([key, meaning]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, meaning)])),
+        make("dl", {}, ...KEYS.flatMap(([key, meaning]) =>
+            [make("dt", {}, make("kbd", {}, key)), make("dd", {}, meaning)])),
         make("p", { class: "quiet" }, "Search: words that all have to be found; -word must not be; fields are exact: ",
             "id:7 outcome:failed status:404 from:disk format:png code:badStatus stage:decode"));
     byId("help").addEventListener("click", () => dialog.showModal());
@@ -22,7 +26,9 @@ function makeKeys() {
     byId("zoom-out").addEventListener("click", () => zoom(2));
     byId("zoom-all").addEventListener("click", () => showTime(0, whole));
     overview.addEventListener("keydown", (event) => {
-        const move = { ArrowLeft: -0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowUp: 0.1, PageUp: -1, PageDown: 1 }[event.key];
+        const move = {
+            ArrowLeft: -0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowUp: 0.1, PageUp: -1, PageDown: 1,
+        }[event.key];
         if (move !== undefined) pan(move);
         else if (event.key === "Home") pan(-Infinity);
         else if (event.key === "End") pan(Infinity);

@@ -33,7 +33,11 @@ function urlCell(load) {
     const [, host, path] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(text) ?? [null, "", text];
     const children = [];
     if (host) children.push(make("span", { class: "host" }, shortened(host, 40)));
-    children.push(make("bdi", { class: "path" }, shortened(path || "/", 160)));
+    // Of the path the last part says most: it is cut last.
+    const short = shortened(path || "/", 160);
+    const cut = short.lastIndexOf("/", short.length - 2) + 1;
+    children.push(make("bdi", { class: "path" }, make("span", { class: "before" }, short.slice(0, cut)),
+        make("span", { class: "last" }, short.slice(cut))));
     const others = othersOf(load);
     if (others > 0) {
         children.push(make("span", { class: "with" }, "shared with ", figure("others", others)));
@@ -43,8 +47,9 @@ function urlCell(load) {
 
 function makeGrid() {
     grid = byId("grid");
-    const cells = COLUMNS.map(({ name, label }) => make("div", { role: "columnheader", class: `cell ${name}`, "data-sort": name },
-        make("button", { type: "button", click: () => sortBy(name) }, label)));
+    const cells = COLUMNS.map(({ name, label }) => make("div", {
+        role: "columnheader", class: `cell ${name}`, "data-sort": name,
+    }, make("button", { type: "button", click: () => sortBy(name) }, label)));
     cells.push(make("div", { role: "columnheader", class: "cell time-area" }, make("span", { id: "window" })));
     const head = make("div", { class: "row head", role: "row", "aria-rowindex": "1" }, ...cells);
     gridBody = make("div", { class: "rows", role: "rowgroup" });
@@ -111,7 +116,8 @@ function showRows() {
 }
 
 function makeRow(place, load) {
-    const cells = COLUMNS.map(({ name, cell }) => make("div", { role: "gridcell", class: `cell ${name}` }, ...cell(load)));
+    const cells = COLUMNS.map(({ name, cell }) =>
+        make("div", { role: "gridcell", class: `cell ${name}` }, ...cell(load)));
     const bar = make("div", { role: "gridcell", class: "cell time-area" }, make("canvas", { "aria-hidden": "true" }));
     const row = make("div", {
         role: "row", class: "row", "aria-rowindex": place + 2, "data-place": place, "data-load": load,
@@ -190,7 +196,8 @@ function showTip(event) {
     }
     for (let index = loads.spans[load]; index < loads.spans[load + 1]; index += 1) {
         if (time < spans.start[index] - near || time > spans.start[index] + spans.length[index] + near) continue;
-        lines.push(make("div", {}, make("i", { class: "dot", "data-stage": stages[spans.stage[index]] }), ...spanLine(index)));
+        const dot = make("i", { class: "dot", "data-stage": stages[spans.stage[index]] });
+        lines.push(make("div", {}, dot, ...spanLine(index)));
         if (lines.length > 5) break;
     }
     if (lines.length === 0) return hideTip();
@@ -198,8 +205,8 @@ function showTip(event) {
     tip.replaceChildren(...lines);
     tip.hidden = false;
     tip.style.left = `${Math.max(4, Math.min(window.innerWidth - tip.offsetWidth - 8, event.clientX + 12))}px`;
-    const below = event.clientY + 16;
-    tip.style.top = `${below + tip.offsetHeight > window.innerHeight ? event.clientY - tip.offsetHeight - 10 : below}px`;
+    const isRoom = event.clientY + 16 + tip.offsetHeight <= window.innerHeight;
+    tip.style.top = `${isRoom ? event.clientY + 16 : event.clientY - tip.offsetHeight - 10}px`;
 }
 
 function hideTip() {

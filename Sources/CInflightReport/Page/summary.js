@@ -13,7 +13,9 @@ function showTotals() {
     }
     items.push(["Took", [figure("total.duration", run.duration, "us")], ""]);
     items.push(["Bodies", [figure("total.bytes", totals.bytes, "B")], ""]);
-    if (received.at.length > 0) items.push(["From the network", [figure("total.received", received.bytes.at(-1), "B")], ""]);
+    if (received.at.length > 0) {
+        items.push(["From the network", [figure("total.received", received.bytes.at(-1), "B")], ""]);
+    }
     for (const [name, count] of Object.entries(totals.jobs)) {
         if (count > 0) items.push([`${name} jobs`, [figure(`total.jobs.${name}`, count)], ""]);
     }
@@ -28,12 +30,14 @@ function showTotals() {
     byId("command").textContent = visible(run.command);
     const began = new Date(run.startedAt);
     byId("when").append(make("time", { datetime: run.startedAt, title: run.startedAt },
-        Number.isNaN(began.getTime()) ? visible(run.startedAt) : `${run.startedAt.slice(0, 19).replace("T", " ")} UTC`));
+        Number.isNaN(began.getTime()) ? visible(run.startedAt)
+            : `${run.startedAt.slice(0, 19).replace("T", " ")} UTC`));
     document.title = `Inflight: ${plural(totals.loads, "load")}, ${run.startedAt}`;
 }
 
 const urlButton = (load, length) => make("button", {
-    type: "button", class: "link", "data-load": loads.id[load], title: visible(urlOf(load)).slice(0, 500), click: () => goTo(load),
+    type: "button", class: "link", "data-load": loads.id[load], title: visible(urlOf(load)).slice(0, 500),
+    click: () => goTo(load),
 }, make("bdi", {}, shortened(visible(urlOf(load)), length)));
 
 function showSlowest() {
@@ -54,7 +58,8 @@ function showSlowest() {
             make("span", { class: "strip", "aria-hidden": "true" }, all, ...parts));
     });
     byId("slowest").append(make("h2", { id: "slowest-title" }, "Slowest"),
-        items.length > 0 ? make("ol", { class: "slow" }, ...items) : make("p", { class: "quiet" }, "Nothing was asked for."));
+        items.length > 0 ? make("ol", { class: "slow" }, ...items)
+            : make("p", { class: "quiet" }, "Nothing was asked for."));
 }
 
 // Those of one code and status fail for one reason, whatever the message says beside it.
@@ -98,13 +103,16 @@ function showPictures() {
     box.hidden = thumbnails.size === 0;
     const frame = make("div", { class: "pictures" });
     const show = (count) => frame.replaceChildren(...[...thumbnails].slice(0, count).map(([load, picture]) =>
-        make("button", { type: "button", title: visible(urlOf(load)).slice(0, 500), "data-load": loads.id[load], click: () => goTo(load) },
-            make("img", { src: picture, alt: `Load ${loads.id[load]}`, loading: "lazy", decoding: "async" }))));
+        make("button", {
+            type: "button", title: visible(urlOf(load)).slice(0, 500), "data-load": loads.id[load],
+            click: () => goTo(load),
+        }, make("img", { src: picture, alt: `Load ${loads.id[load]}`, loading: "lazy", decoding: "async" }))));
     show(MOST_PICTURES);
     box.append(make("h2", { id: "pictures-title" }, "Pictures"));
     if (run.thumbnails.of > thumbnails.size) {
         box.append(make("p", { class: "quiet" }, figure("thumbnails.kept", thumbnails.size), " of ",
-            figure("thumbnails.of", run.thumbnails.of), " small pictures are in this page; the others would make it too large."));
+            figure("thumbnails.of", run.thumbnails.of), 
+            " small pictures are in this page; the others would make it too large."));
     }
     box.append(frame);
     if (thumbnails.size > MOST_PICTURES) {

@@ -2,9 +2,10 @@
 
 const byId = (id) => document.getElementById(id);
 
-// Control characters, those that turn the direction of text, and those that cannot be seen: written out instead. Joiners
-// stay, because scripts need them.
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e0fff}]/gu;
+// Control characters, those that turn the direction of text, and those that cannot be seen: written out
+// instead. Joiners stay, because scripts need them.
+const UNSAFE =
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e0fff}]/gu;
 
 function visible(text) {
     return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);

@@ -74,7 +74,8 @@ function drawOverview(pen, width, height, scale) {
     pen.fill();
     pen.fillStyle = colours.bad;
     for (let load = 0; load < loads.count; load += 1) {
-        if (outcomes[loads.outcome[load]] === "failed") pen.fillRect((endOf(load) / whole) * width - 0.5, floor + 1, 1.5, 4);
+        if (outcomes[loads.outcome[load]] !== "failed") continue;
+        pen.fillRect((endOf(load) / whole) * width - 0.5, floor + 1, 1.5, 4);
     }
     const [left, right] = [(view.from / whole) * width, (view.to / whole) * width];
     pen.fillStyle = colours.ground;
@@ -184,7 +185,8 @@ function moveWindowByPointer() {
     overview.addEventListener("pointerdown", (event) => {
         const at = time(event);
         const isWhole = view.to - view.from >= whole;
-        drag = { at, moves: !isWhole && at >= view.from && at <= view.to, from: view.from, length: view.to - view.from };
+        const moves = !isWhole && at >= view.from && at <= view.to;
+        drag = { at, moves, from: view.from, length: view.to - view.from };
         overview.setPointerCapture(event.pointerId);
     });
     overview.addEventListener("pointermove", (event) => {

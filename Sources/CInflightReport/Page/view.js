@@ -142,9 +142,10 @@ function ticks(from, to, most) {
 
 // As exact as the step: 1.250 s where marks are 50 ms apart.
 function tickText(time, step) {
+    const digits = Math.floor(Math.log10(step));
     if (step >= 1e6 || time === 0) return time >= 120e6 ? timeText(time) : `${time / 1e6} s`;
     if (step >= 1e3 || time % 1e3 === 0) {
-        return time < 1e6 ? `${time / 1e3} ms` : `${(time / 1e6).toFixed(Math.max(0, 6 - Math.floor(Math.log10(step))))} s`;
+        return time < 1e6 ? `${time / 1e3} ms` : `${(time / 1e6).toFixed(Math.max(0, 6 - digits))} s`;
     }
-    return time < 1e6 ? `${(time / 1e3).toFixed(3 - Math.floor(Math.log10(step)))} ms` : `${(time / 1e6).toFixed(6)} s`;
+    return time < 1e6 ? `${(time / 1e3).toFixed(3 - digits)} ms` : `${(time / 1e6).toFixed(6)} s`;
 }

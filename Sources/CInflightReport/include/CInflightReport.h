@@ -1,7 +1,7 @@
 #pragma once
 
-// The page of `inflight get --report` as it stands in `Page`: real files for whoever reads and checks them, bytes of the
-// program for whoever runs it, which needs no file beside itself.
+// The page of `inflight get --report` as it stands in `Page`: real files for whoever reads and checks them, bytes of
+// the program for whoever runs it, which needs no file beside itself.
 
 #include <stddef.h>
 

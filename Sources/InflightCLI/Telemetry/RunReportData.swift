@@ -24,7 +24,7 @@ struct RunReportData {
         addMarks(listed, to: &writer)
         jobs.add(to: &writer)
         addSeries(record, to: &writer)
-        writer.add("texts", texts.texts)
+        writer.add("texts") { texts.add(to: &$0) }
         let pictures = ThumbnailColumns(listed, room: room - Self.escaped(writer.line).count)
         writer.add("thumbnails") { pictures.add(to: &$0) }
         json = Self.escaped(writer.line)

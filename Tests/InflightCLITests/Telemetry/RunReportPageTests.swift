@@ -60,8 +60,9 @@ struct RunReportPageTests {
         #expect(!data.contains(UInt8(ascii: "<")))
         #expect(!data.contains { $0 < 0x20 && $0 != 0x0A })
         let json = try decoded(data)
-        #expect(json.texts.contains("https://example.org/</script><img src=x onerror=\"document.title='owned'\">"))
-        #expect(json.texts.contains { $0.hasSuffix("more characters") })
+        #expect(
+            json.texts.whole.contains("https://example.org/</script><img src=x onerror=\"document.title='owned'\">"))
+        #expect(json.texts.whole.contains { $0.hasSuffix("more characters") })
         // What is no picture is not called one.
         #expect(json.thumbnails.pictures.isEmpty)
     }
@@ -93,6 +94,7 @@ struct RunReportPageTests {
         var column = NumberColumn()
         for number in numbers { column.append(number) }
         #expect(String(decoding: column.bytes, as: UTF8.self) == text)
+        #expect(numbersOfColumn(text) == numbers)
     }
 
     @Test("Fewer samples keep the last, the busiest, and all that came")
@@ -153,11 +155,42 @@ private struct PageData: Decodable {
         var pictures: [String]
     }
 
+    struct Texts: Decodable {
+        var back: String
+        var shared: String
+        var rests: [String]
+
+        /// Every text as it was.
+        var whole: [String] {
+            var result: [String] = []
+            for (rest, (back, shared)) in zip(rests, zip(numbersOfColumn(back), numbersOfColumn(shared))) {
+                result.append(shared == 0 ? rest : String(result[result.count - back].prefix(shared)) + rest)
+            }
+            return result
+        }
+    }
+
     var totals: Totals
     var duration: Int
     var loads: [String: String]
-    var texts: [String]
+    var texts: Texts
     var thumbnails: Thumbnails
+}
+
+/// What a column holds, read as the page reads it.
+private func numbersOfColumn(_ column: String) -> [Int] {
+    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+    var (result, value, shift) = ([Int](), 0, 0)
+    for character in column {
+        let digit = digits.firstIndex(of: character) ?? 0
+        value |= (digit & 31) << shift
+        shift += 5
+        if digit < 32 {
+            result.append(value & 1 == 0 ? value >> 1 : -(value >> 1) - 1)
+            (value, shift) = (0, 0)
+        }
+    }
+    return result
 }
 
 private func decoded(_ bytes: [UInt8]) throws -> PageData {
