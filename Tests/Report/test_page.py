@@ -158,10 +158,11 @@ class Numbers(PageCase):
 
 
 class Lists(PageCase):
-    def sorted_ids(self, key, descending):
+    @staticmethod
+    def sorted_ids(loads, key, descending):
         """Those that have none of it come last; equals stay as they were asked for."""
-        have = [load for load in self.loads if key(load) not in (None, "")]
-        without = [load for load in self.loads if key(load) in (None, "")]
+        have = [load for load in loads if key(load) not in (None, "")]
+        without = [load for load in loads if key(load) in (None, "")]
         # Python keeps equals in their order whichever the direction is, and so does the page.
         have.sort(key=key, reverse=descending)
         return [load["id"] for load in have + without]
@@ -174,13 +175,16 @@ class Lists(PageCase):
             "bytes": lambda load: load.get("bytes"), "start": lambda load: load["start"],
             "time": lambda load: load["time"], "id": lambda load: load["id"],
         }
+        # As many as are read in a short time.
+        self.search("IMG_100")
+        some = [load for load in self.loads if "IMG_100" in load["url"]]
         for name, key in keys.items():
             for _ in range(2):
                 self.page.click(HEAD.format(name))
                 direction = self.page.value(
                     f"""document.querySelector('[role=columnheader][data-sort="{name}"]').getAttribute("aria-sort")""")
                 self.assertIn(direction, ("ascending", "descending"))
-                self.assertEqual(self.ids(), self.sorted_ids(key, direction == "descending"), f"{name}, {direction}")
+                self.assertEqual(self.ids(), self.sorted_ids(some, key, direction == "descending"), f"{name}, {direction}")
             self.assertEqual(self.page.value('document.querySelectorAll("[aria-sort]").length'), 1)
 
     def test_search_finds_by_words(self):
@@ -302,6 +306,14 @@ class Zooming(PageCase):
         self.page.key("Home")
         self.page.frames()
         self.assertEqual(self.window()[0], 0)
+
+    def test_the_time_of_what_is_listed_is_shown(self):
+        self.search("id:100")
+        self.page.click("#zoom-rows")
+        load = self.loads[99]
+        start, end = self.window()
+        self.assertAlmostEqual(start, load["start"], delta=load["time"] / 20)
+        self.assertAlmostEqual(end, load["start"] + load["time"], delta=load["time"] / 20)
 
     def test_bars_change_with_the_zoom(self):
         look = 'document.querySelector(".rows .row canvas").toDataURL()'

@@ -3,7 +3,8 @@
 const KEYS = [
     ["/", "search"], ["Esc", "leave the search, close what is open"], ["↑ ↓, j k", "the load above, below"],
     ["Page ↑ ↓, Home, End", "further"], ["Enter", "show all of this load"], ["+ −", "zoom in, out"],
-    ["0", "the whole run"], ["← →", "earlier, later"], ["z", "zoom to the chosen load"],
+    ["0", "the whole run"], ["r", "the time of the loads that are seen"],
+    ["← →", "earlier, later"], ["z", "zoom to the chosen load"],
     ["t", "colours: auto, light, dark"],
     ["?", "these keys"], ["Ctrl and wheel", "zoom where the pointer is"], ["Shift and wheel", "earlier, later"],
     ["drag over bars", "zoom to that time"], ["double click on bars", "the whole run"],
@@ -24,6 +25,7 @@ function makeKeys() {
     byId("print").addEventListener("click", () => window.print());
     byId("zoom-in").addEventListener("click", () => zoom(0.5));
     byId("zoom-out").addEventListener("click", () => zoom(2));
+    byId("zoom-rows").addEventListener("click", showTimeOfRows);
     byId("zoom-all").addEventListener("click", () => showTime(0, whole));
     overview.addEventListener("keydown", (event) => {
         const move = {
@@ -44,7 +46,7 @@ function keyAnywhere(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || byId("keys").open) return;
     const action = {
         "/": () => byId("search").focus(), "?": () => byId("keys").showModal(), t: nextTheme,
-        "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => showTime(0, whole),
+        "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => showTime(0, whole), r: showTimeOfRows,
         z: () => { if (view.chosen >= 0) zoomTo(view.chosen); },
         Escape: () => { if (view.chosen >= 0) closeDetails(); },
     }[event.key];
@@ -56,6 +58,18 @@ function keyAnywhere(event) {
 function zoomTo(load) {
     const margin = Math.max(1, loads.length[load] * 0.05);
     showTime(loads.start[load] - margin, endOf(load) + margin);
+}
+
+// The time in which the loads were under way that can be seen now.
+function showTimeOfRows() {
+    const first = Math.ceil(grid.scrollTop / ROW_HEIGHT);
+    const last = Math.floor((grid.scrollTop + grid.clientHeight - headHeight()) / ROW_HEIGHT);
+    const rows = view.rows.slice(first, Math.max(first + 1, last));
+    if (rows.length === 0) return;
+    let [from, to] = [Infinity, -Infinity];
+    for (const load of rows) [from, to] = [Math.min(from, loads.start[load]), Math.max(to, endOf(load))];
+    const margin = Math.max(1, (to - from) * 0.02);
+    showTime(from - margin, to + margin);
 }
 
 function keyInRows(event) {

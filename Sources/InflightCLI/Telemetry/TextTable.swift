@@ -4,7 +4,7 @@ struct TextTable {
     /// Longer ones are cut, and say by how much: a page is to be read.
     static let longest = 2000
     /// How many of those before are looked at.
-    private static let window = 8
+    private static let window = 4
 
     /// What is left of each behind the part that it shares.
     private var rests: [String] = []
