@@ -111,7 +111,7 @@ function showPictures() {
     box.append(make("h2", { id: "pictures-title" }, "Pictures"));
     if (run.thumbnails.of > thumbnails.size) {
         box.append(make("p", { class: "quiet" }, figure("thumbnails.kept", thumbnails.size), " of ",
-            figure("thumbnails.of", run.thumbnails.of), 
+            figure("thumbnails.of", run.thumbnails.of),
             " small pictures are in this page; the others would make it too large."));
     }
     box.append(frame);
