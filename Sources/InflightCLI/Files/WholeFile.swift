@@ -13,10 +13,21 @@ struct WholeFile: Sendable {
         if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             throw SystemError(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
         }
+        // A link stays one, be it the user's or the system's: what it leads to is replaced.
+        let path = Self.target(of: path)
         self.path = path
         draft = path + ".\(getpid()).partial"
         descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
         if descriptor < 0 { throw .last }
+    }
+
+    private static func target(of path: String) -> String {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
+        // A link that leads nowhere is replaced as a file would be.
+        guard let target = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(target) }
+        return unsafe String(cString: target)
     }
 
     func finish(_ bytes: [UInt8]) throws(SystemError) {
