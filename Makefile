@@ -19,7 +19,7 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
+.PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
 	test-gtk gallery gallery-stress clean
 
 help: ## say what there is
@@ -51,6 +51,11 @@ test: deps ## run all tests
 	@Scripts/check-examples.sh $(SCRATCH)/examples
 	@echo "==> tests of the scripts"
 	@python3 -m unittest discover -q -s Scripts/Tests
+
+test-report: deps ## test the page of get --report in headless Chromium, which is installed for it
+	@Scripts/deps.sh report
+	@echo "==> the page of --report in Chromium"
+	@Scripts/test-report.sh $(TEST_FLAGS)
 
 install: build ## install the command: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"

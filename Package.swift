@@ -77,10 +77,13 @@ let package = Package(
                 "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightDisk",
                 "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
+        // The page of `get --report`: files for who edits them, bytes of the command for who runs it.
+        .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(
             name: "InflightCLI",
             dependencies: [
-                "Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl", "InflightDisk",
+                "CInflightReport", "Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl",
+                "InflightDisk",
             ]),
         // The experiments of `inflight lab`: the command's only part that needs the whole of Foundation.
         .target(name: "CInflightLab"),

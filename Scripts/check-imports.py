@@ -33,7 +33,7 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
-    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab"},
+    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract as a model knows what a user knows: the core's public names. The manifest denies it the others.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Finds which system packages are missing and installs just those.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, test, bench, gtk
+#     Scripts/deps.sh GROUP…        GROUP: build, test, report, gtk, bench
 #
 # This table is the one place that lists them. Columns: group; Debian's package; how it is recognised where there is no
 # dpkg (a C header, or a command); what it is called elsewhere; what it is for.
@@ -33,6 +33,7 @@ gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the sy
 gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them
 gtk|xvfb|Xvfb|Xvfb|a display without a screen, for their tests
 gtk|xauth|xauth|xauth|who may use that display
+report|chromium|chromium|Chromium|tests of the page of --report in a browser
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
@@ -59,7 +60,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "which group? build, test, bench, gtk" >&2; exit 64; }
+[ $# -gt 0 ] || { say "which group? build, test, report, gtk, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

@@ -132,6 +132,26 @@ class Deps(unittest.TestCase):
              "(a peer: from URLs to thumbnails, with Pillow)"])
         self.assertIn("python3 -c import PIL", calls)
 
+    def test_the_browser_is_installed_for_the_report_alone(self):
+        self.installed(self.packages())
+        self.command("id", "echo 0")
+        self.command("apt-get")
+        result, calls = self.run_deps("build", "test")
+        self.assertEqual([call for call in calls if call.startswith("apt-get")], [])
+        result, calls = self.run_deps("report")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("chromium is missing: tests of the page of --report", result.stdout)
+        self.assertIn("apt-get install -y -qq --no-install-recommends chromium", calls)
+
+    def test_the_browser_is_found_as_a_command_where_there_is_no_dpkg(self):
+        self.command("clang")
+        result, _ = self.run_deps("report")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("missing: Chromium", result.stdout)
+        self.command("chromium")
+        result, _ = self.run_deps("report")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_wants_a_group(self):
         result, _ = self.run_deps()
         self.assertEqual(result.returncode, 64)

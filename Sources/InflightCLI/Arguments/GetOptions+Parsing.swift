@@ -7,6 +7,7 @@ extension GetOptions {
             "--quality", "--progressive", "--lossless", "--keep-metadata", "--background", "--raw", "--verify",
             "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
             "--retries", "--checksum", "--previews", "--incomplete",
+            "--report",
         ] + CacheOptions.names + NetworkOptions.names
 
     /// What only the options beside one another can say.
@@ -82,6 +83,12 @@ extension GetOptions {
         case "-o":
             directory = try reader.value(of: name, attached: attached, "the directory where files go")
             if directory == "" { throw UsageError("-o needs the name of a directory, not \"\".") }
+        case "--report":
+            report = try reader.value(of: name, attached: attached, "the file for the report, such as report.html")
+            if report == "" || report == "-" {
+                throw UsageError(
+                    "--report needs the name of a file, such as report.html, not \((report ?? "").quoted).")
+            }
         case "--size":
             let text = try reader.value(of: name, attached: attached, "WIDTHxHEIGHT, WIDTHx or xHEIGHT")
             seen.size = try OptionValue.size(text, of: name)

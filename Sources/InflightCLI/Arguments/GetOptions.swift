@@ -37,6 +37,8 @@ struct GetOptions: Equatable, Sendable {
     var showsPreviews = false
     var skipsExisting = false
     var isUnordered = false
+    /// The file for the report of the run.
+    var report: String?
     var concurrency = 16
     var perHost = 6
     var cache = CacheOptions()

@@ -116,6 +116,8 @@ struct HelpText: Equatable {
               --json                a line of JSON on standard output for each URL, in the
                                     order of asking
               --unordered           those lines as the loads end
+              --report FILE         a page that shows the whole run: one HTML file that
+                                    needs nothing else
               --quiet               no progress and no summary; failures only
               --verbose             what happens to each URL
               --help, --version

@@ -10,6 +10,8 @@ final class Ask {
     struct Waiter {
         /// In the order of asking.
         var number: Int
+        /// Which of all that were asked for, from 1.
+        var order: Int
         /// As it was asked for.
         var text: String
         var askedAt: MonotonicTime

@@ -37,6 +37,9 @@ extension GetRun {
         guard !hasEnded else { return }
         hasEnded = true
         timer?.cancel()
+        let status =
+            writeReport() || status != CommandLineTool.ExitStatus.success
+            ? status : CommandLineTool.ExitStatus.failure
         removeDrafts()
         narrator.clear()
         if status != CommandLineTool.ExitStatus.closedOutput {

@@ -57,13 +57,15 @@ extension GetRun {
 
     func refuse(_ text: String, _ error: LoadError) {
         let waiter = newWaiter(text)
-        conclude(waiter, Report.failure(error).digest, from: nil)
+        let report = Report.failure(error)
+        conclude(waiter, report.digest, from: nil, story: .new(report, key: nil))
         note(error, text: text)
     }
 
     func newWaiter(_ text: String) -> Ask.Waiter {
         reporter.totals.asked += 1
-        return Ask.Waiter(number: reporter.opened(text), text: text, askedAt: clock.now())
+        return Ask.Waiter(
+            number: reporter.opened(text), order: reporter.totals.asked, text: text, askedAt: clock.now())
     }
 
     func ask(_ text: String) {
@@ -82,7 +84,8 @@ extension GetRun {
         } else if let digest = memory["u" + key].flatMap(Report.Digest.init(encoded:)) {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as an earlier one: it takes that one's answer")
-            conclude(waiter, digest, from: digest.hasSource ? LoadSource.shared.rawValue : nil)
+            conclude(
+                waiter, digest, from: digest.hasSource ? LoadSource.shared.rawValue : nil, story: .repeated(key: key))
             digest.failure.map { reporter.totals.note($0, url: Narrator.shown(text), message: "") }
         } else {
             nextID += 1

@@ -21,7 +21,8 @@ extension GetRun {
         }
         for (index, waiter) in ask.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
-            conclude(waiter, digest, from: from, since: index == 0 ? ask.startedAt : waiter.askedAt)
+            let since = index == 0 ? ask.startedAt : waiter.askedAt
+            conclude(waiter, digest, from: from, since: since, story: .new(report, key: ask.key))
             if index > 0 { digest.failure.map { reporter.totals.note($0, url: "", message: "") } }
         }
     }
@@ -30,6 +31,10 @@ extension GetRun {
     func abandon(_ ask: Ask) {
         ask.task?.cancel()
         ask.task = nil
+        if let recorder {
+            let now = clock.now()
+            for waiter in ask.waiters { recorder.cancelled(waiter, at: now) }
+        }
         remove(ask)
     }
 
@@ -42,10 +47,13 @@ extension GetRun {
     }
 
     func conclude(
-        _ waiter: Ask.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil
+        _ waiter: Ask.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil,
+        story: LoadRecorder.Story
     ) {
         reporter.totals.count(digest.outcome)
-        let duration = clock.now() - (since ?? waiter.askedAt)
+        let (start, end) = (since ?? waiter.askedAt, clock.now())
+        let duration = end - start
+        recorder?.concluded(waiter, story, from: from, start: start, end: end)
         reporter.closed(
             waiter.number, waiter.text, digest, from: from,
             milliseconds: Int(duration.saturatedNanoseconds / 1_000_000))

@@ -30,6 +30,9 @@ final class GetRun: @unchecked Sendable {
     /// Work that has not begun when the run ends early is left.
     let cancellation = CancellationFlag()
     let onEnd: @Sendable (Int32) -> Void
+    /// The file of `--report`, and what it will tell.
+    let report: WholeFile?
+    let recorder: LoadRecorder?
 
     var arguments: ArraySlice<String>
     var list: ListSource?
@@ -57,7 +60,7 @@ final class GetRun: @unchecked Sendable {
     let start: MonotonicTime
 
     init(
-        _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?,
+        _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?, report: WholeFile? = nil,
         onEnd: @escaping @Sendable (Int32) -> Void
     ) {
         self.options = options
@@ -76,6 +79,8 @@ final class GetRun: @unchecked Sendable {
         work = PictureWork(
             options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation)
         start = clock.now()
+        self.report = report
+        recorder = report.map { [start, clock] _ in LoadRecorder(start: start, date: clock.secondsSince1970()) }
         if let descriptor {
             list = ListSource(descriptor: descriptor, queue: queue) { [unowned self] in pump() }
         }
@@ -104,6 +109,7 @@ final class GetRun: @unchecked Sendable {
 
     /// Removes every file that is not whole: for an end that cannot wait for the queue. Any thread.
     func removeDrafts() {
+        report?.abandon()
         try? store?.get().close()
     }
 

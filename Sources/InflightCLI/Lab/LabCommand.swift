@@ -5,7 +5,7 @@ struct LabCommand: Sendable {
     let options: LabOptions
     var stage = Stage()
     /// The file of `--svg`, opened before anything else happens.
-    var drawing: DrawingFile?
+    var drawing: WholeFile?
 
     /// Blocks the calling thread, which must not be the main one: the main queue has to be served meanwhile.
     ///
@@ -52,7 +52,7 @@ struct LabCommand: Sendable {
     private func draw(_ results: [(Experiment, [Scene])]) -> Bool {
         guard let drawing, let path = options.svg else { return true }
         do throws(SystemError) {
-            try drawing.finish(ExperimentSVG.text(results))
+            try drawing.finish(Array(ExperimentSVG.text(results).utf8))
             return true
         } catch {
             StandardStream.error.say("inflight: \(Self.cannotWrite(path, error))\n")

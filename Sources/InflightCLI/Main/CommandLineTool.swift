@@ -76,7 +76,16 @@ enum CommandLineTool {
         } catch {
             return refuse(error.message)
         }
-        let run = GetRun(options, pipeline: pipeline, list: descriptor) { status in
+        var report: WholeFile?
+        if let path = options.report {
+            do throws(SystemError) {
+                report = try WholeFile(path)
+            } catch {
+                StandardStream.error.say("inflight: \(GetRun.cannotWriteReport(path, error))\n")
+                return ExitStatus.failure
+            }
+        }
+        let run = GetRun(options, pipeline: pipeline, list: descriptor, report: report) { status in
             guard let store else { return main.end(status) }
             // What was fetched is there for the next run.
             Task.detached {
@@ -134,7 +143,7 @@ enum CommandLineTool {
         var command = LabCommand(options: options)
         if let path = options.svg {
             do throws(SystemError) {
-                command.drawing = try DrawingFile(path)
+                command.drawing = try WholeFile(path)
             } catch {
                 StandardStream.error.say("inflight: \(LabCommand.cannotWrite(path, error))\n")
                 return ExitStatus.failure

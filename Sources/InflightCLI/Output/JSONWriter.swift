@@ -17,6 +17,14 @@ struct JSONWriter {
         Self.append(value, to: &bytes)
     }
 
+    /// Text of which no character needs an escape, such as digits of base 64.
+    mutating func add(_ name: String, plain text: [UInt8]) {
+        begin(name)
+        bytes.append(UInt8(ascii: "\""))
+        bytes += text
+        bytes.append(UInt8(ascii: "\""))
+    }
+
     mutating func add(_ name: String, _ value: some BinaryInteger) {
         begin(name)
         bytes += String(value).utf8

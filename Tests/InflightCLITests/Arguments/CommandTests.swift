@@ -27,6 +27,14 @@ struct CommandTests {
         }
     }
 
+    @Test("A report needs the name of a file, and goes with any other option")
+    func report() throws {
+        #expect(try get("data:, -o out --report r.html").report == "r.html")
+        #expect(try get("data:, --discard --json --report=r.html").report == "r.html")
+        #expect(complaint("get data:, -o out --report -")?.contains("needs the name of a file") == true)
+        #expect(complaint("get data:, -o out --report=")?.contains("not \"\"") == true)
+    }
+
     @Test("URLs and options may come in any order, and -- ends the options")
     func order() throws {
         let options = try get("http://a/1 -o out http://a/2 -i list -- -o http://a/3")

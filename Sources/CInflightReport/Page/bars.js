@@ -1,0 +1,191 @@
+// One load as a bar: its stages in their colours, what was shared with stripes, and what happened at one moment.
+
+// A canvas as sharp as the screen; gives its pen, and its size as the page counts.
+function sharpPen(canvas, width, height) {
+    const scale = Math.max(1, window.devicePixelRatio || 1);
+    const [wide, high] = [Math.max(1, Math.round(width * scale)), Math.round(height * scale)];
+    if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+    const pen = canvas.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    return pen;
+}
+
+const xOf = (time, width) => ((time - view.from) / (view.to - view.from)) * width;
+const timeOf = (x, width) => view.from + (x / width) * (view.to - view.from);
+
+function drawBar(canvas, load, width, height) {
+    const pen = sharpPen(canvas, width, height);
+    const middle = height / 2;
+    const left = xOf(loads.start[load], width);
+    const right = Math.max(left + 1.5, xOf(endOf(load), width));
+    const [low, high] = [Math.max(-2, left), Math.min(width + 2, right)];
+    if (high < 0 || low > width) {
+        drawAside(pen, left < 0, width, middle);
+        return;
+    }
+    const first = loads.spans[load];
+    const last = loads.spans[load + 1];
+    const isShared = fromOf(load) === "shared";
+    pen.fillStyle = colours.track;
+    if (first === last) {
+        pen.fillRect(low, middle - 5, high - low, 10);
+        if (isShared) drawHatch(pen, low, high, middle, 10);
+        pen.strokeStyle = colours.muted;
+        pen.lineWidth = 1;
+        pen.strokeRect(low + 0.5, middle - 4.5, Math.max(0.5, high - low - 1), 9);
+    } else {
+        pen.fillRect(low, middle - 1, high - low, 2);
+    }
+    for (let index = first; index < last; index += 1) drawSpan(pen, index, width, middle);
+    pen.globalAlpha = 1;
+    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
+        const x = xOf(marks.at[index], width);
+        if (x > -8 && x < width + 8) drawMark(pen, markKinds[marks.kind[index]], x, middle);
+    }
+    drawEnding(pen, load, right, middle, width);
+}
+
+function drawSpan(pen, index, width, middle) {
+    const left = xOf(spans.start[index], width);
+    const right = Math.max(left + 0.75, xOf(spans.start[index] + spans.length[index], width));
+    if (right < 0 || left > width) return;
+    const stage = spans.stage[index];
+    const name = stages[stage];
+    const high = WAITING.has(name) ? (name === "firstByte" ? 6 : 4) : 12;
+    const [from, to] = [Math.max(-2, left), Math.min(width + 2, right)];
+    pen.globalAlpha = view.stage >= 0 && view.stage !== stage ? 0.15 : 1;
+    pen.fillStyle = colours.stages[stage];
+    // A gap of half a pixel keeps neighbours apart, where there is room for one.
+    const gap = to - from > 3 ? 0.5 : 0;
+    if (name === "backoff") {
+        for (let x = from; x < to; x += 6) pen.fillRect(x, middle - 2, Math.min(3.5, to - x), 4);
+    } else {
+        pen.fillRect(from, middle - high / 2, to - from - gap, high);
+    }
+    const job = spans.job[index];
+    if (job >= 0 && jobs.waiters[job] > 1) drawHatch(pen, from, to - gap, middle, high);
+}
+
+function drawHatch(pen, from, to, middle, high) {
+    pen.fillStyle = colours.hatch;
+    pen.fillRect(from, middle - high / 2, to - from, high);
+}
+
+// How it ended is told by a shape too, so that no colour has to be seen.
+function drawEnding(pen, load, right, middle, width) {
+    const outcome = outcomes[loads.outcome[load]];
+    if (right > width + 2 || (outcome !== "failed" && outcome !== "cancelled")) return;
+    // Most have that moment among their marks.
+    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
+        if (markKinds[marks.kind[index]] === outcome) return;
+    }
+    drawMark(pen, outcome, Math.min(right + 6, width - 6), middle);
+}
+
+// What lies outside of what is seen: an arrow to where it is.
+function drawAside(pen, isLeft, width, middle) {
+    const [x, way] = isLeft ? [3, 1] : [width - 3, -1];
+    pen.fillStyle = colours.faint;
+    pen.beginPath();
+    pen.moveTo(x, middle);
+    pen.lineTo(x + 4 * way, middle - 3.5);
+    pen.lineTo(x + 4 * way, middle + 3.5);
+    pen.fill();
+}
+
+// Each kind has a shape of its own.
+const MARK_SHAPES = {
+    joined: [[0, -4.5], [4.5, 0], [0, 4.5], [-4.5, 0]],
+    redirected: [[-4, -4.5], [4.5, 0], [-4, 4.5]],
+    resumed: [[-4, -4.5], [-1.5, -4.5], [-1.5, -4], [4, 0], [-1.5, 4], [-1.5, 4.5], [-4, 4.5]],
+    retried: [[-4.5, -4], [4.5, -4], [0, 4.5]],
+    preview: [[-3.5, -3.5], [3.5, -3.5], [3.5, 3.5], [-3.5, 3.5]],
+};
+
+function drawMark(pen, kind, x, middle) {
+    pen.lineWidth = 1.25;
+    pen.strokeStyle = colours.ground;
+    pen.fillStyle = kind === "retried" ? colours.warn : colours.text;
+    pen.beginPath();
+    if (kind === "failed" || kind === "cancelled" || kind === "revalidated") {
+        const strokes = kind === "failed" ? [[-3.5, -3.5, 3.5, 3.5], [-3.5, 3.5, 3.5, -3.5]]
+            : kind === "cancelled" ? [[-4, 0, 4, 0]] : [[-4, 0, -1, 3.5], [-1, 3.5, 4, -4]];
+        for (const [fromX, fromY, toX, toY] of strokes) {
+            pen.moveTo(x + fromX, middle + fromY);
+            pen.lineTo(x + toX, middle + toY);
+        }
+        pen.lineCap = "round";
+        pen.lineWidth = 4.5;
+        pen.stroke();
+        pen.lineWidth = 2.25;
+        pen.strokeStyle = kind === "failed" ? colours.bad : kind === "cancelled" ? colours.warn : colours.good;
+        pen.stroke();
+        return;
+    }
+    for (const [index, [dx, dy]] of MARK_SHAPES[kind].entries()) {
+        if (index === 0) pen.moveTo(x + dx, middle + dy);
+        else pen.lineTo(x + dx, middle + dy);
+    }
+    pen.closePath();
+    pen.fill();
+    pen.stroke();
+}
+
+// What says what the colours and shapes mean.
+function drawLegend() {
+    const used = new Set(spans.stage);
+    const items = stages.map((name, index) => ({ name, index })).filter(({ index }) => used.has(index));
+    const buttons = items.map(({ name, index }) => {
+        const swatch = make("canvas", { class: "swatch", "data-stage": index, "aria-hidden": "true" });
+        const alone = (isAlone) => {
+            view.stage = isAlone ? index : pressedStage();
+            view.changed("colours");
+        };
+        const button = make("button", {
+            type: "button", "aria-pressed": "false", "data-stage": index,
+            pointerenter: () => alone(true), pointerleave: () => alone(false),
+            click: () => {
+                const wasPressed = button.getAttribute("aria-pressed") === "true";
+                for (const other of buttons) other.setAttribute("aria-pressed", "false");
+                button.setAttribute("aria-pressed", String(!wasPressed));
+                view.stage = wasPressed ? -1 : index;
+                view.changed("colours");
+            },
+        }, swatch, STAGE_NAMES[name] ?? name);
+        return button;
+    });
+    const pressedStage = () => {
+        const pressed = buttons.find((button) => button.getAttribute("aria-pressed") === "true");
+        return pressed ? Number(pressed.dataset.stage) : -1;
+    };
+    const kinds = new Set(marks.kind);
+    const isEnding = (name) => loads.outcome.some((outcome) => outcomes[outcome] === name);
+    const shapes = markKinds.filter((name, index) => kinds.has(index) || isEnding(name)).map((name) =>
+        make("span", { class: "key" }, make("canvas", { class: "swatch", "data-mark": name, "aria-hidden": "true" }),
+            MARK_NAMES[name] ?? name));
+    const isShared = jobs.waiters.some((count) => count > 1) || run.names.from.includes("shared");
+    if (isShared) {
+        shapes.push(make("span", { class: "key" },
+            make("canvas", { class: "swatch", "data-shared": "", "aria-hidden": "true" }), "Shared with others"));
+    }
+    byId("legend").replaceChildren(...buttons, ...shapes);
+}
+
+function paintLegend() {
+    for (const canvas of byId("legend").querySelectorAll("canvas")) {
+        const pen = sharpPen(canvas, 18, 14);
+        if (canvas.dataset.mark) {
+            drawMark(pen, canvas.dataset.mark, 9, 7);
+            continue;
+        }
+        const stage = canvas.dataset.stage === undefined ? stages.indexOf("download") : Number(canvas.dataset.stage);
+        const name = stages[stage];
+        const high = WAITING.has(name) ? (name === "firstByte" ? 6 : 4) : 12;
+        pen.fillStyle = canvas.dataset.shared === undefined ? colours.stages[stage] : colours.muted;
+        for (let x = 0; x < 18; x += name === "backoff" ? 6 : 18) {
+            pen.fillRect(x, 7 - high / 2, name === "backoff" ? 3.5 : 18, high);
+        }
+        if (canvas.dataset.shared !== undefined) drawHatch(pen, 0, 18, 7, 12);
+    }
+}

@@ -1,0 +1,214 @@
+// The list of loads: a grid of which only the rows that can be seen exist.
+
+const ROW_HEIGHT = 26;
+// Which of them fit is for the style sheet to say; the details have all.
+const COLUMNS = [
+    { name: "id", label: "#", cell: (load) => [figure("id", loads.id[load])] },
+    { name: "url", label: "URL", cell: urlCell },
+    { name: "outcome", label: "Outcome", cell: (load) => [outcomeText(load)] },
+    { name: "status", label: "Status", cell: (load) => known("status", loads.status[load]) },
+    { name: "from", label: "From", cell: (load) => [brief(fromOf(load))] },
+    { name: "bytes", label: "Bytes", cell: (load) => known("bytes", loads.bytes[load], "B") },
+    { name: "start", label: "Start", cell: (load) => [figure("start", loads.start[load], "us")] },
+    { name: "time", label: "Time", cell: (load) => [figure("time", loads.length[load], "us")] },
+];
+const known = (name, value, unit) => (value < 0 ? [] : [figure(name, value, unit)]);
+
+const rowElements = new Map();
+let grid;
+let gridBody;
+// The row that takes the focus: its place in the list.
+let focused = 0;
+
+function outcomeText(load) {
+    const outcome = outcomes[loads.outcome[load]];
+    const failure = failureOf(load);
+    const text = failure ? brief(failure[0]) : outcome;
+    return make("span", { class: `outcome ${outcome}` }, text);
+}
+
+function urlCell(load) {
+    const text = visible(urlOf(load));
+    // The beginning says little where all have it: the host in short, then the path.
+    const [, host, path] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(text) ?? [null, "", text];
+    const children = [];
+    if (host) children.push(make("span", { class: "host" }, shortened(host, 40)));
+    // Of the path the last part says most: it is cut last.
+    const short = shortened(path || "/", 160);
+    const cut = short.lastIndexOf("/", short.length - 2) + 1;
+    children.push(make("bdi", { class: "path" }, make("span", { class: "before" }, short.slice(0, cut)),
+        make("span", { class: "last" }, short.slice(cut))));
+    const others = othersOf(load);
+    if (others > 0) {
+        children.push(make("span", { class: "with" }, "shared with ", figure("others", others)));
+    }
+    return children;
+}
+
+function makeGrid() {
+    grid = byId("grid");
+    const cells = COLUMNS.map(({ name, label }) => make("div", {
+        role: "columnheader", class: `cell ${name}`, "data-sort": name,
+    }, make("button", { type: "button", click: () => sortBy(name) }, label)));
+    cells.push(make("div", { role: "columnheader", class: "cell time-area" }, make("span", { id: "window" })));
+    const head = make("div", { class: "row head", role: "row", "aria-rowindex": "1" }, ...cells);
+    gridBody = make("div", { class: "rows", role: "rowgroup" });
+    grid.append(make("div", { role: "rowgroup", class: "heads" }, head), gridBody);
+    grid.setAttribute("aria-colcount", String(COLUMNS.length + 1));
+    grid.addEventListener("scroll", onNextFrame(showRows), { passive: true });
+    gridBody.addEventListener("click", (event) => {
+        const row = event.target.closest(".row");
+        if (!row || hasDragged) return;
+        focusRow(Number(row.dataset.place));
+        choose(Number(row.dataset.load));
+    });
+    gridBody.addEventListener("keydown", keyInRows);
+    gridBody.addEventListener("focusin", (event) => {
+        const row = event.target.closest(".row");
+        if (!row) return;
+        setFocused(Number(row.dataset.place));
+        if (view.chosen >= 0) choose(Number(row.dataset.load));
+    });
+    gridBody.addEventListener("pointermove", showTip);
+    gridBody.addEventListener("pointerleave", hideTip);
+    timeByPointer(gridBody, (event) => event.clientX >= timeBox().left);
+}
+
+// Where the time lies on the screen.
+function timeBox() {
+    return grid.querySelector(".head .time-area").getBoundingClientRect();
+}
+
+const headHeight = () => grid.querySelector(".heads").offsetHeight;
+
+function showRows() {
+    const rows = view.rows;
+    const height = grid.clientHeight - headHeight();
+    const first = Math.max(0, Math.floor(grid.scrollTop / ROW_HEIGHT) - 6);
+    const last = Math.min(rows.length, Math.ceil((grid.scrollTop + height) / ROW_HEIGHT) + 6);
+    const wanted = new Set();
+    for (let place = first; place < last; place += 1) wanted.add(place);
+    if (focused < rows.length) wanted.add(focused);
+    for (const [place, element] of rowElements) {
+        if (wanted.has(place) && Number(element.dataset.load) === rows[place]) continue;
+        element.remove();
+        rowElements.delete(place);
+    }
+    const width = timeBox().width;
+    const added = [];
+    for (const place of [...wanted].sort((one, other) => one - other)) {
+        if (rowElements.has(place)) continue;
+        const element = makeRow(place, rows[place]);
+        rowElements.set(place, element);
+        added.push(element);
+        drawBar(element.lastChild.firstChild, rows[place], width, ROW_HEIGHT - 1);
+    }
+    if (added.length > 0) {
+        gridBody.append(...added);
+        // As they stand, for who has them read out.
+        if (!gridBody.contains(document.activeElement)) {
+            gridBody.append(...[...rowElements].sort((one, other) => one[0] - other[0]).map(([, element]) => element));
+        }
+    }
+    const lines = ticks(view.from, view.to, width / 90).times.map((time) => xOf(time, width));
+    gridBody.style.setProperty("--lines", lines.length === 0 ? "none" : lines.map((x) =>
+        `linear-gradient(90deg, transparent ${x}px, var(--line) ${x}px ${x + 1}px, transparent ${x + 1}px)`).join(","));
+}
+
+function makeRow(place, load) {
+    const cells = COLUMNS.map(({ name, cell }) =>
+        make("div", { role: "gridcell", class: `cell ${name}` }, ...cell(load)));
+    const bar = make("div", { role: "gridcell", class: "cell time-area" }, make("canvas", { "aria-hidden": "true" }));
+    const row = make("div", {
+        role: "row", class: "row", "aria-rowindex": place + 2, "data-place": place, "data-load": load,
+        tabindex: place === focused ? "0" : "-1", "aria-selected": String(load === view.chosen),
+    }, ...cells, bar);
+    row.style.top = `${place * ROW_HEIGHT}px`;
+    if (place % 2 === 1) row.classList.add("odd");
+    return row;
+}
+
+function drawBars() {
+    const width = timeBox().width;
+    for (const [place, element] of rowElements) {
+        drawBar(element.lastChild.firstChild, view.rows[place], width, ROW_HEIGHT - 1);
+    }
+    byId("window").textContent = view.to - view.from >= whole ? "The whole run"
+        : `${timeText(Math.round(view.from))} – ${timeText(Math.round(view.to))}`;
+}
+
+function listChanged() {
+    for (const element of rowElements.values()) element.remove();
+    rowElements.clear();
+    setFocused(Math.max(0, view.rows.indexOf(view.chosen)));
+    gridBody.style.height = `${view.rows.length * ROW_HEIGHT}px`;
+    grid.setAttribute("aria-rowcount", String(view.rows.length + 1));
+    grid.dataset.sort = view.sort;
+    grid.dataset.order = view.descending ? "descending" : "ascending";
+    grid.dataset.rows = String(view.rows.length);
+    for (const cell of grid.querySelectorAll("[role=columnheader][data-sort]")) {
+        if (cell.dataset.sort === view.sort) cell.setAttribute("aria-sort", grid.dataset.order);
+        else cell.removeAttribute("aria-sort");
+    }
+    if (view.rows.length > 0) scrollTo(focused);
+    byId("none").hidden = view.rows.length > 0;
+    showRows();
+}
+
+function setFocused(place) {
+    rowElements.get(focused)?.setAttribute("tabindex", "-1");
+    focused = place;
+    rowElements.get(focused)?.setAttribute("tabindex", "0");
+}
+
+function scrollTo(place) {
+    const [top, height] = [place * ROW_HEIGHT, grid.clientHeight - headHeight()];
+    if (top < grid.scrollTop) grid.scrollTop = top;
+    else if (top + ROW_HEIGHT > grid.scrollTop + height) grid.scrollTop = top + ROW_HEIGHT - height;
+}
+
+function focusRow(place) {
+    const target = Math.min(view.rows.length - 1, Math.max(0, place));
+    if (target < 0) return;
+    setFocused(target);
+    scrollTo(target);
+    showRows();
+    rowElements.get(target).focus({ preventScroll: true });
+}
+
+// To a load that is named elsewhere on the page, even where it is not listed now.
+function goTo(load) {
+    if (!view.rows.includes(load)) showAll();
+    choose(load);
+    focusRow(view.rows.indexOf(load));
+}
+
+function showTip(event) {
+    const row = event.target.closest(".row");
+    const box = timeBox();
+    if (!row || event.clientX < box.left || event.buttons !== 0) return hideTip();
+    const load = Number(row.dataset.load);
+    const time = timeOf(event.clientX - box.left, box.width);
+    const near = ((view.to - view.from) / box.width) * 4;
+    const lines = [];
+    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
+        if (Math.abs(marks.at[index] - time) < near * 1.5) lines.push(make("div", {}, ...markLine(index)));
+    }
+    for (let index = loads.spans[load]; index < loads.spans[load + 1]; index += 1) {
+        if (time < spans.start[index] - near || time > spans.start[index] + spans.length[index] + near) continue;
+        const dot = make("i", { class: "dot", "data-stage": stages[spans.stage[index]] });
+        lines.push(make("div", {}, dot, ...spanLine(index)));
+        if (lines.length > 5) break;
+    }
+    if (lines.length === 0) return hideTip();
+    const tip = byId("tip");
+    tip.replaceChildren(...lines);
+    tip.hidden = false;
+    tip.style.left = `${Math.max(4, Math.min(window.innerWidth - tip.offsetWidth - 8, event.clientX + 12))}px`;
+    const isRoom = event.clientY + 16 + tip.offsetHeight <= window.innerHeight;
+    tip.style.top = `${isRoom ? event.clientY + 16 : event.clientY - tip.offsetHeight - 10}px`;
+}
+
+function hideTip() {
+    byId("tip").hidden = true;
+}

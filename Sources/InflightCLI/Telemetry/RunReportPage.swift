@@ -1,0 +1,83 @@
+import CInflightReport
+import Inflight
+import InflightCore
+
+/// A recorded run as one HTML file that asks for nothing else: style, script and data are inside.
+///
+/// What servers and lists said stands in it as JSON alone, in which no character can end the element around it; the
+/// script makes text of it and never markup. A policy in the page (CSP level 2) lets just this style and this script act,
+/// by their SHA-256, and lets nothing be loaded.
+struct RunReportPage {
+    /// How large a page may become by its pictures, in bytes. Ten thousand loads without them stay well below it.
+    static let mostBytesWithPictures = 2_900_000
+    /// The loads that are listed; the totals are always those of all.
+    static let mostLoads = 100_000
+    /// Samples of one lane, or of the bytes, that are kept: more than there are pixels in a line.
+    static let mostSamples = 4000
+
+    let record: RunRecord
+
+    init(_ record: RunRecord) {
+        self.record = record
+    }
+
+    /// The file, in UTF-8.
+    var html: [UInt8] {
+        let style = Self.style
+        let script = Array("(() => {\n\"use strict\";\n".utf8) + Self.script + Array("})();\n".utf8)
+        let policy =
+            "default-src 'none'; style-src \(Self.source(style)); script-src \(Self.source(script)); img-src data:; "
+            + "base-uri 'none'; form-action 'none'"
+        var page: [UInt8] = []
+        page +=
+            """
+            <!doctype html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta http-equiv="Content-Security-Policy" content="\(policy)">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <link rel="icon" href="data:,">
+            <title>Inflight: report of a run</title>
+            <style>
+            """.utf8
+        page += style
+        page += "</style>\n</head>\n<body>\n".utf8
+        page += Self.body
+        page += "<script type=\"application/json\" id=\"run\">".utf8
+        let after = Array("</script>\n<script>".utf8) + script + Array("</script>\n</body>\n</html>\n".utf8)
+        page += RunReportData(record, room: max(0, Self.mostBytesWithPictures - page.count - after.count)).json
+        return page + after
+    }
+
+    // The bytes are the program's own, and stay.
+    private static var body: [UInt8] {
+        var count = 0
+        let start = unsafe inflight_report_body(&count)
+        return unsafe bytes(start, count)
+    }
+
+    private static var style: [UInt8] {
+        var count = 0
+        let start = unsafe inflight_report_style(&count)
+        return unsafe bytes(start, count)
+    }
+
+    private static var script: [UInt8] {
+        var count = 0
+        let start = unsafe inflight_report_script(&count)
+        return unsafe bytes(start, count)
+    }
+
+    private static func bytes(_ start: UnsafePointer<CChar>, _ count: Int) -> [UInt8] {
+        unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    /// What the policy calls a part by.
+    private static func source(_ bytes: [UInt8]) -> String {
+        var hash = SHA256()
+        hash.append(bytes)
+        return "'sha256-\(Base64.encoded(hash.digest))'"
+    }
+}

@@ -1,0 +1,55 @@
+import Inflight
+import InflightCore
+
+/// A command line as it may be shown to others: what is secret is taken out, the rest can be typed again.
+enum ShownCommand {
+    /// - Parameter arguments: without the name of the program.
+    static func text(_ arguments: [String]) -> String {
+        var words = ["inflight"]
+        var hidden: Set<Int> = []
+        for (index, argument) in arguments.enumerated() {
+            switch argument {
+            case "--header": hidden.insert(index + 1)
+            case "--header-for": hidden.insert(index + 2)
+            default: break
+            }
+            words.append(quoted(hidden.contains(index) ? withoutValue(argument) : withoutSecrets(argument)))
+        }
+        return words.joined(separator: " ")
+    }
+
+    private static func withoutSecrets(_ argument: String) -> String {
+        for option in ["--header=", "--header-for="] where argument.hasPrefix(option) {
+            return option + withoutValue(String(argument.dropFirst(option.count)))
+        }
+        guard argument.contains("@"), argument.contains("//") else { return argument }
+        return withoutUser(argument)
+    }
+
+    /// A URL, or what was meant to be one, without user name and password.
+    static func withoutUser(_ text: String) -> String {
+        if let url = try? ResourceURL(text) { return url.userInfo == nil ? text : url.string }
+        guard let slashes = text.firstRange(of: "//") else { return text }
+        let end = text[slashes.upperBound...].firstIndex { "/?#".contains($0) } ?? text.endIndex
+        guard let at = text[slashes.upperBound..<end].lastIndex(of: "@") else { return text }
+        return "\(text[..<slashes.upperBound])\(text[text.index(after: at)...])"
+    }
+
+    /// The name of a header; its value may be a secret.
+    private static func withoutValue(_ header: String) -> String {
+        guard let colon = header.firstIndex(of: ":") else { return "…" }
+        return "\(header[..<colon]): …"
+    }
+
+    private static func quoted(_ word: String) -> String {
+        let plain = "-_./:=,+@%#?&~"
+        let isPlain =
+            !word.isEmpty
+            && word.unicodeScalars.allSatisfy {
+                $0.properties.isAlphabetic || ("0"..."9").contains($0) || plain.unicodeScalars.contains($0)
+            }
+        // A shell takes these for something else.
+        if isPlain, !word.contains(where: { "?&#~".contains($0) }) { return word }
+        return "'" + word.replacing("'", with: #"'\''"#) + "'"
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+import Testing
+
+@testable import InflightCLI
+
+@Suite(.timeLimit(.minutes(10)))
+struct WholeFileTests {
+    private let place = TemporaryDirectory()
+
+    @Test("A file appears when it is finished, whole, and leaves nothing beside it")
+    func finishes() throws {
+        place.write("report", "before")
+        let file = try WholeFile(place.appending("report"))
+        #expect(place.holds("report", Array("before".utf8)))
+        try file.finish(Array("after".utf8))
+        #expect(place.holds("report", Array("after".utf8)))
+        #expect(place.names == ["report"])
+    }
+
+    @Test("What is abandoned leaves all as it was")
+    func abandons() throws {
+        place.write("report", "before")
+        try WholeFile(place.appending("report")).abandon()
+        #expect(place.holds("report", Array("before".utf8)))
+        #expect(place.names == ["report"])
+    }
+
+    @Test("A link stays a link: what it leads to is replaced")
+    func link() throws {
+        place.write("file", "before")
+        #expect(unsafe symlink("file", place.appending("link")) == 0)
+        try WholeFile(place.appending("link")).finish(Array("after".utf8))
+        #expect(place.holds("file", Array("after".utf8)))
+        var status = stat()
+        #expect(unsafe lstat(place.appending("link"), &status) == 0)
+        #expect(status.st_mode & S_IFMT == S_IFLNK)
+    }
+
+    @Test("What is no file, and where no file can be, is said at once")
+    func refuses() {
+        #expect(throws: SystemError(code: EISDIR)) { try WholeFile(place.path) }
+        #expect(throws: SystemError(code: EINVAL)) { try WholeFile("/dev/null") }
+        #expect(throws: SystemError(code: ENOENT)) { try WholeFile(place.appending("none/report")) }
+    }
+}
