@@ -28,6 +28,7 @@ build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libv
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server
+test|tmux|tmux|tmux 3.1 or later|pictures in a real terminal, read back from it
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
