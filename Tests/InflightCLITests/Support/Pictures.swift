@@ -31,8 +31,8 @@ enum Pictures {
         Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0x80, 0x80, 0x80, 0, 0, 0]
             + [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B])
 
-    /// An animation (GIF89a): each frame all of one colour of eight, 0 black, 1 red, 2 green, 3 blue, 7 white, shown for
-    /// `hundredths` of a second; `loops` times all of them, 0 for ever.
+    /// An animation (GIF89a): each frame all of one colour of eight, of which 1 is red, 2 green, 4 blue, and sums are mixed;
+    /// shown for `hundredths` of a second; `loops` times all of them, 0 for ever.
     static func animation(_ width: Int, _ height: Int, colors: [UInt8], hundredths: Int, loops: Int) -> Bytes {
         func word(_ number: Int) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
         var bytes = Array("GIF89a".utf8) + word(width) + word(height) + [0xF2, 0, 0]
@@ -42,14 +42,13 @@ enum Pictures {
             bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + word(max(0, loops - 1)) + [0]
         }
         for color in colors {
-            let index: UInt8 = [0, 1, 2, 4, 3, 5, 6, 7][Int(color)]
             bytes +=
                 [0x21, 0xF9, 4, 4] + word(hundredths) + [0, 0, 0x2C] + word(0) + word(0) + word(width) + word(height)
             // Codes of four bits, cleared often enough that they never become longer.
             var codes: [UInt8] = []
             for pixel in 0..<width * height {
                 if pixel % 6 == 0 { codes.append(8) }
-                codes.append(index)
+                codes.append(color)
             }
             codes.append(9)
             if codes.count % 2 == 1 { codes.append(0) }
