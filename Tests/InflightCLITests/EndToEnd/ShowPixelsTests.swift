@@ -27,17 +27,6 @@ struct ShowPixelsTests {
         return try Pictures.codecs.decode(Bytes(bytes), options: options, cancellation: CancellationFlag()).0
     }
 
-    /// The colours of what is not wholly transparent: those of the rest nobody sees.
-    private static func seen(_ pixels: PixelBuffer) -> [UInt8] {
-        let bytes = pixels.bytes.array
-        return stride(from: 0, to: bytes.count, by: 4).flatMap { bytes[$0 + 3] == 0 ? [] : bytes[$0..<$0 + 3] }
-    }
-
-    private static func alphas(_ pixels: PixelBuffer) -> [UInt8] {
-        let bytes = pixels.bytes.array
-        return stride(from: 3, to: bytes.count, by: 4).map { bytes[$0] }
-    }
-
     @Test("A terminal that says that it has graphics gets the pixels, at the size of its window")
     func yes() throws {
         var terminal = ShownOnTerminal()
@@ -55,29 +44,6 @@ struct ShowPixelsTests {
         #expect(picture.line == 0 && picture.column == 0)
         #expect(shown.screen.line == 18 && shown.screen.column == 0)
         #expect(shown.modes.before == shown.modes.after)
-    }
-
-    @Test("A terminal that does not know its cells in pixels is asked for them; what is transparent stays so")
-    func cellSize() throws {
-        let answer = TerminalAnswer.yes.replacing("\u{1B}[?62;c", with: "\u{1B}[6;9;4t\u{1B}[?62;c")
-        let shown = ShownOnTerminal().run(
-            ["a.jpg", "b.png"], in: place, answer: TerminalAnswer.once(answer))
-        #expect(shown.screen.questions == ["graphics", "16t", "c"])
-        #expect(shown.screen.pictures.count == 2)
-        let layout = GridLayout(count: 2, window: TerminalWindow(columns: 60, rows: 20))
-        let cell = try #require(TerminalWindow.Cell(width: 4, height: 9))
-        for (picture, source) in zip(shown.screen.pictures, [(jpeg, 300, 200), (png, 90, 120)]) {
-            let fit = PictureFit(
-                width: source.1, height: source.2, in: layout,
-                raster: .pixels(cell), enlarges: false)
-            let sent = try pixels(picture.payload)
-            let expected = try pixels(source.0, fit.width, fit.height)
-            #expect(sent.width == fit.width && sent.height == fit.height)
-            #expect(Self.seen(sent) == Self.seen(expected))
-            #expect(Self.alphas(sent) == Self.alphas(expected))
-        }
-        #expect(shown.screen.pictures.map(\.column) == [0, layout.start(of: 1)])
-        #expect(shown.screen.pictures.map(\.line) == [0, 0])
     }
 
     @Test("A terminal that says who it is, and no more, gets half blocks at once")
