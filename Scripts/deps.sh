@@ -28,6 +28,7 @@ build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libv
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server
+test|tmux|tmux|tmux 3.1 or later|pictures in a real terminal, read back from it
 gtk|libgtk-4-dev|gtk-4.0/gdk/gdkkeysyms.h|GTK 4.8 or later|the views, and inflight-gallery
 gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the symbols in them
 gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them

@@ -2,6 +2,7 @@
 enum Command: Equatable {
     case get(GetOptions)
     case info(InfoOptions)
+    case show(ShowOptions)
     case cache(CacheCommandOptions)
     case lab(LabOptions)
     /// A part of an experiment that needs a process of its own.
@@ -12,7 +13,8 @@ enum Command: Equatable {
     /// - Parameter arguments: without the name of the program.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
         guard let first = arguments.first else {
-            throw UsageError("Say what to do: inflight get URL…, info URL-or-FILE…, cache stat or lab.")
+            throw UsageError(
+                "Say what to do: inflight get URL…, info URL-or-FILE…, show URL-or-FILE…, cache stat or lab.")
         }
         var reader = ArgumentReader(arguments.dropFirst())
         switch first {
@@ -27,6 +29,12 @@ enum Command: Equatable {
                 return try InfoOptions.parse(&reader)
             } catch {
                 throw error.of(command: "info")
+            }
+        case "show":
+            do throws(UsageError) {
+                return try ShowOptions.parse(&reader, standardOutputIsTerminal: standardOutputIsTerminal)
+            } catch {
+                throw error.of(command: "show")
             }
         case "cache":
             do throws(UsageError) {
@@ -44,6 +52,7 @@ enum Command: Equatable {
             switch reader.next() {
             case .positional("get"): return .help(.get)
             case .positional("info"): return .help(.info)
+            case .positional("show"): return .help(.show)
             case .positional("cache"): return .help(.cache)
             case .positional("lab"): return .help(.lab)
             default: return .help(.all)
@@ -55,7 +64,7 @@ enum Command: Equatable {
             if first.contains("://") {
                 throw UsageError("A URL needs a command in front of it: inflight get \(first.quoted).")
             }
-            throw UsageError("There is no command \(first.quoted); there are get, info, cache and lab.")
+            throw UsageError("There is no command \(first.quoted); there are get, info, show, cache and lab.")
         }
     }
 }

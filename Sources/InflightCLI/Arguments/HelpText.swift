@@ -9,6 +9,7 @@ struct HelpText: Equatable {
             Usage:
               inflight get URL… -o DIR     fetch, check, resize and store pictures
               inflight info URL-or-FILE…   say what a picture is, without decoding it
+              inflight show URL-or-FILE…   the picture, in the terminal
               inflight cache ACTION        look at what is stored, check it, or remove it
               inflight lab [NAME…]         experiments with queues, drawn as timelines
               inflight --version
@@ -25,11 +26,12 @@ struct HelpText: Equatable {
               inflight get https://example.org/cat.jpg -o pictures
               inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
               inflight info cat.jpg
+              inflight show cat.jpg
               inflight cache verify
               inflight lab deadlock
 
             More about a command: inflight get --help, inflight info --help,
-            inflight cache --help, inflight lab --help
+            inflight show --help, inflight cache --help, inflight lab --help
 
             """)
 
@@ -178,6 +180,62 @@ struct HelpText: Equatable {
               inflight info cat.jpg
               inflight info --json https://example.org/cat.jpg
               inflight info --formats
+
+            """)
+
+    static let show = HelpText(
+        text: """
+            Shows pictures in the terminal: as pixels where the terminal says that it has
+            Kitty graphics, as half blocks in colour everywhere else, tmux included. One is
+            as large as the window, several stand in a grid. Animations play, as often as
+            their files say; Ctrl-C ends that.
+
+            Usage: inflight show URL-or-FILE… [options]
+
+            How large:
+              --size WxH            in cells of the terminal, at most: 40x20, 40x or x20
+              --enlarge             make pictures larger, too, that have fewer pixels
+              --columns N           so many beside one another (as many as have room)
+
+            How:
+              --mode MODE           auto (default); kitty: without asking the terminal;
+                                    blocks
+              --colors COLOURS      of blocks: auto (default), truecolor, 256, or none,
+                                    which makes letters; auto heeds COLORTERM and NO_COLOR
+              --background COLOUR   behind what is transparent: white, black or #rrggbb
+                                    (the terminal's own)
+              --still               the first frame of animations
+              --loop N              play animations that often
+              --page N              of a tiff file that has several, from 1
+
+            How servers are asked:
+              --timeout SECONDS     for each URL, redirects included (none)
+              --max-bytes N         for each body (200000000)
+              --max-pixels N        for each picture (100000000)
+              --max-redirects N     for each URL (20)
+              --header 'K: V'       send a header to every host
+              --header-for HOST 'K: V'
+                                    send it to HOST (or HOST:PORT) alone
+              --cacert FILE         trust these certificates (PEM) instead of the system's
+
+            Where pictures are decoded:
+              --decode WHERE        auto (default): avif, heic, jxl and tiff in processes
+                                    that can do nothing else; worker: all; in-process: none
+              --svg                 make drawings too
+              --quiet               say nothing of failures
+              --verbose             say how each picture was drawn
+              --help, --version
+
+            What has left the window does not move. Standard output has to be a terminal:
+            to have a picture, use inflight get URL > FILE.
+
+            Exit status: 0 all well, 1 something failed, 64 wrong use, 66 the certificates
+            cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
+
+            Examples:
+              inflight show cat.jpg
+              inflight show *.webp --columns 4
+              inflight show https://example.org/dancing.gif --size 40x --loop 3
 
             """)
 

@@ -27,17 +27,26 @@ enum OptionValue {
         return .milliseconds(Int64((seconds * 1000).rounded()))
     }
 
-    /// `WxH`, `Wx` or `xH`.
+    /// `WxH`, `Wx` or `xH`, in pixels.
     static func size(_ text: String, of name: String) throws(UsageError) -> (width: Int?, height: Int?) {
+        try size(text, of: name, "in pixels from 1 to 65,535, such as 320x240, 320x or x240")
+    }
+
+    /// `WxH`, `Wx` or `xH`, in cells of a terminal.
+    static func cells(_ text: String, of name: String) throws(UsageError) -> (width: Int?, height: Int?) {
+        try size(text, of: name, "in columns and lines of the terminal, such as 40x20, 40x or x20")
+    }
+
+    private static func size(
+        _ text: String, of name: String, _ what: String
+    ) throws(UsageError) -> (width: Int?, height: Int?) {
         let parts = text.split(separator: "x", omittingEmptySubsequences: false).map(String.init)
         let sides = parts.map { part in digits(part).flatMap { (1...65_535).contains($0) ? $0 : nil } }
         let isWellFormed =
             parts.count == 2 && !(parts[0].isEmpty && parts[1].isEmpty)
             && zip(parts, sides).allSatisfy { $0.isEmpty || $1 != nil }
         guard isWellFormed else {
-            throw UsageError(
-                "\(name) takes WIDTHxHEIGHT in pixels from 1 to 65,535, such as 320x240, 320x or x240, "
-                    + "not \(text.quoted).")
+            throw UsageError("\(name) takes WIDTHxHEIGHT \(what), not \(text.quoted).")
         }
         return (sides[0], sides[1])
     }

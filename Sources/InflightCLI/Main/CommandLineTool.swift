@@ -45,6 +45,7 @@ enum CommandLineTool {
             case .help(let help): return print(help.text)
             case .get(let options): return get(options)
             case .info(let options): return info(options)
+            case .show(let options): return show(options)
             case .cache(let options): return try cache(options)
             case .lab(let options): return lab(options)
             case .labChild(let name, let arguments): return LabChild.run(name, arguments)
@@ -118,6 +119,29 @@ enum CommandLineTool {
         return main.wait {
             main.end($0.status)
         } abandon: {
+        }
+    }
+
+    private static func show(_ options: ShowOptions) -> Int32 {
+        let main = MainWait()
+        let pipeline: ImagePipeline
+        do throws(LoadError) {
+            pipeline = try PipelineMaker.pipeline(options.network, concurrency: 8, perHost: 6, decodes: true)
+        } catch {
+            return refuse(error.message)
+        }
+        let terminal = TerminalModes(.output)
+        let interruption = Guarded<Int32?>(nil)
+        let work = Task.detached {
+            let status = await ShowCommand(options: options, pipeline: pipeline, terminal: terminal).run()
+            main.end(interruption.withLock(\.self) ?? status)
+        }
+        return main.wait {
+            let status = $0.status
+            interruption.withLock { $0 = status }
+            work.cancel()
+        } abandon: {
+            terminal?.abandon()
         }
     }
 

@@ -58,7 +58,13 @@ final class Narrator {
     /// A step in a URL's story.
     func tell(_ url: @autoclosure () -> String, _ text: @autoclosure () -> String) {
         guard isVerbose else { return }
-        say("\(Self.shown(url())): \(TerminalText.safe(text()))")
+        tell(shown: Self.shown(url()), text())
+    }
+
+    /// - Parameter shown: what it is about, fit to be seen.
+    func tell(shown: String, _ text: String) {
+        guard isVerbose else { return }
+        say("\(shown): \(TerminalText.safe(text))")
     }
 
     func summarize(_ summary: Summary) {

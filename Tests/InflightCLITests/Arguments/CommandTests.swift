@@ -134,7 +134,8 @@ struct CommandTests {
         "Help and version are told wherever they are asked for",
         arguments: [
             ("--help", "all"), ("-h", "all"), ("help get", "get"), ("get --help", "get"), ("get http://a -h", "get"),
-            ("info --help", "info"), ("--version", "version"), ("get --version", "version"),
+            ("info --help", "info"), ("show --help", "show"), ("help show", "show"), ("show a --version", "version"),
+            ("--version", "version"), ("get --version", "version"),
             ("help cache", "cache"), ("cache --help", "cache"), ("cache clear -h", "cache"),
             ("cache --version", "version"),
         ])
@@ -144,12 +145,13 @@ struct CommandTests {
         case "all": #expect(command == .help(.all))
         case "get": #expect(command == .help(.get))
         case "info": #expect(command == .help(.info))
+        case "show": #expect(command == .help(.show))
         case "cache": #expect(command == .help(.cache))
         default: #expect(command == .version)
         }
     }
 
-    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info, .cache, .lab])
+    @Test("No help text is wider than 80 columns", arguments: [HelpText.all, .get, .info, .show, .cache, .lab])
     func helpWidth(_ help: HelpText) {
         for line in help.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     }
@@ -157,6 +159,7 @@ struct CommandTests {
     @Test("Every option is in the help of its command")
     func helpIsComplete() {
         for name in GetOptions.names { #expect(HelpText.get.text.contains(name), "\(name)") }
+        for name in ShowOptions.names { #expect(HelpText.show.text.contains(name), "\(name)") }
         for name in CacheCommandOptions.names { #expect(HelpText.cache.text.contains(name), "\(name)") }
     }
 

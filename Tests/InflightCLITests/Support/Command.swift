@@ -7,8 +7,9 @@ final class RunningCommand {
     /// Where its standard error goes.
     enum Errors {
         case captured
-        /// A terminal of that width, which is its controlling one; written bytes are what is typed.
-        case terminal(columns: UInt16)
+        /// A terminal of that size, which is its controlling one; written bytes are what is typed. A cell of zero pixels
+        /// is one of which nothing is said.
+        case terminal(columns: UInt16, rows: UInt16 = 24, cell: (width: UInt16, height: UInt16) = (0, 0))
     }
 
     let pid: pid_t
@@ -67,8 +68,8 @@ final class RunningCommand {
         case .captured:
             unsafe posix_spawn_file_actions_addopen(
                 &actions, 2, directory.appending("err"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
-        case .terminal(let columns):
-            let (master, name) = Self.terminal(columns: columns)
+        case .terminal(let columns, let rows, let cell):
+            let (master, name) = Self.terminal(Self.window(columns, rows, cell))
             // The first terminal that a session's leader opens is the one that it is controlled from.
             unsafe posix_spawn_file_actions_addopen(&actions, 2, name, O_RDWR, 0)
             flags |= Self.newSession
@@ -164,13 +165,46 @@ final class RunningCommand {
     private static let unlockTerminal: UInt = 0x4004_5431
     private static let terminalNumber: UInt = 0x8004_5430
 
-    private static func terminal(columns: UInt16) -> (Int32, name: String) {
+    private static func window(
+        _ columns: UInt16, _ rows: UInt16, _ cell: (width: UInt16, height: UInt16)
+    ) -> winsize {
+        winsize(
+            ws_row: rows, ws_col: columns, ws_xpixel: columns &* cell.width, ws_ypixel: rows &* cell.height)
+    }
+
+    /// Makes the terminal's window another size, as whoever pulls at its corner.
+    func resizeTerminal(columns: UInt16, rows: UInt16) {
+        var size = Self.window(columns, rows, (0, 0))
+        _ = unsafe ioctl(terminal!, UInt(TIOCSWINSZ), &size)
+    }
+
+    /// What the terminal's modes are now: those that a program may change.
+    var terminalModes: [UInt32] {
+        var modes = termios()
+        _ = unsafe tcgetattr(terminal!, &modes)
+        return [modes.c_iflag, modes.c_oflag, modes.c_lflag]
+    }
+
+    /// Reads what is written to the terminal to its end, and types what `answer` makes of all that was seen so far; it is
+    /// asked after every piece.
+    func converse(_ answer: ([UInt8]) -> String?) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(terminal!, $0.baseAddress, $0.count) }
+            guard count > 0 else { return bytes }
+            bytes += chunk[..<count]
+            if let text = answer(bytes) { typeOnTerminal(text) }
+        }
+    }
+
+    private static func terminal(_ window: winsize) -> (Int32, name: String) {
         let master = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         precondition(master >= 0, "no terminals here")
         var (unlocked, number): (Int32, Int32) = (0, 0)
         _ = unsafe ioctl(master, unlockTerminal, &unlocked)
         _ = unsafe ioctl(master, terminalNumber, &number)
-        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        var size = window
         _ = unsafe ioctl(master, UInt(TIOCSWINSZ), &size)
         return (master, "/dev/pts/\(number)")
     }

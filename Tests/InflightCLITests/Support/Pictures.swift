@@ -31,6 +31,38 @@ enum Pictures {
         Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0x80, 0x80, 0x80, 0, 0, 0]
             + [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B])
 
+    /// An animation (GIF89a): each frame all of one colour of eight, of which 1 is red, 2 green, 4 blue, and sums are mixed;
+    /// shown for `hundredths` of a second; `loops` times all of them, 0 for ever.
+    static func animation(_ width: Int, _ height: Int, colors: [UInt8], hundredths: Int, loops: Int) -> Bytes {
+        func word(_ number: Int) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
+        var bytes = Array("GIF89a".utf8) + word(width) + word(height) + [0xF2, 0, 0]
+        for color in 0..<8 { bytes += [0, 1, 2].map { color >> $0 & 1 == 1 ? 255 : 0 } }
+        // How often it is repeated, which is once less than it is shown.
+        if loops != 1 {
+            bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + word(max(0, loops - 1)) + [0]
+        }
+        for color in colors {
+            bytes +=
+                [0x21, 0xF9, 4, 4] + word(hundredths) + [0, 0, 0x2C] + word(0) + word(0) + word(width) + word(height)
+            // Codes of four bits, cleared often enough that they never become longer.
+            var codes: [UInt8] = []
+            for pixel in 0..<width * height {
+                if pixel % 6 == 0 { codes.append(8) }
+                codes.append(color)
+            }
+            codes.append(9)
+            if codes.count % 2 == 1 { codes.append(0) }
+            let data = stride(from: 0, to: codes.count, by: 2).map { codes[$0] | codes[$0 + 1] << 4 }
+            bytes += [0, 3]
+            for start in stride(from: 0, to: data.count, by: 255) {
+                let block = data[start..<min(data.count, start + 255)]
+                bytes += [UInt8(block.count)] + block
+            }
+            bytes.append(0)
+        }
+        return Bytes(bytes + [0x3B])
+    }
+
     /// What a stored picture is, decoded.
     static func decode(_ bytes: [UInt8]?) throws -> (PixelBuffer, ImageInfo) {
         try codecs.decode(Bytes(bytes ?? []), options: DecodeOptions(), cancellation: CancellationFlag())

@@ -1,0 +1,38 @@
+import Inflight
+import InflightCore
+
+/// What stands below a picture in a grid, and in place of one that could not be loaded: fit to be seen, in one line.
+enum CaptionText {
+    /// The name, shortened to leave room for the size.
+    static func line(_ place: String, width: Int, height: Int, columns: Int) -> String {
+        let name = name(of: place)
+        let size = "\(width) × \(height)"
+        let room = columns - size.count - 2
+        guard room >= min(8, TerminalText.width(name)) else { return TerminalText.shortened(name, to: columns) }
+        return TerminalText.shortened(name, to: room) + "  " + size
+    }
+
+    static func name(_ place: String, columns: Int) -> String {
+        TerminalText.shortened(name(of: place), to: columns)
+    }
+
+    static func failure(_ error: LoadError, columns: Int) -> String {
+        let failure = Report.Digest.Failure(error)
+        let status = failure.status.map { " \($0)" } ?? ""
+        return TerminalText.shortened(TerminalText.safe("failed: \(failure.code)\(status)"), to: columns)
+    }
+
+    /// The last part of a path; of a URL too, or its host where there is none.
+    private static func name(of place: String) -> String {
+        var name = String(place.prefix(2000))
+        if InfoCommand.isURL(place) {
+            guard let url = try? ResourceURL(place) else { return Narrator.shown(place) }
+            if url.scheme == "data" { return "data:" }
+            name = String(url.path)
+        }
+        let last = name.split(separator: "/").last.map(String.init) ?? ""
+        guard InfoCommand.isURL(place) else { return TerminalText.safe(last.isEmpty ? name : last) }
+        let decoded = PercentEncoding.decoded(last)
+        return TerminalText.safe(decoded.isEmpty ? (try? ResourceURL(place))?.origin?.host ?? name : decoded)
+    }
+}

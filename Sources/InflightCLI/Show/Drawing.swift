@@ -1,0 +1,59 @@
+import Inflight
+import InflightCore
+
+/// How pictures are put on this terminal.
+enum Drawing: Equatable, Sendable {
+    /// As pixels. `isKnown`: whether the terminal has said how large its cells are.
+    case kitty(TerminalWindow.Cell, isKnown: Bool)
+    case blocks(ColorDepth, TerminalWindow.Cell?)
+
+    /// - Parameter replies: what the terminal answered; `nil` where it was not asked.
+    init(
+        _ mode: ShowOptions.Mode, colors: ColorDepth?, profile: TerminalProfile, window: TerminalWindow,
+        replies: TerminalReplies?
+    ) {
+        let cell = window.cell ?? replies?.cell
+        let isKitty: Bool =
+            switch mode {
+            case .kitty: true
+            case .blocks: false
+            case .auto: colors == nil && profile.mayHaveKitty && replies?.hasKitty == true
+            }
+        if isKitty {
+            self = .kitty(cell ?? .usual, isKnown: cell != nil)
+        } else {
+            self = .blocks(colors ?? profile.colors, cell)
+        }
+    }
+
+    var raster: PictureFit.Raster {
+        switch self {
+        case .kitty(let cell, _): .pixels(cell)
+        case .blocks(.none, let cell): .letters(cell)
+        case .blocks(_, let cell): .halfBlocks(cell)
+        }
+    }
+
+    /// The same in a window of another size, where letters may be of another size, too.
+    func adapted(to window: TerminalWindow) -> Drawing {
+        guard let cell = window.cell else { return self }
+        switch self {
+        case .kitty: return .kitty(cell, isKnown: true)
+        case .blocks(let colors, _): return .blocks(colors, cell)
+        }
+    }
+
+    /// What is written for a picture, or for one frame of it.
+    enum Form: Equatable, Sendable {
+        case lines([[UInt8]])
+        case png(Bytes)
+    }
+
+    /// - Throws: ``LoadError/Code/cannotEncode``.
+    func form(of pixels: PixelBuffer, _ codecs: CodecRegistry) throws(LoadError) -> Form {
+        switch self {
+        case .blocks(let colors, _): .lines(HalfBlocks(colors: colors).lines(TerminalPixels(pixels)))
+        case .kitty: .png(try codecs.encode(pixels, options: EncodeOptions(format: .png)))
+        }
+    }
+}

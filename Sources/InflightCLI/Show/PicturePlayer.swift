@@ -1,0 +1,59 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+
+/// Shows the frames of one animation, each at its time, where its first one stands.
+struct PicturePlayer: Sendable {
+    enum Ending: Error, Sendable {
+        /// The last frame stays.
+        case ended
+        case failed(LoadError)
+        case lost(PictureScreen.Loss)
+    }
+
+    let image: AnimatedImage
+    let fit: PictureFit
+    let drawing: Drawing
+    /// Of its first frame, which is there.
+    let form: Drawing.Form
+    /// Where it stands: lines above the cursor, and columns from the left.
+    let distance: Int
+    let column: Int
+    /// The numbers under which the terminal keeps a frame and the next one.
+    let ids: (UInt32, UInt32)
+    let loops: AnimationLoops
+    let codecs: CodecRegistry
+
+    /// Ends early where its task is cancelled.
+    func play(on screen: PictureScreen) async -> Ending {
+        var (shown, shownIndex) = (form, 0)
+        var (id, other) = ids
+        do throws(LoadError) {
+            // A terminal that is slow shows fewer frames, not a slower animation.
+            for try await frame in image.frames(loops: loops, skipsLate: true) {
+                var bytes: [UInt8] = []
+                if frame.index != shownIndex {
+                    let next = try drawing.form(of: frame.pixels, codecs)
+                    switch (next, shown) {
+                    case (.lines(let lines), .lines(let previous)):
+                        bytes = GridText.frame(lines, previous: previous, up: distance, column: column)
+                    case (.png(let png), _):
+                        swap(&id, &other)
+                        bytes = GridText.frame(
+                            png, fit: fit, drawing: drawing, id: id, previousID: other, up: distance, column: column)
+                    default: break
+                    }
+                    (shown, shownIndex) = (next, frame.index)
+                }
+                do throws(PictureScreen.Loss) {
+                    try await screen.change(bytes)
+                } catch {
+                    return .lost(error)
+                }
+            }
+            return .ended
+        } catch {
+            return .failed(error)
+        }
+    }
+}
