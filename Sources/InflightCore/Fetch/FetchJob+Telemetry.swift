@@ -29,7 +29,10 @@ extension FetchJob {
     }
 
     func tellEnd(_ result: Result<TransportSummary, LoadError>, _ work: Work) {
+        // Judged anew where a header is all that is wanted: told once.
+        guard work.toldBytes >= 0 else { return }
         let count = Int64(work.body.count)
+        defer { work.toldBytes = -1 }
         if count > work.toldBytes { tell(.received(bytes: count)) }
         tell(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
     }

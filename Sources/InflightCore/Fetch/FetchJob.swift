@@ -91,7 +91,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var sentFields = HTTPFields()
         /// Whether the hook was asked for better proof for this URL.
         var hasAskedAgain = false
-        /// When it was sent, and how many bytes of the body listeners know of.
+        /// When it was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
         var sentAt = MonotonicTime.zero
         var toldBytes: Int64 = 0
         /// Shows what there is so far, where somebody wants that.

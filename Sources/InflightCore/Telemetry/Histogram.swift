@@ -72,6 +72,7 @@ public struct Histogram: Sendable, Hashable {
         guard index >= 2 * width else { return Int64(index) }
         let shift = index / width - 1
         let lower = Int64(index % width + width) << Int64(shift)
-        return lower + (Int64(1) << Int64(shift)) - 1
+        // The last bucket ends with the greatest number there is.
+        return lower + ((Int64(1) << Int64(shift)) - 1)
     }
 }
