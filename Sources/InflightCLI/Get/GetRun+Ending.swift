@@ -39,6 +39,7 @@ extension GetRun {
         timer?.cancel()
         removeDrafts()
         narrator.clear()
+        tellStories()
         if status != CommandLineTool.ExitStatus.closedOutput {
             reporter.flush()
             reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)

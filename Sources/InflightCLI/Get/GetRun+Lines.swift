@@ -57,13 +57,15 @@ extension GetRun {
 
     func refuse(_ text: String, _ error: LoadError) {
         let waiter = newWaiter(text)
-        conclude(waiter, Report.failure(error).digest, from: nil)
+        let report = Report.failure(error)
+        conclude(waiter, report.digest, from: nil, report: report)
         note(error, text: text)
     }
 
     func newWaiter(_ text: String) -> Ask.Waiter {
         reporter.totals.asked += 1
-        return Ask.Waiter(number: reporter.opened(text), text: text, askedAt: clock.now())
+        return Ask.Waiter(
+            number: reporter.opened(text), text: text, askedAt: clock.now(), line: reporter.totals.asked)
     }
 
     func ask(_ text: String) {
@@ -79,6 +81,7 @@ extension GetRun {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as one under way: it takes that one's answer")
             ask.waiters.append(waiter)
+            record(waiter, joined: ask)
         } else if let digest = memory["u" + key].flatMap(Report.Digest.init(encoded:)) {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as an earlier one: it takes that one's answer")

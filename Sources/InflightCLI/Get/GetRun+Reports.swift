@@ -21,7 +21,8 @@ extension GetRun {
         }
         for (index, waiter) in ask.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
-            conclude(waiter, digest, from: from, since: index == 0 ? ask.startedAt : waiter.askedAt)
+            conclude(
+                waiter, digest, from: from, since: index == 0 ? ask.startedAt : waiter.askedAt, report: report)
             if index > 0 { digest.failure.map { reporter.totals.note($0, url: "", message: "") } }
         }
     }
@@ -30,6 +31,7 @@ extension GetRun {
     func abandon(_ ask: Ask) {
         ask.task?.cancel()
         ask.task = nil
+        for waiter in ask.waiters { record(waiter, nil, from: nil, report: nil) }
         remove(ask)
     }
 
@@ -42,9 +44,11 @@ extension GetRun {
     }
 
     func conclude(
-        _ waiter: Ask.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil
+        _ waiter: Ask.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil,
+        report: Report? = nil
     ) {
         reporter.totals.count(digest.outcome)
+        record(waiter, digest, from: from, report: report)
         let duration = clock.now() - (since ?? waiter.askedAt)
         reporter.closed(
             waiter.number, waiter.text, digest, from: from,

@@ -22,6 +22,8 @@ final class GetRun: @unchecked Sendable {
     let workers = WorkerThreads(count: 2, name: "inflight-files")
     let narrator: Narrator
     let reporter: Reporter
+    /// Listens, where somebody wants to know afterwards.
+    let recorder: RunRecorder?
     /// `nil`: nothing is stored. A failure is that of every URL.
     let store: Result<FileStore, LoadError>?
     let work: PictureWork
@@ -57,11 +59,12 @@ final class GetRun: @unchecked Sendable {
     let start: MonotonicTime
 
     init(
-        _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?,
+        _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?, recorder: RunRecorder? = nil,
         onEnd: @escaping @Sendable (Int32) -> Void
     ) {
         self.options = options
         self.pipeline = pipeline
+        self.recorder = recorder
         self.onEnd = onEnd
         narrator = Narrator(options.network)
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
@@ -85,6 +88,7 @@ final class GetRun: @unchecked Sendable {
     func begin() {
         queue.async { [self] in
             if narrator.showsProgress { startTicking() }
+            recorder?.whenFinished { [self] in queue.async { [self] in tellStories() } }
             pump()
         }
     }

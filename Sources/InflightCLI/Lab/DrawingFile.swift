@@ -1,6 +1,6 @@
 import Glibc
 
-/// The file that a drawing goes to. It appears whole or not at all, and that it can be written is known before there is
+/// The file that a drawing, or a trace, goes to. It appears whole or not at all, and that it can be written is known before there is
 /// anything to write.
 struct DrawingFile: Sendable {
     private let path: String
@@ -20,13 +20,22 @@ struct DrawingFile: Sendable {
     }
 
     func finish(_ text: String) throws(SystemError) {
+        try append(Array(text.utf8))
+        try finish()
+    }
+
+    /// Where it fails, the file is given up.
+    func append(_ bytes: [UInt8]) throws(SystemError) {
         do throws(StandardStream.WriteError) {
-            try StandardStream(descriptor: descriptor).write(Array(text.utf8))
+            try StandardStream(descriptor: descriptor).write(bytes)
         } catch {
             abandon()
             guard case .failed(let code) = error else { throw SystemError(code: EPIPE) }
             throw SystemError(code: code)
         }
+    }
+
+    func finish() throws(SystemError) {
         guard unsafe rename(draft, path) == 0 else {
             let error = SystemError.last
             abandon()
