@@ -91,6 +91,13 @@ static inline curl_off_t inflight_easy_downloaded(CURL *_Nonnull easy) {
     return size;
 }
 
+/// Microseconds from the transfer's beginning to one of its points; 0 where it has not got there.
+static inline int64_t inflight_easy_time(CURL *_Nonnull easy, CURLINFO point) {
+    curl_off_t time = 0;
+    curl_easy_getinfo(easy, point, &time);
+    return time;
+}
+
 static inline CURLMcode inflight_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -6,8 +6,7 @@ extension GetOptions {
             "-i", "-o", "--size", "--fit", "--enlarge", "--linear", "--crop", "--process", "--page", "--format",
             "--quality", "--progressive", "--lossless", "--keep-metadata", "--background", "--raw", "--verify",
             "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
-            "--retries", "--checksum", "--previews", "--incomplete",
-            "--report",
+            "--retries", "--checksum", "--previews", "--incomplete", "--report", "--trace",
         ] + CacheOptions.names + NetworkOptions.names
 
     /// What only the options beside one another can say.
@@ -121,6 +120,9 @@ extension GetOptions {
         case "--concurrency":
             let text = try reader.value(of: name, attached: attached, "how many loads at once")
             concurrency = try OptionValue.integer(text, of: name, in: 1...1000)
+        case "--trace":
+            trace = try reader.value(of: name, attached: attached, "the file for the trace")
+            if trace == "" { throw UsageError("--trace needs the name of a file, not \"\".") }
         case "--retries":
             let text = try reader.value(of: name, attached: attached, "how often to try again")
             retries = try OptionValue.integer(text, of: name, in: 0...100)

@@ -48,6 +48,12 @@ struct GetOptions: Equatable, Sendable {
     var checksum: Checksum?
     var network = NetworkOptions()
 
+    /// The file for a trace of the run.
+    var trace: String?
+
+    /// Whether somebody wants to know what happened to each URL.
+    var isRecorded: Bool { trace != nil || report != nil || network.isVerbose }
+
     /// Whether the bytes of the one URL go to standard output.
     var writesToStandardOutput: Bool { directory == nil && !discards }
 }

@@ -120,8 +120,11 @@ struct HelpText: Equatable {
               --unordered           those lines as the loads end
               --report FILE         a page that shows the whole run: one HTML file that
                                     needs nothing else
+              --trace FILE.json     when everything happened, for ui.perfetto.dev and
+                                    chrome://tracing
               --quiet               no progress and no summary; failures only
-              --verbose             what happens to each URL
+              --verbose             what happens to each URL: what was found where, what was
+                                    sent and shared, and what each stage took
               --help, --version
 
             Exit status: 0 all well, 1 something failed, 64 wrong use, 66 the list or the

@@ -31,6 +31,12 @@ struct WholeFile: Sendable {
     }
 
     func finish(_ bytes: [UInt8]) throws(SystemError) {
+        try append(bytes)
+        try finish()
+    }
+
+    /// Where it fails, the file is given up.
+    func append(_ bytes: [UInt8]) throws(SystemError) {
         do throws(StandardStream.WriteError) {
             try StandardStream(descriptor: descriptor).write(bytes)
         } catch {
@@ -38,6 +44,9 @@ struct WholeFile: Sendable {
             guard case .failed(let code) = error else { throw SystemError(code: EPIPE) }
             throw SystemError(code: code)
         }
+    }
+
+    func finish() throws(SystemError) {
         guard unsafe rename(draft, path) == 0 else {
             let error = SystemError.last
             abandon()

@@ -10,11 +10,11 @@ final class Ask {
     struct Waiter {
         /// In the order of asking.
         var number: Int
-        /// Which of all that were asked for, from 1.
-        var order: Int
         /// As it was asked for.
         var text: String
         var askedAt: MonotonicTime
+        /// Which line of the run it is, from 1.
+        var line: Int
     }
 
     /// Ascending in the order of asking.
@@ -27,6 +27,8 @@ final class Ask {
     /// When the engine was asked.
     var startedAt: MonotonicTime
     var task: ImageTask?
+    /// What events call its load, once that is begun.
+    var taskNumber: PipelineEvent.TaskNumber = 0
     /// What has come so far, for the progress line.
     var receivedBytes: Int64 = 0
     /// Written, and waiting for its name.

@@ -37,11 +37,9 @@ extension GetRun {
         guard !hasEnded else { return }
         hasEnded = true
         timer?.cancel()
-        let status =
-            writeReport() || status != CommandLineTool.ExitStatus.success
-            ? status : CommandLineTool.ExitStatus.failure
         removeDrafts()
         narrator.clear()
+        tellStories()
         if status != CommandLineTool.ExitStatus.closedOutput {
             reporter.flush()
             reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)

@@ -65,7 +65,7 @@ extension GetRun {
     func newWaiter(_ text: String) -> Ask.Waiter {
         reporter.totals.asked += 1
         return Ask.Waiter(
-            number: reporter.opened(text), order: reporter.totals.asked, text: text, askedAt: clock.now())
+            number: reporter.opened(text), text: text, askedAt: clock.now(), line: reporter.totals.asked)
     }
 
     func ask(_ text: String) {
@@ -81,6 +81,7 @@ extension GetRun {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as one under way: it takes that one's answer")
             ask.waiters.append(waiter)
+            record(waiter, joined: ask)
         } else if let digest = memory["u" + key].flatMap(Report.Digest.init(encoded:)) {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as an earlier one: it takes that one's answer")

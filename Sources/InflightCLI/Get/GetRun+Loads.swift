@@ -76,6 +76,7 @@ extension GetRun {
                 loaded(id, result) { response throws(LoadError) in try work.keep(response, wanted: wanted) }
             }
         }
+        record(begun: ask)
     }
 
     /// The engine has done its part: on with the working threads.
@@ -95,6 +96,7 @@ extension GetRun {
                 Result { () throws(LoadError) in try make(loaded) }
             } then: { [self] ask, result in
                 loading -= 1
+                if case .success(let made) = result { record(made.work, of: ask) }
                 made(ask, result)
                 pump()
             }

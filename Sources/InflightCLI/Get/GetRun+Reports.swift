@@ -31,10 +31,7 @@ extension GetRun {
     func abandon(_ ask: Ask) {
         ask.task?.cancel()
         ask.task = nil
-        if let recorder {
-            let now = clock.now()
-            for waiter in ask.waiters { recorder.cancelled(waiter, at: now) }
-        }
+        for waiter in ask.waiters { record(waiter, nil, from: nil, story: nil, start: waiter.askedAt, end: clock.now()) }
         remove(ask)
     }
 
@@ -48,12 +45,13 @@ extension GetRun {
 
     func conclude(
         _ waiter: Ask.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil,
-        story: LoadRecorder.Story
+        story: Story
     ) {
         reporter.totals.count(digest.outcome)
-        let (start, end) = (since ?? waiter.askedAt, clock.now())
+        let start = since ?? waiter.askedAt
+        let end = clock.now()
         let duration = end - start
-        recorder?.concluded(waiter, story, from: from, start: start, end: end)
+        record(waiter, digest, from: from, story: story, start: start, end: end)
         reporter.closed(
             waiter.number, waiter.text, digest, from: from,
             milliseconds: Int(duration.saturatedNanoseconds / 1_000_000))

@@ -22,6 +22,8 @@ final class GetRun: @unchecked Sendable {
     let workers = WorkerThreads(count: 2, name: "inflight-files")
     let narrator: Narrator
     let reporter: Reporter
+    /// Listens, where somebody wants to know afterwards.
+    let recorder: RunRecorder?
     /// `nil`: nothing is stored. A failure is that of every URL.
     let store: Result<FileStore, LoadError>?
     let work: PictureWork
@@ -30,9 +32,6 @@ final class GetRun: @unchecked Sendable {
     /// Work that has not begun when the run ends early is left.
     let cancellation = CancellationFlag()
     let onEnd: @Sendable (Int32) -> Void
-    /// The file of `--report`, and what it will tell.
-    let report: WholeFile?
-    let recorder: LoadRecorder?
 
     var arguments: ArraySlice<String>
     var list: ListSource?
@@ -60,11 +59,12 @@ final class GetRun: @unchecked Sendable {
     let start: MonotonicTime
 
     init(
-        _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?, report: WholeFile? = nil,
+        _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?, recorder: RunRecorder? = nil,
         onEnd: @escaping @Sendable (Int32) -> Void
     ) {
         self.options = options
         self.pipeline = pipeline
+        self.recorder = recorder
         self.onEnd = onEnd
         narrator = Narrator(options.network)
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
@@ -79,8 +79,6 @@ final class GetRun: @unchecked Sendable {
         work = PictureWork(
             options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation)
         start = clock.now()
-        self.report = report
-        recorder = report.map { [start, clock] _ in LoadRecorder(start: start, date: clock.secondsSince1970()) }
         if let descriptor {
             list = ListSource(descriptor: descriptor, queue: queue) { [unowned self] in pump() }
         }
@@ -90,6 +88,7 @@ final class GetRun: @unchecked Sendable {
     func begin() {
         queue.async { [self] in
             if narrator.showsProgress { startTicking() }
+            recorder?.whenFinished { [self] in queue.async { [self] in tellStories() } }
             pump()
         }
     }
@@ -109,7 +108,6 @@ final class GetRun: @unchecked Sendable {
 
     /// Removes every file that is not whole: for an end that cannot wait for the queue. Any thread.
     func removeDrafts() {
-        report?.abandon()
         try? store?.get().close()
     }
 

@@ -11,6 +11,8 @@ struct PictureWork: Sendable {
         var draft: FileStore.Draft?
         var parts: NameParts
         var writtenBytes: Int64
+        /// What took how long.
+        var work: [OwnWork] = []
     }
 
     let options: GetOptions
@@ -19,6 +21,7 @@ struct PictureWork: Sendable {
     let store: FileStore?
     /// Set when the run ends early.
     let cancellation: CancellationFlag
+    let clock = SystemClock()
 
     /// Takes a body as it came.
     func keep(_ response: LoadedResponse, wanted: WantedName) throws(LoadError) -> Made {
@@ -33,11 +36,13 @@ struct PictureWork: Sendable {
             return try store(response.body, report, parts)
         }
         do throws(LoadError) {
+            let start = clock.now()
             let info = try check(response.body, verified: verified)
+            let checked = OwnWork(stage: verified ? .decode : .process, start: start, end: clock.now())
             let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
             report.source = picture
             report.picture = picture
-            return try store(response.body, report, wanted.parts(for: info.format))
+            return try store(response.body, report, wanted.parts(for: info.format), after: [checked])
         } catch {
             // What could not be stored, or was given up, is no fault of the body.
             guard error.stage != .store, error.code != .cancelled else { throw error }
@@ -67,10 +72,12 @@ struct PictureWork: Sendable {
         encoding.isProgressive = options.isProgressive
         encoding.isLossless = options.isLossless
         if options.keepsMetadata { encoding.metadata = image.metadata }
+        let start = clock.now()
         let file = try codecs.encode(image.pixels, options: encoding)
+        let encoded = OwnWork(stage: .encode, start: start, end: clock.now())
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
-        return try store(file, report, parts)
+        return try store(file, report, parts, after: [encoded])
     }
 
     /// Looks which of these names an earlier run has given to something that is whole.
@@ -120,15 +127,19 @@ struct PictureWork: Sendable {
         return info
     }
 
-    private func store(_ bytes: Bytes, _ report: Report, _ parts: NameParts) throws(LoadError) -> Made {
-        var made = Made(report: report, draft: nil, parts: parts, writtenBytes: 0)
+    private func store(
+        _ bytes: Bytes, _ report: Report, _ parts: NameParts, after work: [OwnWork] = []
+    ) throws(LoadError) -> Made {
+        var made = Made(report: report, draft: nil, parts: parts, writtenBytes: 0, work: work)
         if options.discards { return made }
+        let start = clock.now()
         made.writtenBytes = Int64(bytes.count)
         if let store {
             made.draft = try store.draft(bytes)
         } else {
             try writeToOutput(bytes)
         }
+        made.work.append(OwnWork(stage: .store, start: start, end: clock.now()))
         return made
     }
 

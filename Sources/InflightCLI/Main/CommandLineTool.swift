@@ -66,6 +66,13 @@ enum CommandLineTool {
                 return refuse("\(name) cannot be read: \(error.text).")
             }
         }
+        let output: RunOutput?
+        do throws(RunOutput.SystemFailure) {
+            output = try RunOutput(options, arguments: (try? arguments()) ?? [])
+        } catch {
+            StandardStream.error.say("inflight: \(TerminalText.safe(error.message))\n")
+            return ExitStatus.failure
+        }
         // The store is made before the run that tells its warnings, and opened by that run's first load.
         let listener = Guarded<GetRun?>(nil)
         let store = CacheFolder.store(options.cache) { text in listener.withLock { $0 }?.warn(text) }
@@ -73,26 +80,19 @@ enum CommandLineTool {
         do throws(LoadError) {
             pipeline = try PipelineMaker.pipeline(
                 options.network, concurrency: options.concurrency, perHost: options.perHost,
-                decodes: options.treatment == .remade, store: store, retries: options.retries)
+                decodes: options.treatment == .remade, store: store, retries: options.retries,
+                listening: output?.recorder.listening)
         } catch {
+            output?.abandon()
             return refuse(error.message)
         }
-        var report: WholeFile?
-        if let path = options.report {
-            do throws(SystemError) {
-                report = try WholeFile(path)
-            } catch {
-                StandardStream.error.say("inflight: \(GetRun.cannotWriteReport(path, error))\n")
-                return ExitStatus.failure
-            }
-        }
-        let run = GetRun(options, pipeline: pipeline, list: descriptor, report: report) { status in
-            guard let store else { return main.end(status) }
+        let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder) { status in
+            guard store != nil || output?.writesFiles == true else { return main.end(status) }
             // What was fetched is there for the next run.
             Task.detached {
                 await pipeline.shutdown(.cancel)
-                await store.shutdown()
-                main.end(status)
+                await store?.shutdown()
+                main.end(write(output, of: pipeline, status))
             }
         }
         listener.withLock { $0 = run }
@@ -101,7 +101,18 @@ enum CommandLineTool {
             run.interrupt(status: $0.status, because: $0.text)
         } abandon: {
             run.removeDrafts()
+            output?.abandon()
         }
+    }
+
+    /// Writes what is known of the run.
+    ///
+    /// - Returns: the exit status: that of the run, unless it went well and this does not.
+    private static func write(_ output: RunOutput?, of pipeline: ImagePipeline, _ status: Int32) -> Int32 {
+        let limits = PipelineEvent.Lane.allCases.map { ($0, pipeline.limit(of: $0)) }
+        let problems = output?.write(limits: Dictionary(uniqueKeysWithValues: limits)) ?? []
+        for problem in problems { StandardStream.error.say("inflight: \(TerminalText.safe(problem))\n") }
+        return problems.isEmpty || status != ExitStatus.success ? status : ExitStatus.failure
     }
 
     private static func info(_ options: InfoOptions) -> Int32 {

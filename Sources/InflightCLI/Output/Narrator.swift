@@ -32,6 +32,9 @@ final class Narrator {
         lineIsShown = true
     }
 
+    /// Whether somebody wants to read what happened to each URL.
+    var tellsStories: Bool { isVerbose }
+
     /// Makes room for something else on the terminal.
     func clear() {
         guard lineIsShown else { return }

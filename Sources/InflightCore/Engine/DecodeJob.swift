@@ -16,9 +16,11 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         engine.workers.run { [self] in
             // What is wrong with the bytes the decode itself will tell.
             memory = (try? needed()) ?? 0
-            switch engine.takeMemory(memory, for: self) {
+            let wanted = memory
+            switch engine.takeMemory(wanted, for: self) {
             case .taken: runWithMemory()
             case .waits:
+                tell(.waitsForMemory(bytes: wanted))
                 // A cancel that came before it waited did not find it there.
                 if cancellation.isCancelled { cancel() }
             case .refused:

@@ -27,6 +27,7 @@ extension Engine {
     func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
         var failure = failure
         if failure.isOfStored, let request = task.takeProcessedLookUp() {
+            goesElsewhere(task, "The picture is not stored as it is asked for.")
             do throws(LoadError) {
                 return submit(task, plan: try plan(request, goal: task.goal), wasTaken: true)
             } catch {
@@ -34,6 +35,7 @@ extension Engine {
             }
         }
         if failure.isOfStored, let request = task.takeRefetch() {
+            goesElsewhere(task, "What is stored is of no use: \(failure.error?.message ?? "")")
             log(.notice, "what is stored is of no use: asked for once more") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
@@ -44,6 +46,7 @@ extension Engine {
             }
         }
         while let request = task.takeFallback() {
+            goesElsewhere(task, "It failed, and has a fallback: \(failure.error?.message ?? "")")
             log(.notice, "asking elsewhere") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
@@ -59,6 +62,7 @@ extension Engine {
     /// The task hears what is stale, and waits for what follows.
     func goOn(_ task: ImageTask, behind stale: JobResult) {
         guard task.didReceiveStale(stale) else { return }
+        goesElsewhere(task, "What is stored is stale, and was shown; its origin is asked for what follows.")
         do throws(LoadError) {
             let plan = try plan(
                 task.currentRequest, goal: task.goal, purpose: .revalidation(ofPicture: task.goal == .image))

@@ -148,7 +148,9 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
     ) {
         engine.storing.whenSettled(key) { [self] in
             store.find(key, choose: choose) { [self] pictures, body in
+                tell(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isOfStored: true) }
+                tell(.readFromStore(bytes: Int64(body.bytes.count)))
                 end(.response(response(pictures[body.position], body.bytes)), isOfStored: false)
             }
         }

@@ -28,7 +28,9 @@ extension Engine {
         let sink = CallbackSink(
             queue: .executor(OwnQueue()), progress: nil,
             completion: .response { [revalidations] _, _ in revalidations.withLock { $0 -= 1 } })
-        begin(ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: false))
+        let task = ImageTask(request: request, plan: plan, engine: self, sink: sink, hearsProgress: false)
+        if let telemetry { task.begins(telemetry) }
+        begin(task, plan: plan)
     }
 
     /// A load asks a URL for the first time.

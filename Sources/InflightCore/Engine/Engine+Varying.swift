@@ -68,6 +68,9 @@ extension Engine {
                     case (nil, .failure(let error)): ended.append((task, JobResult(.failure(error))))
                     case (nil, .success(let own)):
                         if task.isCancelled { continue }
+                        telemetry?.record(
+                            .goesElsewhere(why: "The answer is not for all who asked for it."), task: task.number,
+                            at: now)
                         take(task, plan: own.plan, into: &machine, now: now, actions: &actions)
                     }
                 }

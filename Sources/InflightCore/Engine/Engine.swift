@@ -16,6 +16,9 @@ final class Engine: @unchecked Sendable {
     /// What is sent with most requests for pictures.
     let usualFields: HTTPFields
     let hooks: Hooks
+    /// `nil` where nobody listens.
+    let telemetry: Telemetry?
+    let laneLimits: [PipelineEvent.Lane: Int]
     let store: (any ResponseStore)?
     let retry: RetryPolicy?
     let storing: StoreWork
@@ -52,6 +55,7 @@ final class Engine: @unchecked Sendable {
         clock = configuration.clock
         codecs = configuration.codecs
         hooks = Hooks(configuration)
+        telemetry = configuration.listening.map { Telemetry($0, clock: configuration.clock) }
         codings = AcceptedCodings(configuration.contentCodings)
         var usualFields = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
         if let accepted = codings.accepted { usualFields.append("Accept-Encoding", accepted) }
@@ -80,6 +84,8 @@ final class Engine: @unchecked Sendable {
         fetchLane.reserve = fetchLane.limit / 4
         let decodeLane = lane(limit: threads)
         machine = Machine(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
+        if configuration.listening != nil { machine.journal = [] }
+        laneLimits = [.store: storeLane.limit, .fetch: fetchLane.limit, .decode: decodeLane.limit]
 
         var transports: [String: any Transport] = [:]
         var owned: [any Transport] = []
@@ -130,6 +136,7 @@ final class Engine: @unchecked Sendable {
     }
 
     func begin(_ task: ImageTask) {
+        if let telemetry { task.begins(telemetry) }
         switch task.subject {
         case .plan(let plan): begin(task, plan: plan)
         case .unplanned(let unplanned): fail(task, JobResult(.failure(unplanned.error)), wasTaken: false)
@@ -165,7 +172,7 @@ final class Engine: @unchecked Sendable {
         let memoryKey = memoryKey(plan)
         // How many pictures had been stored before the look-up: it is done without the lock, for a cache may be anybody's.
         var known = storedImages.load(ordering: .acquiring)
-        if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
+        if let hit = cached(memoryKey) { return end(task, inMemory: hit) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
@@ -173,7 +180,7 @@ final class Engine: @unchecked Sendable {
         while memoryKey != nil, storedImages.load(ordering: .relaxed) != known, !machine.hasJob(plan.finalKey) {
             known = storedImages.load(ordering: .acquiring)
             lock.unlock()
-            if let hit = cached(memoryKey) { return task.didEnd(JobResult(.image(hit))) }
+            if let hit = cached(memoryKey) { return end(task, inMemory: hit) }
             lock.lock()
         }
         guard phase == .running || (phase == .finishing && wasTaken) else {
@@ -202,6 +209,7 @@ final class Engine: @unchecked Sendable {
         }
         counters.tasks += 1
         if joined > 0 { counters.sharedTasks += 1 }
+        note(machine.takeJournal(), of: plan, at: now)
         // What its owner said meanwhile counts.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
             machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
@@ -209,38 +217,6 @@ final class Engine: @unchecked Sendable {
             machine.taskCancelled(id, now: now, actions: &actions)
         }
         return joined > 0
-    }
-
-    private func step(_ position: Int, of plan: RequestPlan) -> Machine.Step {
-        switch position {
-        case 0 where store != nil && plan.mayBeStored: Machine.Step(key: plan.fetchKey, lane: .store, group: .none)
-        case 0: Machine.Step(key: plan.fetchKey, lane: .fetch, group: plan.origin)
-        case 1: Machine.Step(key: plan.decodeKey ?? plan.fetchKey, lane: .decode, group: .none)
-        default: Machine.Step(key: plan.processKeys[position - 2], lane: .decode, group: .none)
-        }
-    }
-
-    private func makeJob(_ position: Int, id: Machine.JobID, plan: RequestPlan) -> EngineJob {
-        switch position {
-        case 0 where plan.purpose == .processed: ProcessedLookUp(engine: self, id: id, plan: plan)
-        case 0 where plan.request.source != nil: SourceJob(engine: self, id: id, plan: plan)
-        case 0: FetchJob(engine: self, id: id, plan: plan)
-        case 1: DecodeJob(engine: self, id: id, plan: plan)
-        default: ProcessJob(engine: self, id: id, plan: plan, position: position - 2)
-        }
-    }
-
-    /// What the wanted picture is known by in memory; `nil` where what is there would not do.
-    func memoryKey(_ plan: RequestPlan) -> JobKey? {
-        guard plan.mayBeInMemory else { return nil }
-        return plan.memoryKey(at: plan.processKeys.count, harmlessFields: harmlessFields)
-    }
-
-    /// The picture from memory, without waiting for anything.
-    func cached(_ key: JobKey?) -> LoadedImage? {
-        guard let key, var image = cache.image(for: ImageCacheKey(key)) else { return nil }
-        image.source = .memory
-        return image
     }
 
     func cancelTask(_ id: Machine.TaskID) {
@@ -362,8 +338,10 @@ final class Engine: @unchecked Sendable {
     /// - Parameter body: returns the tasks that it took out of the machine, and how they end.
     func changeEnding(_ body: (inout Machine, inout Machine.Actions) -> [(ImageTask, JobResult)]) {
         var actions = Machine.Actions()
+        let now = telemetry?.now
         lock.lock()
         let ended = body(&machine, &actions)
+        if let now { note(machine.takeJournal(), at: now) }
         var fallingNow = ended.count
         // With the lock held: another thread may start the job as soon as it is released.
         actions.forEach { action in
@@ -400,6 +378,7 @@ final class Engine: @unchecked Sendable {
     /// in one go is not begun. What is delivered comes last, so that work begins before and a callback queue that sleeps is
     /// woken once for all of it.
     private func perform(_ actions: Machine.Actions) {
+        defer { telemetry?.handOut() }
         actions.forEach { action in
             if case .cancel(let job) = action { job.cancel() }
         }
@@ -429,28 +408,6 @@ final class Engine: @unchecked Sendable {
         run.submit()
         for (task, result) in failing { fail(task, result, wasTaken: true) }
         for (task, result) in goingOn { goOn(task, behind: result) }
-    }
-
-    // MARK: Logging
-
-    private func logged(_ step: JobStep) {
-        switch step.event {
-        case .succeeded: log(.debug, "job succeeded") { step.job.logFields }
-        case .failed:
-            let error = step.job.result?.error
-            log(error?.code == .cancelled ? .debug : .error, "job failed") {
-                step.job.logFields + [("error", error?.description ?? "")]
-            }
-        // Whoever said so knows why, and has told it.
-        case .moved, .slept, .woke: break
-        }
-    }
-
-    /// Tells the log hook, if there is one; else nothing is made for it.
-    @inline(__always)
-    func log(_ level: LogEntry.Level, _ message: String, _ fields: () -> [(name: String, value: String)]) {
-        guard let log = hooks.log else { return }
-        log(LogEntry(level, message, fields()))
     }
 
     // MARK: Ending

@@ -24,6 +24,9 @@ extension EngineMachine {
             if after < 0 {
                 abandon(index, actions: &actions)
             } else {
+                if before >= 0, let priority = LoadPriority(rawValue: UInt8(after)) {
+                    note(.prioritized(jobID(index), priority))
+                }
                 priorityChanged(index, to: after, now: now, actions: &actions)
             }
             (old, new) = (before, after)
@@ -55,11 +58,14 @@ extension EngineMachine {
         leaveTable(index)
         unlinkFromUpstream(index)
         guard let job = jobs[Int(index)].job else { return }
+        note(.abandoned(jobID(index)))
         switch jobs[Int(index)].state {
         case .waiting, .asleep:
+            note(.discarded(jobID(index)))
             actions.append(.discard(job))
             freeJobSlot(index)
         case .queued(let ticket):
+            note(.discarded(jobID(index)))
             remove(ticket, from: jobs[Int(index)].lane)
             actions.append(.discard(job))
             freeJobSlot(index)
@@ -84,6 +90,7 @@ extension EngineMachine {
             case .decode: decodeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
             }
         jobs[Int(index)].state = .queued(ticket)
+        note(.queued(id, jobs[Int(index)].lane))
     }
 
     mutating func remove(_ ticket: Lane<JobID, OriginKey>.Ticket, from lane: LaneName) {
@@ -106,6 +113,7 @@ extension EngineMachine {
             guard let id = next else { return }
             if lane == .fetch { startedFetches += 1 }
             jobs[Int(id.index)].state = .running
+            note(.started(id, lane))
             let priority = LoadPriority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
             if let job = jobs[Int(id.index)].job { actions.append(.start(job, priority)) }
         }
@@ -152,6 +160,7 @@ extension EngineMachine {
             let next = jobs[Int(dependent)].nextSibling
             leaveTable(dependent)
             failDependents(of: dependent, from: job, actions: &actions)
+            note(.discarded(jobID(dependent)))
             if let later = jobs[Int(dependent)].job { actions.append(.discard(later)) }
             freeJobSlot(dependent)
             dependent = next

@@ -68,6 +68,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var jobCount = 0
     /// Previews that are being made: each holds a place in the decode lane.
     var previewCount = 0
+    /// What was decided, where somebody reads it; `nil` where nobody does.
+    var journal: [JournalEntry]?
 
     init(
         storeLane: Lane<JobID, OriginKey>.Configuration = .init(limit: 1),
@@ -107,12 +109,14 @@ struct EngineMachine<Task, Job>: ~Copyable {
         var root: Int32 = -1
         for position in joined..<count {
             let index = makeJobSlot(step(position), upstream: previous)
-            let generation = jobs[Int(index)].generation
-            jobs[Int(index)].job = makeJob(position, JobID(index: index, generation: generation))
+            let id = jobID(index)
+            jobs[Int(index)].job = makeJob(position, id)
+            note(.made(id, position: position, after: previous < 0 ? nil : jobID(previous)))
             if previous < 0 { root = index }
             previous = index
         }
         let id = makeTaskSlot(task, job: previous, priority: priority)
+        noteAdded(task, job: previous, steps: count, joined: joined)
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
         if root >= 0 { enqueue(root, now: now) }
         // Who joins may have raised a fetch that waits into the places that low priorities leave free.
@@ -206,6 +210,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
             return jobStopped(id, now: now, actions: &actions)
         }
         leaveTable(id.index)
+        note(.ended(id, job))
         deliverToTasks(of: id.index, from: job, actions: &actions)
         var dependent = jobs[Int(id.index)].firstDependent
         while dependent >= 0 {
@@ -230,6 +235,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
             return jobStopped(id, now: now, actions: &actions)
         }
         leaveTable(id.index)
+        note(.ended(id, job))
         failDependents(of: id.index, from: job, actions: &actions)
         releasePlace(of: id.index, now: now, actions: &actions)
         freeJobSlot(id.index)
@@ -239,6 +245,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     mutating func jobStopped(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id) else { return }
         guard case .stopping = jobs[Int(id.index)].state else { return }
+        note(.stopped(id))
         releasePlace(of: id.index, now: now, actions: &actions)
         freeJobSlot(id.index)
     }
@@ -303,6 +310,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         else { return }
         remove(ticket, from: jobs[Int(id.index)].lane)
         leaveTable(id.index)
+        note(.ended(id, job))
         failDependents(of: id.index, from: job, actions: &actions)
         freeJobSlot(id.index)
     }

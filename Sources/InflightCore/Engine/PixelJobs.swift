@@ -43,6 +43,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
+            tell(did(image.pixels))
             keepProcessed(image)
             engine.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed), cachedAs: key)
         } catch {
@@ -51,6 +52,12 @@ class PixelJob: EngineJob, @unchecked Sendable {
             engine.jobEnded(
                 self, with: JobResult(.failure(error.about(url: plan.url.string)), isOfStored: isUseless))
         }
+    }
+
+    private func did(_ pixels: PixelBuffer) -> PipelineEvent.Kind {
+        self is DecodeJob
+            ? .decoded(width: pixels.width, height: pixels.height)
+            : .processed(width: pixels.width, height: pixels.height)
     }
 
     /// Has a store keep the picture as it is now, where somebody who waits for just that wants it.

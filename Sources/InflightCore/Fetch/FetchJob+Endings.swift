@@ -8,11 +8,13 @@ extension FetchJob {
         guard let work else { return nil }
         // Where a hook is being asked about the answer, its return goes on with the end.
         if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
+        if engine.telemetry != nil { tellEnd(result, work) }
         switch (work.verdict, result) {
         case (.again(let head), _):
             beginAnew(work)
             work.hasAskedAgain = true
             engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
+            tell(.sentAgain(why: "The server wants better proof: status \(head.status)."))
             resend(work, reason: .unauthorized(head, sent: work.sentFields))
             return nil
         case (.redirect(let next), _):
@@ -23,6 +25,7 @@ extension FetchJob {
             return failed(error, work, error.code == .badStatus ? work.latestHead : nil)
         case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
         case (.stored(let answer, let source), _):
+            if source == .revalidated { tell(.revalidated) }
             guard case .revalidation = plan.purpose else {
                 settle(work, isWhole: false)
                 readAndServe(answer, work, from: source)

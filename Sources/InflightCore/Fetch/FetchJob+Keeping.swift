@@ -39,6 +39,7 @@ extension FetchJob {
         case .goOn(let incoming):
             work.use?.changes.keeping = work.use.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
             work.goingOn = incoming
+            tell(.resumed(at: resumption.offset))
             work.expectedBytes = incoming.response.totalLength
             return incoming.response.head
         case .complete(let stored): work.verdict = .complete(stored)
@@ -150,7 +151,9 @@ extension FetchJob {
                 break
             }
             group(bytes: body.count) { done in
+                let stored = tellsStoring(body.count)
                 store.keep(ended, body: body, under: use.key, replacing: replaced + [part].compactMap(\.self)) { _ in
+                    stored()
                     done()
                 }
             }
@@ -160,7 +163,9 @@ extension FetchJob {
             else { break }
             let rest = body.part(Int(leftOut)..<body.count)
             group(bytes: rest.count) { done in
+                let stored = tellsStoring(rest.count)
                 store.extend(id, by: rest, at: incoming.response.bodyRange.upperBound) { isKept in
+                    stored()
                     guard isKept else { return done() }
                     store.update(id, to: ended) { _ in done() }
                 }

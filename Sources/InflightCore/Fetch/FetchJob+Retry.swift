@@ -31,6 +31,7 @@ extension FetchJob {
             }
             return .none(error)
         case .retry(let after):
+            tell(.retries(after: after, why: head.map { "status \($0.status)" } ?? error.message))
             engine.log(.notice, "tries again later") {
                 [
                     ("url", currentURL(work).string), ("because", error.description),

@@ -48,6 +48,13 @@ extension FetchJob {
             if work.resumption == nil { request.fields = use.exchange.fields(from: request.fields) }
         }
         if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }
+        if let telemetry = engine.telemetry {
+            request.wantsTimings = true
+            work.sentAt = telemetry.now
+            work.toldBytes = 0
+            tell(
+                .sent(method: request.method, url: request.url.string, resumesAt: work.resumption?.offset ?? 0))
+        }
         let transfer = transport.start(request, receiver: self)
         let (wasCancelled, isDue) = stripe.lock.withLock {
             // It may have ended already, and the next may be under way.
@@ -62,6 +69,7 @@ extension FetchJob {
     func resend(_ work: Work, as exchange: CacheExchange) {
         beginAnew(work)
         work.use?.exchange = exchange
+        tell(.sentAgain(why: "What is stored does not answer it."))
         engine.log(.debug, "asked another way") { [("url", currentURL(work).string)] }
         resend(work, reason: .first)
     }

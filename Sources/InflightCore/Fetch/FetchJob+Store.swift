@@ -59,6 +59,7 @@ extension FetchJob {
     }
 
     private func goOn(_ work: Work, _ use: StoreUse, _ decision: CacheDecision, _ body: Bytes?) {
+        tell(.lookedUp(decision.lookUp(foundAny: !use.found.isEmpty)))
         switch decision {
         case .serve(let answer):
             use.representation = use.found[answer.position].response
@@ -115,6 +116,7 @@ extension FetchJob {
         // What its origin has just called good is good now, however soon it is to be asked about again.
         work.isStale = answer.isStale && source != .revalidated
         let bytes = Self.body(of: answer, stored)
+        tell(.readFromStore(bytes: Int64(bytes.count)))
         engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
         // A part is shown as it is stored: its coding is that of the whole.
         let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
@@ -213,6 +215,16 @@ extension FetchJob {
 }
 
 extension CacheDecision {
+    fileprivate func lookUp(foundAny: Bool) -> PipelineEvent.LookUp {
+        switch self {
+        case .serve(let answer): answer.isStale ? .stale : .fresh
+        case .serveStale: .stale
+        case .resume: .part
+        case .exchange(let exchange) where !exchange.offered.isEmpty: .validator
+        case .exchange, .fail: foundAny ? .useless : .nothing
+        }
+    }
+
     /// The entry whose body is to be read in the same turn.
     fileprivate var readPosition: Int? {
         if case .resume(let resumption) = self { return resumption.position }

@@ -91,6 +91,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var sentFields = HTTPFields()
         /// Whether the hook was asked for better proof for this URL.
         var hasAskedAgain = false
+        /// When it was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
+        var sentAt = MonotonicTime.zero
+        var toldBytes: Int64 = 0
         /// Shows what there is so far, where somebody wants that.
         var previews: PreviewMaker?
 
@@ -216,9 +219,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work?.interimHeads.append(head)
     }
 
+    func didReceive(_ timings: TransportTimings) {
+        if let work { tell(timings, work) }
+    }
+
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
+        tell(.answered(status: head.status))
         work.latestHead = head
         work.goingOn = nil
         work.verdict = again(on: head, work: work)
@@ -256,6 +264,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             work.use?.changes.keeping = .nothing
             return .cancel
         }
+        if engine.telemetry != nil { tellBytes(work) }
         if let use = work.use { keepPart(work, use) }
         if plan.goal == .info { return probe(work) ? .cancel : .proceed }
         let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
@@ -385,6 +394,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.failedTries = 0
         work.isLookedUp = false
         work.use = makeStoreUse(work)
+        tell(.redirected(to: next.url.string))
         engine.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
         return waitForTurn(work, in: work.use.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }

@@ -76,6 +76,8 @@ extension ImagePipeline {
         /// Hears what happens. Called on whichever thread it happens, with no lock held, so it must be quick; unset it
         /// costs nothing.
         public var log: (@Sendable (LogEntry) -> Void)?
+        /// Hears of every stage of every load, with times, in order; unset it costs nothing.
+        public var listening: PipelineListening?
         /// Where hooks and sources run; `nil`: where tasks without an executor do.
         public var taskExecutor: (any TaskExecutor)?
 

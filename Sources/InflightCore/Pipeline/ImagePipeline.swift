@@ -32,6 +32,9 @@ public final class ImagePipeline: Sendable {
     /// What happened so far.
     public var statistics: Statistics { engine.statistics }
 
+    /// How many jobs may work in a lane at once.
+    public func limit(of lane: PipelineEvent.Lane) -> Int { engine.laneLimits[lane] ?? 0 }
+
     /// The decoded pictures: to be trimmed, emptied, or looked at.
     public var memoryCacheStatistics: MemoryCacheStatistics { engine.cache.statistics }
 

@@ -114,6 +114,7 @@ final class PreviewMaker: @unchecked Sendable {
                 let preview = ImagePreview(
                     pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
                     coversAll: part.coversAll)
+                engine.telemetry?.tell(.previewed(detail: part.detail), job: job.number)
                 for task in tasks { task.didPreview(preview) }
                 if !part.isFinal { isFinal = false }
             } catch {

@@ -12,8 +12,10 @@ public final class ImageTask: @unchecked Sendable {
     let hearsProgress: Bool
     /// Whether anybody hears of previews, where the request wants them.
     private let hearsPreviews: Bool
-    private let stripe: LockStripes.Stripe
-    private var state: State
+    /// What events of the pipeline call this task; 0 where nobody listens to it.
+    public let number: PipelineEvent.TaskNumber
+    let stripe: LockStripes.Stripe
+    var state: State
 
     enum Phase: UInt8 {
         case waiting
@@ -22,7 +24,7 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// What has not been heard yet, before the ending.
-    private enum News {
+    enum News {
         case none
         /// A later one takes its place.
         case progress(LoadProgress)
@@ -37,7 +39,7 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    private struct State {
+    struct State {
         var phase = Phase.waiting
         /// A delivery was handed to the callback queue, and neither has returned nor was dropped.
         var isScheduled = false
@@ -48,6 +50,8 @@ public final class ImageTask: @unchecked Sendable {
         var hasRefetched = false
         /// Whether the finished picture is looked for in the store.
         var looksForProcessed = false
+        /// Whether somebody listens and has heard of it: then its ending is told too.
+        var isHeard = false
         var priority: LoadPriority
         var id: Engine.Machine.TaskID?
         var news = News.none
@@ -65,7 +69,7 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// Boxed, so that tasks that wait stay small.
-    private final class Shown: Sendable {
+    final class Shown: Sendable {
         let preview: ImagePreview
 
         init(_ preview: ImagePreview) {
@@ -95,6 +99,7 @@ public final class ImageTask: @unchecked Sendable {
         subject = .plan(plan)
         self.hearsProgress = hearsProgress
         hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
+        number = engine.telemetry?.nextTask() ?? 0
         self.engine = engine
         // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
         state = State(priority: request.priority, sink: sink)
@@ -110,6 +115,7 @@ public final class ImageTask: @unchecked Sendable {
         subject = .unplanned(unplanned)
         self.hearsProgress = hearsProgress
         hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
+        number = engine.telemetry?.nextTask() ?? 0
         self.engine = engine
         state = State(priority: request.priority, sink: sink)
         stripe = LockStripes.stripe(for: unplanned)
@@ -129,58 +135,6 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    /// What is asked for now: ``request``, or a fallback of it.
-    var currentRequest: ImageRequest {
-        let taken = stripe.lock.withLock { state.takenFallbacks }
-        return request.fallback(Int(taken)) ?? request
-    }
-
-    /// Whether there is something else to ask for where this fails.
-    var hasFallback: Bool {
-        let count = request.fallbackCount
-        return count > 0 && stripe.lock.withLock { state.phase == .waiting && state.takenFallbacks < count }
-    }
-
-    /// Takes the next fallback; `nil` where there is none, or nobody waits any more.
-    func takeFallback() -> ImageRequest? {
-        let count = request.fallbackCount
-        guard count > 0 else { return nil }
-        let taken: UInt16? = stripe.lock.withLock {
-            guard state.phase == .waiting, state.takenFallbacks < count else { return nil }
-            state.takenFallbacks += 1
-            // Of another picture; but what is whole is better than any part.
-            if state.shownDetail < .max { state.shownDetail = 0 }
-            return state.takenFallbacks
-        }
-        return taken.flatMap { request.fallback(Int($0)) }
-    }
-
-    /// What is to be asked for once more, because what was stored is of no use; `nil` where that was done before.
-    func takeRefetch() -> ImageRequest? {
-        let isFirst = stripe.lock.withLock {
-            guard state.phase == .waiting, !state.hasRefetched else { return false }
-            state.hasRefetched = true
-            return true
-        }
-        return isFirst ? currentRequest : nil
-    }
-
-    /// What a store is to keep of it.
-    var storedForm: StoredForm { request.isUsual ? .original : request.storedForm }
-
-    func looksForProcessed() {
-        stripe.lock.withLock { state.looksForProcessed = true }
-    }
-
-    /// What is to be asked for, because the finished picture is not stored; `nil` where it was not looked for.
-    func takeProcessedLookUp() -> ImageRequest? {
-        let isOver = stripe.lock.withLock {
-            defer { state.looksForProcessed = false }
-            return state.looksForProcessed
-        }
-        return isOver ? currentRequest : nil
-    }
-
     var plan: RequestPlan? {
         if case .plan(let plan) = subject { return plan }
         return nil
@@ -193,9 +147,11 @@ public final class ImageTask: @unchecked Sendable {
     /// captured, are released inside this call, or when a callback that runs has returned. Idempotent; any thread;
     /// visible at once.
     public func cancel() {
+        let now = engine.telemetry?.now
         stripe.lock.lock()
         guard state.phase == .waiting else { return stripe.lock.unlock() }
         state.phase = .cancelled
+        record(.cancelled, at: now)
         let sink = state.sink.take()
         let waiter = state.waiter.take()
         let outcome = state.outcome.take()
@@ -204,6 +160,7 @@ public final class ImageTask: @unchecked Sendable {
         stripe.lock.unlock()
 
         if let id, outcome == nil { engine.cancelTask(id) }
+        engine.telemetry?.handOut()
         waiter?.open()
         // What the closures captured may run code of the caller when it goes: here, with no lock held.
         withExtendedLifetime((sink, outcome, preview)) {}
@@ -276,7 +233,9 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The work has ended.
     func didEnd(_ result: JobResult) {
-        if let queue = end(with: result) { submit(to: queue) }
+        let queue = end(with: result)
+        engine.telemetry?.handOut()
+        if let queue { submit(to: queue) }
     }
 
     /// The work has ended. A delivery on a dispatch queue is put into `run`, to be handed over with others.
@@ -289,12 +248,14 @@ public final class ImageTask: @unchecked Sendable {
 
     /// - Returns: where a delivery has to be handed to.
     private func end(with result: JobResult) -> CallbackQueue? {
+        let now = engine.telemetry?.now
         stripe.lock.lock()
         guard state.phase == .waiting, state.outcome == nil else {
             stripe.lock.unlock()
             return nil
         }
         state.outcome = result
+        if let now { record(.finished(outcome(result, isShared: state.isShared)), at: now) }
         return scheduleAndUnlock()
     }
 
@@ -345,6 +306,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// Passes the gate with the next event, if there is one still.
     private func deliver() {
+        let now = engine.telemetry?.now
         stripe.lock.lock()
         guard state.phase == .waiting else {
             state.isScheduled = false
@@ -366,6 +328,7 @@ public final class ImageTask: @unchecked Sendable {
             return stripe.lock.unlock()
         }
         let isShared = state.isShared
+        record(.delivered, at: now)
         endAndUnlock()
         // `sink` is let go of at the end of this function: on the callback queue.
         sink.complete(self, outcome, isShared: isShared)
@@ -394,6 +357,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The queue let go of a delivery without running it.
     private func wasDropped() {
+        let now = engine.telemetry?.now
         stripe.lock.lock()
         guard state.phase == .waiting else {
             state.isScheduled = false
@@ -413,6 +377,7 @@ public final class ImageTask: @unchecked Sendable {
         // An ending that nobody hears. What it held may run code of the caller when it goes: with no lock held.
         let sink = state.sink
         let outcome = state.outcome
+        record(.dropped, at: now)
         endAndUnlock()
         withExtendedLifetime((sink, outcome)) {}
     }
@@ -425,6 +390,7 @@ public final class ImageTask: @unchecked Sendable {
         state.news = .none
         let preview = state.preview.take()
         stripe.lock.unlock()
+        engine.telemetry?.handOut()
         withExtendedLifetime(preview) {}
     }
 
@@ -434,7 +400,9 @@ public final class ImageTask: @unchecked Sendable {
     func nextEvent(progress wanted: Bool) async -> Event? {
         while true {
             let bridge = Bridge()
-            switch takeEvent(progress: wanted, orWait: bridge) {
+            let taken = takeEvent(progress: wanted, orWait: bridge)
+            engine.telemetry?.handOut()
+            switch taken {
             case .event(let event): return event
             case .finished: return nil
             case .wait: await bridge.wait()
@@ -457,7 +425,8 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     private func takeEvent(progress wanted: Bool, orWait bridge: Bridge) -> Taken {
-        stripe.lock.withLock {
+        let now = engine.telemetry?.now
+        return stripe.lock.withLock {
             switch state.phase {
             case .ended: return .finished
             case .cancelled: return .event(.cancelled)
@@ -475,6 +444,7 @@ public final class ImageTask: @unchecked Sendable {
             }
             if let outcome = state.outcome.take() {
                 state.phase = .ended
+                record(.delivered, at: now)
                 return .event(.ended(outcome, isShared: state.isShared))
             }
             precondition(state.waiter == nil, "the events of one load were asked for by two at once")

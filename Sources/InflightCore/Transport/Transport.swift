@@ -39,6 +39,9 @@ public enum TransportDisposition: Sendable {
 /// Hears what happens in one exchange: calls come one after the other, never two at once, never from inside
 /// ``Transport/start(_:receiver:)`` or ``Transfer/cancel()``, and in the order of the wire. It must not block.
 public protocol TransportReceiver: AnyObject, Sendable {
+    /// How long the exchange took to get where it is: at most once, before the final head, or before an end without one.
+    /// Only where ``TransportRequest/wantsTimings`` asks for it, and the transport knows.
+    func didReceive(_ timings: TransportTimings)
     /// An interim answer (1xx).
     func didReceive(interim head: ResponseHead)
     /// The answer's head: once, before any byte of the body, so that a body can be refused unread.
@@ -62,6 +65,8 @@ public protocol TransportReceiver: AnyObject, Sendable {
 }
 
 extension TransportReceiver {
+    public func didReceive(_ timings: TransportTimings) {}
+
     public func didReceive(trailers: HTTPFields) {}
 
     public static func didEnd(_ endings: [TransportEnding]) {
@@ -102,6 +107,8 @@ public struct TransportRequest: Sendable {
     public var body: Bytes?
     public var limits: Limits
     public var priority: LoadPriority
+    /// Whether somebody wants to hear how long the connection took.
+    public var wantsTimings = false
 
     public struct Limits: Sendable, Hashable {
         /// For name, connection and TLS together. `nil`: none.

@@ -29,6 +29,9 @@ final class Exchange: Transfer, @unchecked Sendable {
 
     var timeouts = Timeouts.none
     var startedAt: Int64 = 0
+    /// When it was handed to libcurl, whose own times count from then.
+    var handedAt: Int64 = 0
+    private var hasToldTimings = false
     /// When a connection of its own was begun; 0: it has begun none.
     var connectingSince: Int64 = 0
     /// When the last byte came or went.
@@ -95,6 +98,7 @@ extension Exchange {
             return false
         case .final(let head, let framing):
             hasHead = true
+            tellTimings()
             return didReceive(head, framing)
         }
     }
@@ -114,6 +118,13 @@ extension Exchange {
             .badResponse,
             "\(what) is longer than \(request.limits.maximumHeadBytes) bytes. "
                 + "The server is broken or hostile; nothing of its answer was used.")
+    }
+
+    /// Says how long it took to get where it is, to whoever wants to know. With libcurl's handle still there.
+    func tellTimings() {
+        guard request.wantsTimings, !hasToldTimings, let easy, handedAt > 0 else { return }
+        hasToldTimings = true
+        receiver?.didReceive(easy.timings(handedAfter: handedAt - startedAt, isReused: !hasOpenedSocket))
     }
 
     private func didReceive(_ head: ResponseHead, _ framing: HeadParser.Framing) -> Bool {

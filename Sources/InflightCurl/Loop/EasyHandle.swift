@@ -72,6 +72,21 @@ internal import InflightCore
 
     var wireBytes: Int64 { unsafe Int64(inflight_easy_downloaded(easy)) }
 
+    /// How long the transfer took to get where it is.
+    ///
+    /// - Parameter offset: nanoseconds that had passed before it was handed to libcurl: the name was looked up meanwhile.
+    func timings(handedAfter offset: Int64, isReused: Bool) -> TransportTimings {
+        func time(_ point: CURLINFO) -> Duration? {
+            let microseconds = unsafe inflight_easy_time(easy, point)
+            return microseconds > 0 ? .nanoseconds(offset + microseconds * 1000) : nil
+        }
+        let ready = time(CURLINFO_PRETRANSFER_TIME_T)
+        return TransportTimings(
+            nameResolved: .nanoseconds(offset), connected: isReused ? ready : time(CURLINFO_CONNECT_TIME_T),
+            secured: isReused ? nil : time(CURLINFO_APPCONNECT_TIME_T),
+            firstByte: time(CURLINFO_STARTTRANSFER_TIME_T), reusedConnection: isReused)
+    }
+
     func set(_ option: CURLoption, _ value: Int) {
         unsafe inflight_easy_set_long(easy, option, value)
     }

@@ -295,6 +295,7 @@ internal import InflightCore
             return finish(exchange, .failure(exchange.failure(.cannotConnect, "libcurl has no memory left.")))
         }
         exchange.phase = .connecting
+        exchange.handedAt = now
         if let problem = handle.prepare(
             for: exchange, url: site.text(of: exchange.request.url), proxy: site.route.proxy)
         {
@@ -338,6 +339,7 @@ internal import InflightCore
                 finish(exchange, .success(summary))
             }
         } else {
+            exchange.tellTimings()
             finish(exchange, .failure(exchange.stop ?? exchange.failure(for: code, detail: handle.errorMessage)))
         }
     }

@@ -23,6 +23,8 @@ struct Setup {
     /// By loader, the queue that it lives on.
     var loaderQueues: [Int] = []
     var prefetch: Prefetch?
+    /// Somebody listens to the pipeline.
+    var listens = false
     /// Some of those who ask want to see what there is.
     var hasPreviews = false
 
@@ -44,6 +46,8 @@ struct Setup {
 
     init(seed: UInt64) {
         var draws = Draws(seed ^ 0x1F15_47BE_9B4C_3D27)
+        // Not drawn: other worlds stay as they are.
+        listens = seed % 8 == 3
         bounds.fetches = 1 + draws.below(5)
         bounds.fetchesPerOrigin = 1 + draws.below(3)
         bounds.streamsPerOrigin = bounds.fetchesPerOrigin + draws.below(3)
@@ -164,6 +168,7 @@ struct Setup {
         if hasWillSend { configuration.willSend = { [unowned world] in try await world.willSend(&$0) } }
         if hasDidReceive { configuration.didReceive = { [unowned world] in try await world.didReceive($0) } }
         if hasLog { configuration.log = { [unowned world] in world.log($0) } }
+        if let listener = world.listener { configuration.listening = listener.listening }
         return configuration
     }
 }

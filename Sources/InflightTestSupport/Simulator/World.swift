@@ -30,6 +30,7 @@ final class World: @unchecked Sendable {
     private(set) var threads: SimulatedThreads! = nil
     private(set) var server: SimulatedServer! = nil
     private(set) var store: SimulatedStore?
+    private(set) var listener: SimulatedListener?
     private(set) var executor: SimulatedTaskExecutor! = nil
     private(set) var queues: [SimulatedQueue] = []
     private(set) var callbackQueues: [CallbackQueue] = []
@@ -75,6 +76,7 @@ final class World: @unchecked Sendable {
         transport = SimulatedTransport(self)
         threads = SimulatedThreads(self)
         server = SimulatedServer(self)
+        if setup.listens { listener = SimulatedListener() }
         if setup.hasStore {
             store = SimulatedStore(self)
             model.cacheKey = { Resources.cacheKey($0, origin: $1, isRedirected: $2) }
@@ -129,6 +131,10 @@ final class World: @unchecked Sendable {
     /// Nothing is on its way.
     private func rest() {
         if clock.hasDue { clock.fireDue() }
+        if let listener {
+            listener.runAll()
+            if let problem = listener.problem { model.breaks(problem) }
+        }
         if let pipeline { model.rests(pipeline.statistics) }
     }
 
@@ -248,6 +254,7 @@ final class World: @unchecked Sendable {
     private func finish() {
         model.finishes()
         let statistics = pipeline?.statistics
+        if let problem = listener?.atEnd { model.breaks(problem) }
         if let statistics, statistics.tasksUnderWay + statistics.jobsUnderWay > 0 { model.neverEnds() }
         asked = [:]
         letGo()

@@ -1,0 +1,113 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+
+/// What the run says to whoever records it. Nothing is done where nobody does.
+extension GetRun {
+    /// A load was handed to the engine.
+    func record(begun ask: Ask) {
+        guard let recorder, let task = ask.task else { return }
+        ask.taskNumber = task.number
+        let (number, lines) = (task.number, ask.waiters.map(\.line))
+        recorder.note { book in
+            for line in lines { book.claimed(number, by: line) }
+        }
+    }
+
+    /// A line asks for what is under way.
+    func record(_ waiter: Ask.Waiter, joined ask: Ask) {
+        guard let recorder, ask.taskNumber > 0 else { return }
+        let (number, line) = (ask.taskNumber, waiter.line)
+        recorder.note { $0.claimed(number, by: line) }
+    }
+
+    /// What the run's own threads did.
+    func record(_ work: [OwnWork], of ask: Ask) {
+        guard let recorder else { return }
+        let (line, subject) = (ask.waiters[0].line, ask.url.string)
+        recorder.note { $0.worked(line, work, subject: subject) }
+    }
+
+    /// What a line tells of.
+    enum Story {
+        /// An answer that was not there before; those who ask for the same later name its key.
+        case new(Report, key: String?)
+        case repeated(key: String)
+    }
+
+    /// A line is done with.
+    ///
+    /// - Parameters:
+    ///   - digest: `nil` where the run has ended before.
+    ///   - start: from when its time counts, to `end`: for the record as for the line of JSON.
+    func record(
+        _ waiter: Ask.Waiter, _ digest: Report.Digest?, from: String?, story: Story?, start: MonotonicTime,
+        end: MonotonicTime
+    ) {
+        guard let recorder else { return }
+        let outcome: RunRecord.Load.Outcome =
+            switch digest?.outcome {
+            case .ok: .ok
+            case .failed: .failed
+            case .skipped: .skipped
+            case nil: .cancelled
+            }
+        var load = RunRecord.Load(
+            id: waiter.line, url: ShownCommand.withoutUser(waiter.text), outcome: outcome, from: from, start: 0, end: 0)
+        var repeats: String?
+        var key: String?
+        switch story {
+        case .new(let report, let ownKey):
+            load.fill(report)
+            key = ownKey
+        case .repeated(let key): repeats = key
+        case nil: load.marks.append(RunRecord.Mark(kind: .cancelled, at: 0, why: "the run was ended"))
+        }
+        let duration = Int((end - start).saturatedNanoseconds / 1000)
+        recorder.note { [load, repeats, key] book in
+            var load = load
+            load.start = book.microseconds(start)
+            // Rounded as the line's own: both say how long it took.
+            load.end = load.start + duration
+            for index in load.marks.indices { load.marks[index].at = load.end }
+            if let repeats {
+                load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "an earlier line's answer"))
+                book.answer(of: repeats).map { load.fill($0) }
+            } else if let key {
+                book.remember(load, as: key)
+            }
+            if load.outcome == .failed {
+                load.marks.append(RunRecord.Mark(kind: .failed, at: load.end, why: load.error?.code ?? ""))
+            }
+            book.concluded(load)
+        }
+    }
+
+    /// Tells what happened to the loads that are done with, where that is wanted.
+    func tellStories() {
+        guard let recorder, narrator.tellsStories else { return }
+        for story in recorder.takeStories() {
+            for line in story.lines { narrator.tell(story.url, line) }
+        }
+    }
+}
+
+extension RunRecord.Load {
+    fileprivate mutating func fill(_ report: Report) {
+        bytes = report.bytes
+        status = report.status
+        format = report.picture?.format.rawValue
+        width = report.picture?.width
+        height = report.picture?.height
+        file = report.file
+        error = report.error.map {
+            RunRecord.Failure(code: $0.code.rawValue, stage: $0.stage.rawValue, message: $0.message)
+        }
+    }
+
+    /// What came of the same before.
+    fileprivate mutating func fill(_ other: RunRecord.Load) {
+        (bytes, status, format, width, height) = (other.bytes, other.status, other.format, other.width, other.height)
+        (file, error) = (other.file, other.error)
+    }
+}

@@ -1,0 +1,157 @@
+import Inflight
+import InflightCore
+
+/// One job of the engine, or piece of the command's own work, as its events tell of it: what it was at, and when.
+///
+/// Confined to the queue of its book. Times are microseconds since the run began.
+final class JobTrack {
+    typealias Stage = RunRecord.Stage
+
+    let kind: RunRecord.Job.Kind
+    let subject: String
+    let start: Int
+    /// The job whose result it works on.
+    let after: JobTrack?
+    private(set) var end: Int?
+    var waiters = 0
+    /// The first line that waited for it.
+    var firstLine: Int?
+    private(set) var spans: [(stage: Stage, start: Int, end: Int)] = []
+    private(set) var marks: [RunRecord.Mark] = []
+    /// What was found where, in words, in order: for one load's story.
+    private(set) var words: [String] = []
+    /// Where it is: in which lane, and whether it works there.
+    var place: (lane: PipelineEvent.Lane, isRunning: Bool)?
+    /// Bytes of the body that have been told.
+    var receivedBytes: Int64 = 0
+    /// Whether what it asks now lies on this machine.
+    private(set) var isLocal = false
+
+    private var open: (stage: Stage, since: Int)?
+    /// Since when the next thing of the connection is waited for.
+    private var point = 0
+    private var hasConnected = false
+    private var hasFirstByte = false
+    private var hasAnswer = false
+    private var storing: [Int] = []
+
+    init(kind: RunRecord.Job.Kind, subject: String, start: Int, after: JobTrack? = nil) {
+        self.kind = kind
+        self.subject = subject
+        self.start = start
+        self.after = after
+    }
+
+    /// Whether nothing more will be told of it.
+    var isOver: Bool { end != nil && storing.isEmpty }
+
+    /// The job, and those whose results it works on.
+    var chain: [JobTrack] { (after?.chain ?? []) + [self] }
+
+    func add(_ stage: Stage, from start: Int, to end: Int) {
+        if end > start { spans.append((stage, start, end)) }
+    }
+
+    func begin(_ stage: Stage, at time: Int) {
+        close(at: time)
+        open = (stage, time)
+    }
+
+    func close(at time: Int) {
+        if let open { add(open.stage, from: open.since, to: time) }
+        open = nil
+    }
+
+    func ended(at time: Int) {
+        close(at: time)
+        end = time
+        place = nil
+    }
+
+    private func mark(_ kind: RunRecord.Mark.Kind, at time: Int, _ why: String = "") {
+        marks.append(RunRecord.Mark(kind: kind, at: time, why: why))
+    }
+
+    /// - Returns: whether it was an event of this job's work, not of its place.
+    func hear(_ kind: PipelineEvent.Kind, at time: Int) {
+        switch kind {
+        case .lookedUp(let found): words.append(Self.word(found))
+        case .readFromStore(let bytes): words.append("read \(Quantity.bytes(bytes)) from the cache")
+        case .sent(let method, let url, let resumesAt): sent(method, url, resumesAt, at: time)
+        case .nameResolved:
+            add(.nameLookup, from: point, to: time)
+            point = max(point, time)
+        case .connected(let reused):
+            if !reused { add(.connect, from: point, to: time) }
+            hasConnected = true
+            point = max(point, time)
+            words.append(reused ? "over a connection that was there" : "over a new connection")
+        case .secured:
+            add(.tls, from: point, to: time)
+            point = max(point, time)
+        case .firstByte:
+            add(.firstByte, from: point, to: time)
+            hasFirstByte = true
+            point = max(point, time)
+        case .answered(let status): answered(status, at: time)
+        case .exchangeEnded:
+            if !hasAnswer, !isLocal { add(hasConnected ? .firstByte : .connect, from: point, to: time) }
+            close(at: time)
+        case .redirected(let url):
+            mark(.redirected, at: time, url)
+            words.append("redirected to \(url)")
+        case .revalidated:
+            mark(.revalidated, at: time)
+            words.append("what is in the cache still holds")
+        case .resumed(let start):
+            mark(.resumed, at: time, "from byte \(start)")
+            words.append("goes on from byte \(Quantity.grouped(Int(start)))")
+        case .sentAgain(let why): retried(at: time, why)
+        case .retries(let after, let why):
+            retried(at: time, "\(why), waits \(Quantity.time(after))")
+            begin(.backoff, at: time)
+        case .previewed: mark(.preview, at: time)
+        case .failed(_, let why): mark(.failed, at: time, why)
+        case .storing: storing.append(time)
+        case .stored:
+            if !storing.isEmpty { add(.store, from: storing.removeFirst(), to: time) }
+        default: break
+        }
+    }
+
+    private func sent(_ method: String, _ url: String, _ resumesAt: Int64, at time: Int) {
+        close(at: time)
+        point = time
+        (hasConnected, hasFirstByte, hasAnswer) = (false, false, false)
+        isLocal = url.hasPrefix("file:") || url.hasPrefix("data:")
+        if isLocal {
+            begin(.disk, at: time)
+        } else {
+            words.append("sent \(method)\(resumesAt > 0 ? " for what is missing" : "")")
+        }
+    }
+
+    private func answered(_ status: Int, at time: Int) {
+        hasAnswer = true
+        guard !isLocal else { return }
+        if !hasFirstByte { add(.firstByte, from: point, to: time) }
+        begin(.download, at: max(point, hasFirstByte ? point : time))
+        words.append("answered \(status)")
+    }
+
+    private func retried(at time: Int, _ why: String) {
+        mark(.retried, at: time, why)
+        words.append("tried again: \(why)")
+    }
+
+    private static func word(_ found: PipelineEvent.LookUp) -> String {
+        switch found {
+        case .nothing: "not in the cache"
+        case .fresh: "in the cache, fresh"
+        case .stale: "in the cache, stale but allowed"
+        case .validator: "in the cache, to be asked about"
+        case .part: "a first part is in the cache"
+        case .useless: "what is in the cache may not be used"
+        }
+    }
+}

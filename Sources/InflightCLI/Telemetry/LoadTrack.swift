@@ -1,0 +1,85 @@
+import Inflight
+import InflightCore
+
+/// One load of the engine for the command, as its events tell of it, and what the command itself says of it.
+///
+/// Confined to the queue of its book. Times are microseconds since the run began.
+final class LoadTrack {
+    /// The jobs that it has waited for, in the order in which it came to them; the command's own work last.
+    private(set) var jobs: [JobTrack] = []
+    private(set) var marks: [RunRecord.Mark] = []
+    /// In words, in order: what it shared, where it went instead.
+    private(set) var words: [String] = []
+    /// Whether the engine has told its ending.
+    private(set) var isOver = false
+    /// The line that it was begun for.
+    var firstLine: Int?
+    /// Whether a line is known that it is for.
+    var isClaimed = false
+    private var finishedAt: Int?
+    private var delivered: (start: Int, end: Int)?
+    /// Its lines that are done with, until the engine has told its ending too.
+    var concluded: [RunRecord.Load] = []
+
+    func waits(for job: JobTrack) {
+        for job in job.chain where !jobs.contains(where: { $0 === job }) {
+            job.waiters += 1
+            jobs.append(job)
+        }
+    }
+
+    func joined(_ job: JobTrack, at time: Int) {
+        let why = job.firstLine.map { "shares with line \($0)" } ?? "shares what is under way"
+        marks.append(RunRecord.Mark(kind: .joined, at: time, why: why))
+        words.append(why)
+    }
+
+    func hear(_ kind: PipelineEvent.Kind, at time: Int) {
+        switch kind {
+        case .foundInMemory: words.append("in memory")
+        case .goesElsewhere(let why): words.append(why)
+        case .finished: finishedAt = time
+        case .delivered, .dropped:
+            isOver = true
+            if let finishedAt, time > finishedAt { delivered = (finishedAt, time) }
+        case .cancelled:
+            isOver = true
+            marks.append(RunRecord.Mark(kind: .cancelled, at: time, why: ""))
+        default: break
+        }
+    }
+
+    /// The command's own work on it.
+    func worked(_ stage: RunRecord.Stage, _ kind: RunRecord.Job.Kind, subject: String, from start: Int, to end: Int) {
+        let job = JobTrack(kind: kind, subject: subject, start: start)
+        job.waiters = 1
+        job.add(stage, from: start, to: end)
+        job.ended(at: end)
+        jobs.append(job)
+    }
+
+    /// What of all that lies within a line's own time. A job's number is its place in ``jobs``.
+    func spans(from start: Int, to end: Int) -> [RunRecord.Span] {
+        var spans: [RunRecord.Span] = []
+        for (number, job) in jobs.enumerated() {
+            for span in job.spans {
+                let (first, last) = (max(span.start, start), min(span.end, end))
+                if last > first {
+                    spans.append(RunRecord.Span(stage: span.stage, start: first, end: last, job: number))
+                }
+            }
+        }
+        if let delivered, min(delivered.end, end) > max(delivered.start, start) {
+            spans.append(
+                RunRecord.Span(
+                    stage: .deliver, start: max(delivered.start, start), end: min(delivered.end, end), job: nil))
+        }
+        return spans.enumerated().sorted { ($0.element.start, $0.offset) < ($1.element.start, $1.offset) }
+            .map(\.element)
+    }
+
+    func marks(from start: Int, to end: Int) -> [RunRecord.Mark] {
+        (marks + jobs.flatMap(\.marks)).filter { (start...max(start, end)).contains($0.at) }
+            .enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+    }
+}

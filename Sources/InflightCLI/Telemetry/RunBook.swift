@@ -1,0 +1,270 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+
+/// Makes the record of a run of what its pipeline tells and what the command itself says: no clock, no lock, no I/O.
+///
+/// Confined to the queue of the recorder that holds it. What it keeps is bounded, however many lines there are.
+struct RunBook {
+    /// A load that is done with, on all sides.
+    struct Kept {
+        var load: RunRecord.Load
+        let track: LoadTrack?
+    }
+
+    private let start: MonotonicTime
+    private var tasks: [PipelineEvent.TaskNumber: LoadTrack] = [:]
+    private var jobs: [PipelineEvent.JobNumber: JobTrack] = [:]
+    /// Which task's load a line takes.
+    private var claims: [Int: LoadTrack] = [:]
+    /// Lines that take another line's load, and which.
+    private var sharers: [Int: Int] = [:]
+    /// Ended, and no line has claimed it: what the engine asks for itself, or a line that is about to.
+    private var unclaimed: [PipelineEvent.TaskNumber] = []
+    private static let mostUnclaimed = 4096
+    private(set) var kept: KeptLoads<Kept>
+    private(set) var lanes = LaneBook()
+    private var bytes = Samples<Int64>()
+    private var receivedBytes: Int64 = 0
+    private var histograms: [String: Histogram] = [:]
+    private var missedEvents = 0
+    private var answers: [String: RunRecord.Load] = [:]
+    private static let mostAnswers = 10_000
+    /// Lines that are done with since the last time somebody looked, where somebody does.
+    private var finished: [Kept] = []
+    private let tellsStories: Bool
+
+    init(start: MonotonicTime, kept: KeptLoads<Kept> = KeptLoads(), tellsStories: Bool = false) {
+        self.start = start
+        self.kept = kept
+        self.tellsStories = tellsStories
+    }
+
+    func microseconds(_ time: MonotonicTime) -> Int {
+        max(0, Int((time - start).saturatedNanoseconds / 1000))
+    }
+
+    // MARK: Told by the pipeline
+
+    mutating func hear(_ event: PipelineEvent) {
+        let time = microseconds(event.time)
+        switch (event.task, event.job) {
+        case (let task?, let job): hear(event.kind, of: task, job.flatMap { jobs[$0] }, at: time)
+        case (nil, let job?): hear(event.kind, of: job, at: time)
+        case (nil, nil): break
+        }
+    }
+
+    private mutating func hear(
+        _ kind: PipelineEvent.Kind, of number: PipelineEvent.TaskNumber, _ job: JobTrack?, at time: Int
+    ) {
+        if case .asked = kind, tasks[number] == nil { tasks[number] = LoadTrack() }
+        guard let track = tasks[number] else { return }
+        switch kind {
+        case .waits:
+            job.map { track.waits(for: $0) }
+            if let line = track.firstLine { name(track, line) }
+        case .joined: job.map { track.joined($0, at: time) }
+        default:
+            track.hear(kind, at: time)
+            guard track.isOver else { return }
+            if track.isClaimed { return retire(number, track) }
+            unclaimed.append(number)
+            if unclaimed.count > Self.mostUnclaimed {
+                for number in unclaimed.prefix(Self.mostUnclaimed / 2) where tasks[number]?.isClaimed == false {
+                    tasks[number] = nil
+                }
+                unclaimed.removeFirst(Self.mostUnclaimed / 2)
+            }
+        }
+    }
+
+    private mutating func hear(_ kind: PipelineEvent.Kind, of number: PipelineEvent.JobNumber, at time: Int) {
+        if case .made(let kind, let subject, let after) = kind {
+            jobs[number] = JobTrack(
+                kind: Self.kind(kind), subject: subject, start: time, after: after.flatMap { jobs[$0] })
+            return
+        }
+        guard let job = jobs[number] else { return }
+        switch kind {
+        case .queued(let lane):
+            lanes.move(&job.place, to: (lane, false), at: time)
+            job.begin(.queued, at: time)
+        case .started(let lane):
+            lanes.move(&job.place, to: (lane, true), at: time)
+            job.close(at: time)
+            switch lane {
+            case .store: job.begin(.disk, at: time)
+            case .decode: job.begin(job.kind == .process ? .process : .decode, at: time)
+            case .fetch: break
+            }
+        case .received(let bytes):
+            guard !job.isLocal else { break }
+            receivedBytes += max(0, bytes - job.receivedBytes)
+            job.receivedBytes = bytes
+            self.bytes.add(receivedBytes, at: time)
+        default:
+            if case .sent = kind { job.receivedBytes = 0 }
+            if case .retries = kind { lanes.move(&job.place, to: nil, at: time) }
+            job.hear(kind, at: time)
+        }
+        if kind.endsJob {
+            lanes.move(&job.place, to: nil, at: time)
+            job.ended(at: time)
+            for span in job.spans { count(span.end - span.start, span.stage.rawValue) }
+        }
+        if job.isOver { jobs[number] = nil }
+    }
+
+    /// Events were lost: what they would have ended ends when the command says so.
+    mutating func missed(_ count: Int) {
+        guard count > 0 else { return }
+        missedEvents += count
+        for (number, track) in tasks where track.isClaimed { retire(number, track) }
+        jobs = jobs.filter { _, job in tasks.values.contains { $0.jobs.contains { $0 === job } } }
+    }
+
+    private static func kind(_ kind: PipelineEvent.JobKind) -> RunRecord.Job.Kind {
+        switch kind {
+        case .fetch, .source, .lookUp: .fetch
+        case .decode: .decode
+        case .process: .process
+        }
+    }
+
+    private mutating func count(_ value: Int, _ name: String) {
+        histograms[name, default: Histogram()].record(Int64(value))
+    }
+
+    // MARK: Told by the command
+
+    /// A line's load was begun, or it takes the load of one that is under way.
+    mutating func claimed(_ number: PipelineEvent.TaskNumber, by line: Int) {
+        guard number > 0 else { return }
+        let track = tasks[number] ?? LoadTrack()
+        tasks[number] = track
+        if let first = track.firstLine { sharers[line] = first }
+        track.firstLine = track.firstLine ?? line
+        track.isClaimed = true
+        claims[line] = track
+        name(track, line)
+    }
+
+    /// The jobs of a load are known by the first line that waited for them.
+    private func name(_ track: LoadTrack, _ line: Int) {
+        for job in track.jobs where job.firstLine == nil { job.firstLine = line }
+    }
+
+    /// The command's own work on the load of a line.
+    mutating func worked(_ line: Int, _ work: [OwnWork], subject: String) {
+        guard let track = claims[line] else { return }
+        for work in work {
+            let (first, last) = (microseconds(work.start), microseconds(work.end))
+            let kind = RunRecord.Job.Kind(rawValue: work.stage.rawValue) ?? .store
+            track.worked(work.stage, kind, subject: subject, from: first, to: last)
+            count(last - first, work.stage.rawValue)
+        }
+    }
+
+    /// The answer that later lines of the same may take: of the first thousands, as many as are kept.
+    mutating func remember(_ load: RunRecord.Load, as key: String) {
+        if answers.count < Self.mostAnswers, answers[key] == nil { answers[key] = load }
+    }
+
+    func answer(of key: String) -> RunRecord.Load? { answers[key] }
+
+    /// A line is done with.
+    mutating func concluded(_ load: RunRecord.Load) {
+        var load = load
+        if let first = sharers.removeValue(forKey: load.id) {
+            load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "shares with line \(first)"))
+        }
+        if load.outcome == .ok || load.outcome == .failed { count(load.end - load.start, "total") }
+        guard let track = claims.removeValue(forKey: load.id) else { return keep(Kept(load: load, track: nil)) }
+        track.concluded.append(load)
+        if track.isOver || missedEvents > 0 { settle(track) }
+    }
+
+    private mutating func retire(_ number: PipelineEvent.TaskNumber, _ track: LoadTrack) {
+        tasks[number] = nil
+        settle(track)
+    }
+
+    private mutating func settle(_ track: LoadTrack) {
+        for load in track.concluded { keep(Kept(load: load, track: track)) }
+        track.concluded = []
+    }
+
+    private mutating func keep(_ load: Kept) {
+        kept.add(load, duration: load.load.end - load.load.start)
+        // What several lines share is told once.
+        if tellsStories, load.track?.firstLine == load.load.id { finished.append(load) }
+    }
+
+    var hasFinished: Bool { !finished.isEmpty }
+
+    /// What is done with since this was last asked.
+    mutating func takeFinished() -> [Kept] {
+        defer { finished = [] }
+        return finished
+    }
+
+    // MARK: The record
+
+    /// After the run: lines that have not been told an ending are left out.
+    mutating func record(
+        command: String, startedAt: String, end: MonotonicTime, limits: [PipelineEvent.Lane: Int]
+    ) -> RunRecord {
+        for (number, track) in tasks { retire(number, track) }
+        var record = RunRecord(command: command, startedAt: startedAt, duration: microseconds(end))
+        var numbers: [ObjectIdentifier: Int] = [:]
+        for kept in kept.all.sorted(by: { $0.load.id < $1.load.id }) {
+            var load = kept.load
+            if let track = kept.track {
+                load.marks += track.marks(from: load.start, to: load.end)
+                for var span in track.spans(from: load.start, to: load.end) {
+                    if let local = span.job {
+                        let job = track.jobs[local]
+                        let number = numbers[ObjectIdentifier(job)] ?? record.jobs.count
+                        if number == record.jobs.count {
+                            numbers[ObjectIdentifier(job)] = number
+                            record.jobs.append(
+                                RunRecord.Job(
+                                    kind: job.kind, subject: job.subject, start: job.start,
+                                    end: job.end ?? record.duration, waiters: job.waiters))
+                        }
+                        span.job = number
+                    }
+                    load.spans.append(span)
+                }
+            }
+            record.loads.append(load)
+        }
+        record.lanes = PipelineEvent.Lane.allCases.map { lane in
+            RunRecord.Lane(name: lane.rawValue, limit: limits[lane] ?? 0, samples: lanes.samples(of: lane))
+        }
+        record.bytes = bytes.values.map { RunRecord.BytesSample(at: $0.at, bytes: $0.value) }
+        record.histograms = histograms.sorted { Self.rank($0.key) < Self.rank($1.key) }.map(Self.histogram)
+        record.dropped = missedEvents + kept.leftOut
+        return record
+    }
+
+    private static func rank(_ name: String) -> Int {
+        RunRecord.Stage.allCases.firstIndex { $0.rawValue == name } ?? -1
+    }
+
+    private static func histogram(_ name: String, _ histogram: Histogram) -> RunRecord.Histogram {
+        RunRecord.Histogram(
+            name: name, unit: "us",
+            buckets: histogram.buckets.map { RunRecord.Histogram.Bucket(upper: Int($0.upper), count: $0.count) },
+            count: histogram.count, p50: Int(histogram.p50), p90: Int(histogram.p90), p95: Int(histogram.p95),
+            p99: Int(histogram.p99))
+    }
+}
+
+/// A piece of the command's own work on what was loaded.
+struct OwnWork: Sendable {
+    var stage: RunRecord.Stage
+    var start: MonotonicTime
+    var end: MonotonicTime
+}

@@ -1,0 +1,84 @@
+import Inflight
+import InflightCore
+
+/// What is written of a run when it is over: the files are opened before it begins, so that what is wrong with them is known
+/// before anything is asked for.
+struct RunOutput: Sendable {
+    let recorder: RunRecorder
+    private let trace: Output?
+    private let report: Output?
+    private let command: String
+
+    private struct Output: Sendable {
+        let file: WholeFile
+        let path: String
+    }
+
+    struct SystemFailure: Error {
+        var message: String
+    }
+
+    /// `nil` where nobody wants to know.
+    ///
+    /// - Throws: what to do, where a file cannot be written.
+    init?(_ options: GetOptions, arguments: [String]) throws(SystemFailure) {
+        guard options.isRecorded else { return nil }
+        recorder = RunRecorder(tellsStories: options.network.isVerbose)
+        command = ShownCommand.text(arguments)
+        trace = try Self.open(options.trace, "trace")
+        do throws(SystemFailure) {
+            report = try Self.open(options.report, "report")
+        } catch {
+            trace?.file.abandon()
+            throw error
+        }
+    }
+
+    private static func open(_ path: String?, _ what: String) throws(SystemFailure) -> Output? {
+        guard let path else { return nil }
+        do throws(SystemError) {
+            return Output(file: try WholeFile(path), path: path)
+        } catch {
+            throw SystemFailure(message: problem(path, what, error))
+        }
+    }
+
+    private static func problem(_ path: String, _ what: String, _ error: SystemError) -> String {
+        "The \(what) \(path.quoted) cannot be written: \(error.text). "
+            + "Name a file in a directory that is there and may be written to, with --\(what) FILE."
+    }
+
+    /// Whether there are files to write.
+    var writesFiles: Bool { trace != nil || report != nil }
+
+    /// Writes all there is to write. After the pipeline's shutdown.
+    ///
+    /// - Returns: what went wrong.
+    func write(limits: [PipelineEvent.Lane: Int]) -> [String] {
+        guard writesFiles else { return [] }
+        let record = recorder.record(command: command, limits: limits)
+        var problems: [String] = []
+        if let trace {
+            do throws(SystemError) {
+                try RunTrace(record).write { bytes throws(SystemError) in try trace.file.append(bytes) }
+                try trace.file.finish()
+            } catch {
+                problems.append(Self.problem(trace.path, "trace", error))
+            }
+        }
+        if let report {
+            do throws(SystemError) {
+                try report.file.finish(RunReportPage(record).html)
+            } catch {
+                problems.append(Self.problem(report.path, "report", error))
+            }
+        }
+        return problems
+    }
+
+    /// Leaves nothing behind.
+    func abandon() {
+        trace?.file.abandon()
+        report?.file.abandon()
+    }
+}

@@ -1,0 +1,197 @@
+/// The record of a run as a trace: each load a row of its own as long as it lasts, each place of a lane a row, the lanes'
+/// fullness and the bytes as counters, and arrows from loads to the work that they share.
+struct RunTrace {
+    static let loads = 1
+    static let lanes = 2
+
+    private let record: RunRecord
+    private(set) var events: [TraceEvent] = []
+
+    init(_ record: RunRecord) {
+        self.record = record
+        let work = TraceWork.of(record)
+        addLoads()
+        addWork(work)
+        addCounters()
+        addFlows(work)
+        // Viewers do not need it, but whoever reads along does: metadata first, then by time, the longer slice first.
+        events = events.enumerated().sorted { left, right in
+            let (first, second) = (left.element, right.element)
+            let isMetadata = (first.phase == .metadata, second.phase == .metadata)
+            if isMetadata.0 != isMetadata.1 { return isMetadata.0 }
+            if first.time != second.time { return first.time < second.time }
+            let (long, short) = (first.duration ?? -1, second.duration ?? -1)
+            return long == short ? left.offset < right.offset : long > short
+        }.map(\.element)
+    }
+
+    /// The whole file, in pieces.
+    func write(_ write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
+        var bytes = Array("{\"displayTimeUnit\":\"ms\",\"otherData\":{".utf8)
+        var writer = JSONWriter()
+        writer.add("command", record.command)
+        writer.add("startedAt", record.startedAt)
+        writer.add("eventsLeftOut", record.dropped)
+        bytes += writer.members + Array("},\"traceEvents\":[\n".utf8)
+        for (number, event) in events.enumerated() {
+            bytes += event.json + Array(number + 1 < events.count ? ",\n".utf8 : "\n".utf8)
+            if bytes.count > 1 << 20 {
+                try write(bytes)
+                bytes.removeAll(keepingCapacity: true)
+            }
+        }
+        try write(bytes + Array("]}\n".utf8))
+    }
+
+    private mutating func name(process: Int, _ name: String, order: Int) {
+        events.append(
+            TraceEvent(phase: .metadata, name: "process_name", process: process, arguments: [("name", .text(name))]))
+        events.append(
+            TraceEvent(
+                phase: .metadata, name: "process_sort_index", process: process,
+                arguments: [("sort_index", .number(order))]))
+    }
+
+    private mutating func name(process: Int, thread: Int, _ name: String) {
+        events.append(
+            TraceEvent(
+                phase: .metadata, name: "thread_name", process: process, thread: thread,
+                arguments: [("name", .text(name))]))
+        events.append(
+            TraceEvent(
+                phase: .metadata, name: "thread_sort_index", process: process, thread: thread,
+                arguments: [("sort_index", .number(thread))]))
+    }
+
+    // MARK: Loads
+
+    private var loadRows: [Int] {
+        TraceRows.rows(of: record.loads.map { ($0.start, max($0.end, $0.start + 1)) })
+    }
+
+    private mutating func addLoads() {
+        name(process: Self.loads, "loads", order: 0)
+        let rows = loadRows
+        for row in 0..<((rows.max() ?? -1) + 1) { name(process: Self.loads, thread: row + 1, "loads \(row + 1)") }
+        for (load, row) in zip(record.loads, rows) {
+            let end = max(load.end, load.start + 1)
+            events.append(
+                TraceEvent(
+                    phase: .complete, name: load.url, category: "load", process: Self.loads, thread: row + 1,
+                    time: load.start, duration: end - load.start, arguments: Self.arguments(of: load)))
+            var free = load.start
+            for span in load.spans where min(span.end, end) > max(span.start, free) {
+                let start = max(span.start, free)
+                free = min(span.end, end)
+                events.append(
+                    TraceEvent(
+                        phase: .complete, name: span.stage.rawValue, category: "stage", process: Self.loads,
+                        thread: row + 1, time: start, duration: free - start))
+            }
+            for mark in load.marks where (load.start...end).contains(mark.at) {
+                events.append(
+                    TraceEvent(
+                        phase: .instant, name: mark.kind.rawValue, category: "mark", process: Self.loads,
+                        thread: row + 1, time: mark.at,
+                        arguments: mark.why.isEmpty ? [] : [("why", .text(mark.why))]))
+            }
+        }
+    }
+
+    private static func arguments(of load: RunRecord.Load) -> [(String, TraceEvent.Argument)] {
+        var arguments: [(String, TraceEvent.Argument)] = [
+            ("line", .number(load.id)), ("outcome", .text(load.outcome.rawValue)),
+        ]
+        if let from = load.from { arguments.append(("from", .text(from))) }
+        if let status = load.status { arguments.append(("status", .number(status))) }
+        if let bytes = load.bytes { arguments.append(("bytes", .number(Int(bytes)))) }
+        if let file = load.file { arguments.append(("file", .text(file))) }
+        if let error = load.error {
+            arguments.append(("error", .text(error.code)))
+            arguments.append(("message", .text(error.message)))
+        }
+        return arguments
+    }
+
+    // MARK: Work
+
+    private mutating func addWork(_ work: [TraceWork]) {
+        name(process: Self.lanes, "lanes", order: 1)
+        for row in TraceWork.rows(of: work, limits: record.lanes) {
+            name(process: Self.lanes, thread: row.thread, row.name)
+        }
+        for piece in work {
+            let job = record.jobs[piece.job]
+            events.append(
+                TraceEvent(
+                    phase: .complete, name: job.subject, category: job.kind.rawValue, process: Self.lanes,
+                    thread: piece.thread, time: piece.start, duration: piece.end - piece.start,
+                    arguments: [("kind", .text(job.kind.rawValue)), ("waiters", .number(job.waiters))]))
+            for stage in piece.stages {
+                events.append(
+                    TraceEvent(
+                        phase: .complete, name: stage.stage.rawValue, category: "stage", process: Self.lanes,
+                        thread: piece.thread, time: stage.start, duration: stage.end - stage.start))
+            }
+        }
+    }
+
+    private mutating func addCounters() {
+        for lane in record.lanes {
+            for sample in lane.samples {
+                events.append(
+                    TraceEvent(
+                        phase: .counter, name: "\(lane.name) lane", process: Self.lanes, time: sample.at,
+                        arguments: [("running", .number(sample.running)), ("waiting", .number(sample.waiting))]))
+            }
+        }
+        for sample in record.bytes {
+            events.append(
+                TraceEvent(
+                    phase: .counter, name: "bytes off the network", process: Self.lanes, time: sample.at,
+                    arguments: [("bytes", .number(Int(sample.bytes)))]))
+        }
+    }
+
+    // MARK: Flows
+
+    /// From each load to each job that it waited for, as long as both last.
+    private mutating func addFlows(_ work: [TraceWork]) {
+        let rows = loadRows
+        let pieces = Dictionary(grouping: work, by: \.job)
+        var id = 0
+        for (load, row) in zip(record.loads, rows) {
+            var seen: Set<Int> = []
+            for job in load.spans.compactMap(\.job) where seen.insert(job).inserted {
+                guard let piece = pieces[job]?.first(where: { $0.end > load.start }), piece.start < max(load.end, 1)
+                else { continue }
+                id += 1
+                events.append(
+                    TraceEvent(
+                        phase: .flowStart, name: "waits for", category: "flow", process: Self.loads, thread: row + 1,
+                        time: load.start, id: id))
+                events.append(
+                    TraceEvent(
+                        phase: .flowEnd, name: "waits for", category: "flow", process: Self.lanes,
+                        thread: piece.thread, time: max(load.start, piece.start), id: id))
+            }
+        }
+    }
+}
+
+/// Lays intervals out on as few rows as hold them without overlap.
+enum TraceRows {
+    /// - Returns: the row of each, from 0.
+    static func rows(of intervals: [(start: Int, end: Int)]) -> [Int] {
+        var rows = [Int](repeating: 0, count: intervals.count)
+        /// When each row is free.
+        var free: [Int] = []
+        for index in intervals.indices.sorted(by: { (intervals[$0].start, $0) < (intervals[$1].start, $1) }) {
+            let row = free.firstIndex { $0 <= intervals[index].start } ?? free.count
+            if row == free.count { free.append(0) }
+            free[row] = intervals[index].end
+            rows[index] = row
+        }
+        return rows
+    }
+}

@@ -1,0 +1,64 @@
+/// One event of the trace format that Perfetto and `chrome://tracing` read: "Trace Event Format", JSON Object Format.
+/// Times are microseconds.
+struct TraceEvent: Equatable, Sendable {
+    enum Phase: String, Sendable {
+        /// A slice with a length.
+        case complete = "X"
+        case instant = "i"
+        case counter = "C"
+        /// An arrow from the slice that holds its moment…
+        case flowStart = "s"
+        /// … to the slice that holds this one's.
+        case flowEnd = "f"
+        case metadata = "M"
+    }
+
+    enum Argument: Equatable, Sendable {
+        case text(String)
+        case number(Int)
+    }
+
+    var phase: Phase
+    var name: String
+    var category = ""
+    var process: Int
+    var thread = 0
+    var time = 0
+    /// Of a slice.
+    var duration: Int?
+    /// Of a flow.
+    var id: Int?
+    var arguments: [(name: String, value: Argument)] = []
+
+    static func == (left: TraceEvent, right: TraceEvent) -> Bool { left.json == right.json }
+
+    /// As a JSON object.
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.add("ph", phase.rawValue)
+        writer.add("name", name)
+        if !category.isEmpty { writer.add("cat", category) }
+        writer.add("pid", process)
+        writer.add("tid", thread)
+        writer.add("ts", time)
+        if let duration { writer.add("dur", duration) }
+        if let id { writer.add("id", id) }
+        switch phase {
+        case .instant: writer.add("s", "t")
+        // To the slice around it, not to the next one.
+        case .flowEnd: writer.add("bp", "e")
+        default: break
+        }
+        if !arguments.isEmpty {
+            writer.add("args") { inner in
+                for (name, value) in arguments {
+                    switch value {
+                    case .text(let text): inner.add(name, text)
+                    case .number(let number): inner.add(name, number)
+                    }
+                }
+            }
+        }
+        return [UInt8(ascii: "{")] + writer.members + [UInt8(ascii: "}")]
+    }
+}

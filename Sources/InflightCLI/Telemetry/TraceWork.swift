@@ -1,0 +1,98 @@
+/// One stretch of time in which a job had a place in a lane, and the row of that place.
+struct TraceWork {
+    struct Part: Equatable {
+        var stage: RunRecord.Stage
+        var start: Int
+        var end: Int
+    }
+
+    struct Row: Equatable {
+        var thread: Int
+        var name: String
+    }
+
+    var job: Int
+    var lane: Int
+    var start: Int
+    var end: Int
+    var stages: [Part]
+    var thread = 0
+
+    /// Rows of one lane are numbered from a multiple of this.
+    private static let rowsOfLane = 10_000
+    /// The lanes of the engine, and the command's own threads behind them.
+    private static let names = ["store", "fetch", "decode", "write"]
+
+    /// In which lane that is done; `nil`: nowhere.
+    private static func lane(_ stage: RunRecord.Stage) -> Int? {
+        switch stage {
+        case .disk: 0
+        case .nameLookup, .connect, .tls, .firstByte, .download: 1
+        case .decode, .process: 2
+        case .encode, .store: 3
+        case .queued, .backoff, .deliver: nil
+        }
+    }
+
+    /// All work that some load has waited for.
+    static func of(_ record: RunRecord) -> [TraceWork] {
+        // Those who came late know only the end of it, those who left only the beginning.
+        var parts: [Int: [RunRecord.Stage: [Part]]] = [:]
+        for load in record.loads {
+            for span in load.spans {
+                guard let job = span.job, lane(span.stage) != nil, span.end > span.start else { continue }
+                parts[job, default: [:]][span.stage, default: []].append(
+                    Part(stage: span.stage, start: span.start, end: span.end))
+            }
+        }
+        var work: [TraceWork] = []
+        for (job, stages) in parts.sorted(by: { $0.key < $1.key }) {
+            var merged = stages.values.flatMap { Self.merged($0) }
+            merged.sort { ($0.start, $0.end) < ($1.start, $1.end) }
+            for part in merged {
+                guard let lane = lane(part.stage) else { continue }
+                if let last = work.last, last.job == job, last.lane == lane, part.start <= last.end {
+                    // One after the other: what overlaps is cut.
+                    let start = max(part.start, last.stages.last?.end ?? part.start)
+                    guard part.end > start else { continue }
+                    work[work.count - 1].stages.append(Part(stage: part.stage, start: start, end: part.end))
+                    work[work.count - 1].end = part.end
+                } else {
+                    work.append(TraceWork(job: job, lane: lane, start: part.start, end: part.end, stages: [part]))
+                }
+            }
+        }
+        for lane in names.indices {
+            let own = work.indices.filter { work[$0].lane == lane }
+            for (index, row) in zip(own, TraceRows.rows(of: own.map { (work[$0].start, work[$0].end) })) {
+                work[index].thread = lane * rowsOfLane + row + 1
+            }
+        }
+        return work
+    }
+
+    /// What is the same, told by several.
+    private static func merged(_ parts: [Part]) -> [Part] {
+        var merged: [Part] = []
+        for part in parts.sorted(by: { $0.start < $1.start }) {
+            if let last = merged.last, part.start <= last.end {
+                merged[merged.count - 1].end = max(last.end, part.end)
+            } else {
+                merged.append(part)
+            }
+        }
+        return merged
+    }
+
+    /// The rows that there are, with their names: as many as a lane has places, where not all are known to be needed.
+    static func rows(of work: [TraceWork], limits: [RunRecord.Lane]) -> [Row] {
+        names.enumerated().flatMap { lane, name in
+            let used = work.filter { $0.lane == lane }.map { $0.thread - lane * rowsOfLane }.max() ?? 0
+            let limit = limits.first { $0.name == name }?.limit ?? 0
+            return (0..<used).map { row in
+                let over = limit > 0 && row >= limit ? " (beside the lane)" : ""
+                return Row(thread: lane * rowsOfLane + row + 1, name: "\(name) \(row + 1)\(over)")
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+public import InflightCore
+
+/// What the events of a pipeline must agree on with one another, whatever happens.
+///
+/// - A load is asked for once, before anything else is told of it, and has exactly one ending, behind which nothing comes.
+/// - It waits for jobs, and joins them, only while they are alive. A job works on the result of one that was there.
+/// - A job is queued and started in turn, in the same lane, and has exactly one ending; what is told of its exchange is
+///   told while it has a place, and each exchange that is sent ends before the next.
+public struct EventModel: Sendable {
+    private struct Task {
+        var isFinished = false
+        var hasEnded = false
+        var waits = false
+    }
+
+    private enum State: Equatable {
+        case waiting
+        case queued(PipelineEvent.Lane)
+        case running(PipelineEvent.Lane)
+        case ended
+    }
+
+    private struct Job {
+        var state = State.waiting
+        var isSent = false
+        var isAbandoned = false
+        var storing = 0
+    }
+
+    private var tasks: [PipelineEvent.TaskNumber: Task] = [:]
+    private var jobs: [PipelineEvent.JobNumber: Job] = [:]
+    /// The first rule that was broken, in words.
+    public private(set) var problem: String?
+
+    public init() {}
+
+    private mutating func broken(_ text: String, _ event: PipelineEvent) {
+        guard problem == nil else { return }
+        problem = "\(text): task \(event.task ?? 0), job \(event.job ?? 0), \(event.kind)"
+    }
+
+    public mutating func hear(_ event: PipelineEvent) {
+        if let task = event.task {
+            hear(event, of: task)
+        } else if let job = event.job {
+            hear(event, ofJob: job)
+        } else {
+            broken("it concerns nobody", event)
+        }
+    }
+
+    private mutating func hear(_ event: PipelineEvent, of number: PipelineEvent.TaskNumber) {
+        if case .asked = event.kind {
+            if tasks.updateValue(Task(), forKey: number) != nil { broken("asked twice", event) }
+            return
+        }
+        guard var task = tasks[number] else { return broken("never asked for", event) }
+        if task.hasEnded { broken("after its ending", event) }
+        switch event.kind {
+        case .waits, .joined:
+            let state = event.job.flatMap { jobs[$0]?.state }
+            if state == nil || state == .ended { broken("its job is not alive", event) }
+            if event.kind == .joined, !task.waits { broken("joins before it waits", event) }
+            task.waits = true
+        case .finished:
+            if task.isFinished { broken("finished twice", event) }
+            task.isFinished = true
+        case .delivered, .dropped:
+            if !task.isFinished { broken("an ending before it was known", event) }
+            task.hasEnded = true
+        case .cancelled: task.hasEnded = true
+        default: break
+        }
+        tasks[number] = task
+    }
+
+    private mutating func hear(_ event: PipelineEvent, ofJob number: PipelineEvent.JobNumber) {
+        if case .made(_, _, let after) = event.kind {
+            if jobs.updateValue(Job(), forKey: number) != nil { broken("made twice", event) }
+            if let after, jobs[after] == nil || jobs[after]?.state == .ended {
+                broken("works on the result of a job that is not alive", event)
+            }
+            return
+        }
+        guard var job = jobs[number] else { return broken("never made", event) }
+        switch event.kind {
+        case .storing: job.storing += 1
+        case .stored:
+            job.storing -= 1
+            if job.storing < 0 { broken("stored what was not to be stored", event) }
+        default:
+            // A preview that is being made ends behind the job.
+            if case .previewed = event.kind { break }
+            if job.state == .ended { broken("after its ending", event) }
+        }
+        switch event.kind {
+        case .queued(let lane):
+            if case .queued = job.state { broken("queued twice", event) }
+            if job.isAbandoned { broken("queued when nobody wants it", event) }
+            job.state = .queued(lane)
+        case .started(let lane):
+            if job.state != .queued(lane) { broken("started without having been queued there", event) }
+            job.state = .running(lane)
+        case .sent:
+            if job.isSent { broken("sent before the last exchange has ended", event) }
+            if case .running = job.state {} else { broken("sent without a place", event) }
+            job.isSent = true
+        case .exchangeEnded:
+            if !job.isSent { broken("an exchange ended that was not sent", event) }
+            job.isSent = false
+        case .answered, .received:
+            if !job.isSent { broken("an answer to what was not sent", event) }
+        case .abandoned:
+            if job.isAbandoned { broken("abandoned twice", event) }
+            job.isAbandoned = true
+        case .stopped:
+            if !job.isAbandoned { broken("stopped, and somebody wants it", event) }
+        default: break
+        }
+        if event.kind.endsJob { job.state = .ended }
+        jobs[number] = job
+    }
+
+    /// What is wrong when everything has ended.
+    public var atEnd: String? {
+        if let problem { return problem }
+        if let task = tasks.filter({ !$0.value.hasEnded }).keys.min() { return "task \(task) has no ending" }
+        if let job = jobs.filter({ $0.value.state != .ended }).keys.min() { return "job \(job) has no ending" }
+        if let job = jobs.filter({ $0.value.storing > 0 }).keys.min() { return "job \(job) stores for ever" }
+        return nil
+    }
+}

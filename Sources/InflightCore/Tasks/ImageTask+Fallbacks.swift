@@ -1,0 +1,57 @@
+import InflightConcurrency
+
+// What else a task asks for, where what it asked for is of no use.
+
+extension ImageTask {
+    /// What is asked for now: ``request``, or a fallback of it.
+    var currentRequest: ImageRequest {
+        let taken = stripe.lock.withLock { state.takenFallbacks }
+        return request.fallback(Int(taken)) ?? request
+    }
+
+    /// Whether there is something else to ask for where this fails.
+    var hasFallback: Bool {
+        let count = request.fallbackCount
+        return count > 0 && stripe.lock.withLock { state.phase == .waiting && state.takenFallbacks < count }
+    }
+
+    /// Takes the next fallback; `nil` where there is none, or nobody waits any more.
+    func takeFallback() -> ImageRequest? {
+        let count = request.fallbackCount
+        guard count > 0 else { return nil }
+        let taken: UInt16? = stripe.lock.withLock {
+            guard state.phase == .waiting, state.takenFallbacks < count else { return nil }
+            state.takenFallbacks += 1
+            // Of another picture; but what is whole is better than any part.
+            if state.shownDetail < .max { state.shownDetail = 0 }
+            return state.takenFallbacks
+        }
+        return taken.flatMap { request.fallback(Int($0)) }
+    }
+
+    /// What is to be asked for once more, because what was stored is of no use; `nil` where that was done before.
+    func takeRefetch() -> ImageRequest? {
+        let isFirst = stripe.lock.withLock {
+            guard state.phase == .waiting, !state.hasRefetched else { return false }
+            state.hasRefetched = true
+            return true
+        }
+        return isFirst ? currentRequest : nil
+    }
+
+    /// What a store is to keep of it.
+    var storedForm: StoredForm { request.isUsual ? .original : request.storedForm }
+
+    func looksForProcessed() {
+        stripe.lock.withLock { state.looksForProcessed = true }
+    }
+
+    /// What is to be asked for, because the finished picture is not stored; `nil` where it was not looked for.
+    func takeProcessedLookUp() -> ImageRequest? {
+        let isOver = stripe.lock.withLock {
+            defer { state.looksForProcessed = false }
+            return state.looksForProcessed
+        }
+        return isOver ? currentRequest : nil
+    }
+}

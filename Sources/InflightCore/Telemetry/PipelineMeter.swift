@@ -1,0 +1,160 @@
+internal import InflightConcurrency
+
+/// Counts what a listener hears: what is under way, where answers came from, what sharing has saved, and how long things took.
+///
+/// A value: a ``PipelineListener`` holds one under a lock or on its queue, and copies it for whoever wants to read it. It
+/// remembers what is under way, and nothing of what has ended. Durations are in nanoseconds.
+///
+/// ```swift
+/// func didHear(_ events: [PipelineEvent], leftOut: Int) {
+///     for event in events { meter.hear(event) }
+/// }
+/// ```
+public struct PipelineMeter: Sendable {
+    /// Loads that have not been told their ending.
+    public var loadsUnderWay: Int { tasks.count }
+    /// Jobs that wait for a place, by lane.
+    public private(set) var waiting: [PipelineEvent.Lane: Int] = [:]
+    /// Jobs that have a place, by lane.
+    public private(set) var running: [PipelineEvent.Lane: Int] = [:]
+
+    /// Loads that went well, by where their answers came from.
+    public private(set) var successes: [LoadSource: Int] = [:]
+    /// Loads that went badly, by why.
+    public private(set) var failures: [LoadError.Code: Int] = [:]
+    public private(set) var cancelledLoads = 0
+    /// Requests that were handed to transports.
+    public private(set) var exchanges = 0
+    public private(set) var retries = 0
+    /// Bytes of bodies on the wire, of exchanges that went well.
+    public private(set) var wireBytes: Int64 = 0
+    /// Bytes of bodies that were not fetched once more, because loads shared what was under way.
+    public private(set) var bytesSavedBySharing: Int64 = 0
+    /// Bytes that were read from the store.
+    public private(set) var storedBytesRead: Int64 = 0
+
+    /// Waiting for a place, in any lane.
+    public private(set) var queueTimes = Histogram()
+    /// From a request to the head of its answer.
+    public private(set) var firstByteTimes = Histogram()
+    /// From a request to the end of its exchange.
+    public private(set) var fetchTimes = Histogram()
+    /// Decodes and processors.
+    public private(set) var decodeTimes = Histogram()
+    /// From a load's beginning to where its result is known.
+    public private(set) var totalTimes = Histogram()
+    /// What follows until it is told on its queue.
+    public private(set) var deliveryTimes = Histogram()
+
+    private struct Task {
+        var askedAt: MonotonicTime
+        var finishedAt: MonotonicTime?
+        var bytes: Int64 = 0
+    }
+
+    private struct Job {
+        var queuedAt: MonotonicTime?
+        var startedAt: MonotonicTime?
+        var sentAt: MonotonicTime?
+        var lane: PipelineEvent.Lane?
+        var isRunning = false
+        var bytes: Int64 = 0
+        var tasks: [PipelineEvent.TaskNumber] = []
+        var dependents: [PipelineEvent.JobNumber] = []
+    }
+
+    private var tasks: [PipelineEvent.TaskNumber: Task] = [:]
+    private var jobs: [PipelineEvent.JobNumber: Job] = [:]
+
+    public init() {}
+
+    /// Some 100 ns.
+    public mutating func hear(_ event: PipelineEvent) {
+        if let task = event.task {
+            hear(event, task)
+        } else if let job = event.job {
+            hear(event, job: job)
+        }
+    }
+
+    private mutating func hear(_ event: PipelineEvent, _ number: PipelineEvent.TaskNumber) {
+        switch event.kind {
+        case .asked: tasks[number] = Task(askedAt: event.time)
+        case .waits:
+            if let job = event.job { jobs[job]?.tasks.append(number) }
+        case .finished(let outcome):
+            guard let task = tasks[number] else { return }
+            tasks[number]?.finishedAt = event.time
+            totalTimes.record((event.time - task.askedAt).saturatedNanoseconds)
+            switch outcome {
+            case .success(let source):
+                successes[source, default: 0] += 1
+                if source == .shared { bytesSavedBySharing += task.bytes }
+            case .failure(let code): failures[code, default: 0] += 1
+            }
+        case .delivered, .dropped:
+            if let finished = tasks.removeValue(forKey: number)?.finishedAt {
+                deliveryTimes.record((event.time - finished).saturatedNanoseconds)
+            }
+        case .cancelled:
+            tasks[number] = nil
+            cancelledLoads += 1
+        default: break
+        }
+    }
+
+    private mutating func hear(_ event: PipelineEvent, job number: PipelineEvent.JobNumber) {
+        if case .made(_, _, let after) = event.kind {
+            jobs[number] = Job()
+            if let after { jobs[after]?.dependents.append(number) }
+            return
+        }
+        guard var job = jobs[number] else { return }
+        switch event.kind {
+        case .queued(let lane):
+            move(&job, to: lane, isRunning: false)
+            job.queuedAt = event.time
+        case .started(let lane):
+            if let queued = job.queuedAt { queueTimes.record((event.time - queued).saturatedNanoseconds) }
+            move(&job, to: lane, isRunning: true)
+            job.startedAt = event.time
+        case .retries:
+            retries += 1
+            move(&job, to: nil, isRunning: false)
+        case .readFromStore(let bytes):
+            storedBytesRead += bytes
+            job.bytes = bytes
+        case .sent:
+            exchanges += 1
+            job.sentAt = event.time
+        case .answered:
+            if let sent = job.sentAt { firstByteTimes.record((event.time - sent).saturatedNanoseconds) }
+        case .received(let bytes): job.bytes = bytes
+        case .exchangeEnded(let bytes):
+            wireBytes += bytes ?? 0
+            if let sent = job.sentAt.take() { fetchTimes.record((event.time - sent).saturatedNanoseconds) }
+        default: break
+        }
+        guard event.kind.endsJob else {
+            jobs[number] = job
+            return
+        }
+        if job.lane == .decode, let started = job.startedAt {
+            decodeTimes.record((event.time - started).saturatedNanoseconds)
+        }
+        move(&job, to: nil, isRunning: false)
+        for task in job.tasks { tasks[task]?.bytes = job.bytes }
+        for dependent in job.dependents { jobs[dependent]?.bytes = job.bytes }
+        jobs[number] = nil
+    }
+
+    private mutating func move(_ job: inout Job, to lane: PipelineEvent.Lane?, isRunning: Bool) {
+        if let lane = job.lane {
+            if job.isRunning { running[lane, default: 0] -= 1 } else { waiting[lane, default: 0] -= 1 }
+        }
+        if let lane {
+            if isRunning { running[lane, default: 0] += 1 } else { waiting[lane, default: 0] += 1 }
+        }
+        (job.lane, job.isRunning) = (lane, isRunning)
+    }
+}

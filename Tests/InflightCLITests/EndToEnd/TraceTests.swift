@@ -1,0 +1,75 @@
+import Glibc
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// `--trace`, and what `--verbose` says.
+@Suite(.timeLimit(.minutes(10)))
+struct TraceTests {
+    private let place = TemporaryDirectory()
+    private let server: LoopbackServer
+
+    init() throws {
+        server = try LoopbackServer()
+        server.serve("/good.jpg", .ok(try Pictures.make(.jpeg, 60, 40)))
+    }
+
+    private func trace() throws -> TraceFile { try TraceFile(try #require(place.read("t.json"))) }
+
+    @Test("a trace of a run keeps to the format, and has every stage that there was")
+    func stages() throws {
+        let result = place.run(
+            "get", server.url("/good.jpg"), server.url("/good.jpg"), server.url("/missing.jpg"), "-o", "out", "--size",
+            "30x", "--cache", "cache", "--trace", "t.json")
+        #expect(result.status == 1)
+        let trace = try trace()
+        #expect(trace.problems == [])
+        #expect(trace.slices("load").count == 3)
+        let stages = Set(trace.slices("stage").compactMap(\.name))
+        #expect(stages.isSuperset(of: ["disk", "firstByte", "download", "decode", "encode", "store"]))
+        #expect(trace.traceEvents.contains { $0.ph == "f" })
+        #expect(trace.traceEvents.contains { $0.ph == "C" && $0.name == "fetch lane" })
+        #expect(place.names.filter { $0.hasPrefix("t.json") } == ["t.json"])
+    }
+
+    @Test("it is written after Ctrl-C too, with what is known so far")
+    func interrupted() throws {
+        server.serve("/slow.jpg", .ok(Bytes("x")).held("slow"))
+        let command = RunningCommand(
+            ["get", server.url("/slow.jpg"), "--discard", "--trace", "t.json"], in: place)
+        try server.waitUntilHeld("slow", count: 1)
+        command.signal(SIGINT)
+        #expect(command.wait().status == 130)
+        server.release("slow")
+        let trace = try trace()
+        #expect(trace.problems == [])
+        #expect(trace.slices("load").first?.args?["outcome"] == .text("cancelled"))
+    }
+
+    @Test("a file that cannot be written is told before anything is asked for", arguments: ["none/t.json", "."])
+    func unwritable(_ path: String) {
+        let result = place.run("get", server.url("/good.jpg"), "-o", "out", "--trace", path)
+        #expect(result.status == 1)
+        #expect(result.errors.contains("The trace \"\(path)\" cannot be written: "))
+        #expect(result.errors.contains("--trace FILE"))
+        #expect(server.requestCount == 0)
+        #expect(place.names == [])
+    }
+
+    @Test("--verbose tells what was found where, what was sent, and what each stage took, once for what lines share")
+    func verbose() throws {
+        let url = server.url("/good.jpg")
+        let first = place.run("get", url, url, "-o", "out", "--cache", "cache", "--verbose")
+        #expect(first.status == 0)
+        #expect(first.errors.contains("\(url): not in the cache; sent GET; over a new connection; answered 200\n"))
+        let times = first.errors.split(separator: "\n").filter { $0.contains(": took ") }
+        #expect(times.count == 1)
+        #expect(times.first?.contains("first byte ") == true && times.first?.contains("write ") == true)
+        let second = place.run(
+            "get", url, "-o", "out", "--cache", "cache", "--cache-policy", "prefer-cached", "--verbose")
+        #expect(second.errors.contains("\(url): in the cache, "))
+        #expect(!second.errors.contains("sent GET"))
+    }
+}

@@ -1,0 +1,161 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+import Testing
+
+@testable import InflightCLI
+
+@Suite("What is recorded of a run", .timeLimit(.minutes(10)))
+struct RunBookTests {
+    /// Microseconds.
+    private func event(
+        _ time: Int64, _ kind: PipelineEvent.Kind, task: UInt32? = nil, job: UInt64? = nil
+    ) -> PipelineEvent {
+        PipelineEvent(time: MonotonicTime(nanoseconds: time * 1000), task: task, job: job, kind: kind)
+    }
+
+    private func load(_ line: Int, _ start: Int, _ end: Int) -> RunRecord.Load {
+        RunRecord.Load(id: line, url: "http://a.example/1", outcome: .ok, start: start, end: end)
+    }
+
+    /// One load over the network, with a look into the cache before and a decode behind.
+    private var events: [PipelineEvent] {
+        [
+            event(10, .asked(url: "http://a.example/1"), task: 1),
+            event(10, .made(.fetch, subject: "http://a.example/1", after: nil), job: 7),
+            event(10, .made(.decode, subject: "http://a.example/1", after: 7), job: 8),
+            event(10, .waits, task: 1, job: 8), event(10, .queued(.store), job: 7),
+            event(12, .started(.store), job: 7), event(20, .lookedUp(.nothing), job: 7),
+            event(20, .queued(.fetch), job: 7), event(30, .started(.fetch), job: 7),
+            event(31, .sent(method: "GET", url: "http://a.example/1", resumesAt: 0), job: 7),
+            event(40, .nameResolved, job: 7), event(45, .connected(reused: false), job: 7),
+            event(60, .secured, job: 7), event(100, .firstByte, job: 7), event(101, .answered(status: 200), job: 7),
+            event(140, .received(bytes: 500), job: 7), event(150, .exchangeEnded(wireBytes: 500), job: 7),
+            event(150, .succeeded, job: 7), event(150, .queued(.decode), job: 8),
+            event(152, .started(.decode), job: 8), event(190, .succeeded, job: 8),
+            event(190, .finished(.success(.network)), task: 1), event(200, .delivered, task: 1),
+        ]
+    }
+
+    private func made(_ body: (inout RunBook) -> Void) -> RunRecord {
+        var book = RunBook(start: .zero)
+        body(&book)
+        return book.record(
+            command: "", startedAt: "", end: MonotonicTime(nanoseconds: 1_000_000), limits: [.fetch: 6])
+    }
+
+    private func shown(_ load: RunRecord.Load) -> [String] {
+        load.spans.map { "\($0.stage.rawValue) \($0.start)-\($0.end)" }
+    }
+
+    @Test("every stage of a load, and which job's it was")
+    func stages() throws {
+        let record = made { book in
+            for event in events { book.hear(event) }
+            book.claimed(1, by: 1)
+            book.worked(
+                1,
+                [
+                    OwnWork(
+                        stage: .encode, start: MonotonicTime(nanoseconds: 210_000),
+                        end: MonotonicTime(nanoseconds: 220_000))
+                ], subject: "x")
+            book.concluded(load(1, 5, 250))
+        }
+        let first = try #require(record.loads.first)
+        #expect(
+            shown(first) == [
+                "queued 10-12", "disk 12-20", "queued 20-30", "nameLookup 31-40", "connect 40-45", "tls 45-60",
+                "firstByte 60-100", "download 100-150", "queued 150-152", "decode 152-190", "deliver 190-200",
+                "encode 210-220",
+            ])
+        #expect(record.jobs.map(\.kind) == [.fetch, .decode, .encode])
+        #expect(record.jobs.map(\.waiters) == [1, 1, 1])
+        #expect(record.bytes.map(\.bytes) == [500])
+        let fetch = try #require(record.lanes.first { $0.name == "fetch" })
+        #expect(fetch.limit == 6)
+        #expect(fetch.samples.map(\.running) == [0, 1, 0])
+        #expect(record.dropped == 0)
+        #expect(record.histograms.contains { $0.name == "total" && $0.count == 1 })
+    }
+
+    @Test("who comes late has only the end of what it shares; both name the same job")
+    func shared() throws {
+        let record = made { book in
+            for event in events {
+                book.hear(event)
+                guard case .received = event.kind else { continue }
+                book.hear(self.event(141, .asked(url: "http://a.example/1"), task: 2))
+                book.hear(self.event(141, .waits, task: 2, job: 7))
+                book.hear(self.event(141, .joined, task: 2, job: 7))
+                book.claimed(1, by: 1)
+                book.claimed(2, by: 2)
+            }
+            book.hear(event(160, .delivered, task: 2))
+            book.concluded(load(2, 141, 160))
+            book.concluded(load(1, 5, 250))
+        }
+        #expect(shown(record.loads[1]) == ["download 141-150"])
+        #expect(record.loads[1].marks.map(\.kind) == [.joined])
+        #expect(record.loads[1].spans[0].job == record.loads[0].spans[1].job)
+        #expect(record.jobs[record.loads[1].spans[0].job ?? 0].waiters == 2)
+    }
+
+    @Test("lines that take another line's load say so, and have its stages as far as they waited")
+    func sameURL() throws {
+        let record = made { book in
+            book.claimed(1, by: 1)
+            book.claimed(1, by: 2)
+            for event in events { book.hear(event) }
+            book.concluded(load(1, 5, 250))
+            book.concluded(load(2, 110, 250))
+        }
+        #expect(record.loads[1].marks.map(\.why) == ["shares with line 1"])
+        #expect(shown(record.loads[1]).first == "download 110-150")
+    }
+
+    @Test("events that were lost leave no load open, and are counted")
+    func lost() {
+        let record = made { book in
+            for event in events.prefix(12) { book.hear(event) }
+            book.claimed(1, by: 1)
+            book.missed(11)
+            book.concluded(load(1, 5, 250))
+        }
+        #expect(record.loads.map(\.id) == [1])
+        #expect(record.dropped == 11)
+    }
+
+    @Test("of many loads the first, the last and the slowest are kept, and the others counted")
+    func bounded() {
+        var kept = KeptLoads<Int>(first: 3, last: 3, slowest: 2)
+        for number in 0..<1000 { kept.add(number, duration: number == 500 || number == 700 ? 9999 : number % 10) }
+        let all = kept.all
+        #expect(Set(all).isSuperset(of: [0, 1, 2, 500, 700, 997, 998, 999]))
+        #expect(all.count <= 3 + 3 + 4)
+        #expect(all.count + kept.leftOut == 1000)
+    }
+
+    @Test("samples are thinned out, the last is there, and times never go back")
+    func samples() {
+        var samples = Samples<Int>()
+        for time in 0..<100_000 { samples.add(time, at: time) }
+        samples.add(-1, at: 50)
+        #expect(samples.values.count <= 2000 && samples.values.count >= 900)
+        #expect(samples.values.last?.value == -1)
+        #expect(zip(samples.values, samples.values.dropFirst()).allSatisfy { $0.at < $1.at })
+    }
+
+    @Test("a command is shown without credentials, as a shell takes it")
+    func command() {
+        let text = ShownCommand.text([
+            "get", "https://u:p@a.example/x y", "https://u:p@a.example/1", "--header", "Authorization: secret",
+            "--header=X: y", "--header-for", "a.example", "K: V", "-o", "it's",
+        ])
+        #expect(!text.contains("secret") && !text.contains(" y'") || !text.contains("u:p@a.example/1"))
+        #expect(
+            text.hasSuffix(
+                "https://a.example/1 --header 'Authorization: …' '--header=X: …' --header-for a.example 'K: …' "
+                    + #"-o 'it'\''s'"#))
+    }
+}

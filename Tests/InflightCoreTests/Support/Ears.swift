@@ -1,0 +1,73 @@
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+
+/// A listener on a queue in the test's hand, which writes down what it hears.
+final class Ears: PipelineListener {
+    let queue = ManualQueue()
+    private let heard = Guarded([PipelineEvent]())
+    private let batches = Guarded([Int]())
+    private let lost = Guarded(0)
+    private let onHear: @Sendable () -> Void
+
+    init(onHear: @escaping @Sendable () -> Void = {}) {
+        self.onHear = onHear
+    }
+
+    func didHear(_ events: [PipelineEvent], leftOut: Int) {
+        heard.withLock { $0 += events }
+        batches.withLock { $0.append(events.count) }
+        lost.withLock { $0 += leftOut }
+        onHear()
+    }
+
+    var leftOut: Int { lost.withLock { $0 } }
+    var batchCount: Int { batches.withLock { $0.count } }
+
+    /// All that has come so far.
+    var events: [PipelineEvent] {
+        queue.runAll()
+        return heard.withLock { $0 }
+    }
+
+    /// In few words: `1 asked`, `#0 queued fetch`, jobs numbered as they came.
+    var lines: [String] {
+        var jobs: [PipelineEvent.JobNumber] = []
+        return events.map { event in
+            var words: [String] = []
+            if let task = event.task { words.append("\(task)") }
+            if let job = event.job {
+                if !jobs.contains(job) { jobs.append(job) }
+                words.append("#\(jobs.firstIndex(of: job) ?? -1)")
+            }
+            return (words + [Self.word(event.kind)]).joined(separator: " ")
+        }
+    }
+
+    private static func word(_ kind: PipelineEvent.Kind) -> String {
+        switch kind {
+        case .asked: "asked"
+        case .goesElsewhere: "elsewhere"
+        case .finished(.success(let source)): "finished \(source)"
+        case .finished(.failure(let code)): "finished \(code.rawValue)"
+        case .made(let kind, _, let after): "made \(kind.rawValue)\(after == nil ? "" : " after another")"
+        case .queued(let lane): "queued \(lane.rawValue)"
+        case .started(let lane): "started \(lane.rawValue)"
+        case .prioritized(let priority): "prioritized \(priority)"
+        case .retries(let after, _): "retries after \(after)"
+        case .failed(let code, _): "failed \(code.rawValue)"
+        case .lookedUp(let found): "looked up \(found.rawValue)"
+        case .readFromStore(let bytes): "read \(bytes)"
+        case .sent(let method, _, let start): "sent \(method)\(start > 0 ? " from \(start)" : "")"
+        case .answered(let status): "answered \(status)"
+        case .received(let bytes): "received \(bytes)"
+        case .exchangeEnded(let bytes): "exchange ended\(bytes.map { " \($0)" } ?? "")"
+        case .redirected: "redirected"
+        case .resumed(let start): "resumed at \(start)"
+        case .sentAgain: "sent again"
+        case .storing(let bytes): "storing \(bytes)"
+        case .stored(let bytes): "stored \(bytes)"
+        default: "\(kind)"
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import InflightConcurrency
+import Testing
+
+@testable import InflightCore
+
+@Suite("The buffer of events", .timeLimit(.minutes(10)))
+struct EventBufferTests {
+    private func event(_ time: Int64, _ task: UInt32 = 1) -> PipelineEvent {
+        PipelineEvent(time: MonotonicTime(nanoseconds: time), task: task, kind: .joined)
+    }
+
+    /// What was taken: the times.
+    private func times(_ buffer: inout EventBuffer) -> [Int64] {
+        buffer.take().events.map(\.time.nanoseconds)
+    }
+
+    @Test("is handed out once, and again only when the listener has returned and there is more")
+    func handOut() {
+        var buffer = EventBuffer(capacity: 8)
+        var said = [buffer.handsOut()]
+        buffer.append(event(1))
+        said.append(buffer.handsOut())
+        buffer.append(event(2))
+        said.append(buffer.handsOut())
+        var taken = [times(&buffer)]
+        buffer.append(event(3))
+        said.append(buffer.didReturn())
+        taken.append(times(&buffer))
+        said.append(buffer.didReturn())
+        buffer.append(event(4))
+        said.append(buffer.handsOut())
+        #expect(said == [false, true, false, true, false, true])
+        #expect(taken == [[1, 2], [3]])
+    }
+
+    @Test("keeps the first that fit, counts the others, and goes on when it was emptied")
+    func bound() {
+        var buffer = EventBuffer(capacity: 2)
+        for number in 1...5 as ClosedRange<UInt32> { buffer.append(event(1, number)) }
+        let full = buffer.take()
+        buffer.append(event(2, 6))
+        let next = buffer.take()
+        #expect(full.events.map(\.task) == [1, 2])
+        #expect(full.leftOut == 3)
+        #expect(next.events.map(\.task) == [6])
+        #expect(next.leftOut == 0)
+    }
+
+    @Test("lets no time go back, but for what is told late")
+    func pastTimes() {
+        var buffer = EventBuffer(capacity: 8)
+        buffer.append(event(5))
+        buffer.append(event(3))
+        buffer.append(event(1), isPast: true)
+        buffer.append(event(4))
+        buffer.append(event(6))
+        let taken = times(&buffer)
+        #expect(taken == [5, 5, 1, 5, 6])
+    }
+
+    @Test("is handed out with the next event where a queue has let go of it")
+    func dropped() {
+        var buffer = EventBuffer(capacity: 8)
+        buffer.append(event(1))
+        let first = buffer.handsOut()
+        buffer.wasDropped()
+        buffer.append(event(2))
+        let second = buffer.handsOut()
+        let taken = times(&buffer)
+        #expect(first && second)
+        #expect(taken == [1, 2])
+    }
+}

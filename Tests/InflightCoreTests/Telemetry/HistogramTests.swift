@@ -1,0 +1,62 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A histogram", .timeLimit(.minutes(10)))
+struct HistogramTests {
+    @Test("says every value within a 32nd, never too small, over the whole range")
+    func error() {
+        var values: [Int64] = [0, 1, 31, 32, 33, 63, 64, 65, 1023, 1024, 1025, .max - 1, .max]
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<2000 {
+            values.append(Int64.random(in: 0 ... .max, using: &random) >> Int64.random(in: 0..<62, using: &random))
+        }
+        for value in values {
+            var histogram = Histogram()
+            histogram.record(value)
+            let upper = histogram.buckets[0].upper
+            #expect(upper >= value)
+            #expect(Double(upper) - Double(value) <= Double(value) / 32)
+            #expect(histogram.p50 == value, "no more than the greatest")
+        }
+    }
+
+    @Test("its percentiles are those of the values, within the error")
+    func percentiles() {
+        var histogram = Histogram()
+        for value in (1...1000 as ClosedRange<Int64>).reversed() { histogram.record(value * 100) }
+        for (share, exact) in [(0.5, 50_000.0), (0.9, 90_000), (0.95, 95_000), (0.99, 99_000), (1, 100_000)] {
+            let told = Double(histogram.percentile(share))
+            #expect(told >= exact && told <= exact * (1 + 1.0 / 32))
+        }
+        #expect(histogram.count == 1000)
+        #expect(histogram.maximum == 100_000)
+    }
+
+    @Test("buckets ascend, do not overlap, and hold all that came")
+    func buckets() {
+        var histogram = Histogram()
+        for value in 0..<5000 as Range<Int64> { histogram.record(value * value) }
+        let buckets = histogram.buckets
+        #expect(zip(buckets, buckets.dropFirst()).allSatisfy { $0.upper < $1.upper })
+        #expect(buckets.reduce(0) { $0 + $1.count } == 5000)
+    }
+
+    @Test("two together are one that has counted both; none says 0; what is below 0 is 0")
+    func merging() {
+        var (left, right, both) = (Histogram(), Histogram(), Histogram())
+        for value in [3, 900, -4] as [Int64] {
+            left.record(value)
+            both.record(value)
+        }
+        for value in [70_000, 12] as [Int64] {
+            right.record(value)
+            both.record(value)
+        }
+        left.merge(right)
+        #expect(left == both)
+        #expect(Histogram().p99 == 0)
+        #expect(both.percentile(0) == 0)
+    }
+}

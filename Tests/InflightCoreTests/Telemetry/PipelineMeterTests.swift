@@ -1,0 +1,49 @@
+import InflightConcurrency
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("What is counted of a pipeline", .timeLimit(.minutes(10)))
+struct PipelineMeterTests {
+    private func meter(_ ears: Ears) -> PipelineMeter {
+        var meter = PipelineMeter()
+        for event in ears.events { meter.hear(event) }
+        return meter
+    }
+
+    @Test("where answers came from, what sharing has saved, and what is under way")
+    func counts() throws {
+        let ears = Ears()
+        let stage = try Stage {
+            $0.maximumConcurrentFetches = 1
+            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+        }
+        stage.transport.serve(Stage.url, .ok(Bytes("abcd")))
+        stage.transport.serveOthers(.status(404))
+        for _ in 0..<3 { stage.load() }
+        stage.load("http://b.example/1")
+        stage.load("http://b.example/2").cancel()
+        let before = meter(ears)
+        #expect(before.loadsUnderWay == 4)
+        #expect(before.running == [.fetch: 1])
+        #expect(before.waiting[.fetch] == 1)
+        stage.clock.advance(by: .seconds(2))
+        stage.transport.finishAll()
+        stage.clock.advance(by: .seconds(1))
+        stage.queue.runAll()
+        let after = meter(ears)
+        #expect(after.loadsUnderWay == 0)
+        #expect(after.running[.fetch] == 0 && after.waiting[.fetch] == 0)
+        #expect(after.successes == [.network: 1, .shared: 2])
+        #expect(after.failures == [.badStatus: 1])
+        #expect(after.cancelledLoads == 1)
+        #expect(after.exchanges == 2)
+        #expect(after.wireBytes == 4)
+        #expect(after.bytesSavedBySharing == 8)
+        #expect(after.totalTimes.count == 4)
+        #expect(after.deliveryTimes.p50 == 1_000_000_000)
+        #expect(after.firstByteTimes.maximum == 2_000_000_000)
+        #expect(after.queueTimes.maximum == 2_000_000_000)
+    }
+}

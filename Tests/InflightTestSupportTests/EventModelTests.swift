@@ -1,0 +1,49 @@
+import InflightConcurrency
+import InflightContract
+import InflightCore
+import Testing
+
+@Suite("What events must agree on", .timeLimit(.minutes(10)))
+struct EventModelTests {
+    private static let good: [(UInt32?, UInt64?, PipelineEvent.Kind)] = [
+        (1, nil, .asked(url: "u")), (nil, 7, .made(.fetch, subject: "u", after: nil)), (1, 7, .waits),
+        (nil, 7, .queued(.fetch)), (nil, 7, .started(.fetch)),
+        (nil, 7, .sent(method: "GET", url: "u", resumesAt: 0)), (nil, 7, .answered(status: 200)),
+        (nil, 7, .exchangeEnded(wireBytes: 1)), (nil, 7, .succeeded), (1, nil, .finished(.success(.network))),
+        (1, nil, .delivered),
+    ]
+
+    private func problem(_ events: [(UInt32?, UInt64?, PipelineEvent.Kind)]) -> String? {
+        var model = EventModel()
+        for (time, event) in events.enumerated() {
+            model.hear(
+                PipelineEvent(
+                    time: MonotonicTime(nanoseconds: Int64(time)), task: event.0, job: event.1, kind: event.2))
+        }
+        return model.atEnd
+    }
+
+    @Test("one load is well as it is, and not with any of its events left out")
+    func leftOut() {
+        #expect(problem(Self.good) == nil)
+        // That a load waits for its job may be missing, and so may the head of an answer, and the end of an exchange that
+        // the job has ended before.
+        for index in Self.good.indices where ![2, 6, 7].contains(index) {
+            var events = Self.good
+            events.remove(at: index)
+            #expect(problem(events) != nil, "without event \(index)")
+        }
+    }
+
+    @Test("none of them may come twice, or behind the end")
+    func twice() {
+        for index in Self.good.indices where index != 6 && index != 2 {
+            var events = Self.good
+            events.insert(events[index], at: index + 1)
+            #expect(problem(events) != nil, "twice event \(index)")
+        }
+        #expect(problem(Self.good + [(1, nil, .cancelled)]) != nil)
+        #expect(problem(Self.good + [(nil, 7, .queued(.fetch))]) != nil)
+        #expect(problem(Self.good + [(2, nil, .asked(url: "u")), (2, 7, .waits)]) != nil)
+    }
+}
