@@ -31,7 +31,9 @@ extension GetRun {
     func abandon(_ ask: Ask) {
         ask.task?.cancel()
         ask.task = nil
-        for waiter in ask.waiters { record(waiter, nil, from: nil, story: nil, start: waiter.askedAt, end: clock.now()) }
+        for waiter in ask.waiters {
+            record(waiter, nil, from: nil, story: nil, start: waiter.askedAt, end: clock.now())
+        }
         remove(ask)
     }
 
