@@ -20,7 +20,7 @@ SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzi
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
-	test-gtk gallery gallery-stress clean
+	test-gtk gallery install-gallery gallery-stress clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -160,6 +160,11 @@ gallery: deps build ## look at pictures in a window: URLS=file, or the demo's
 	@Scripts/deps.sh gtk
 	@echo "==> inflight-gallery"
 	@Scripts/gallery.sh $(URLS)
+
+install-gallery: deps ## install inflight-gallery, its icon and its entry in the menus: PREFIX=/usr/local DESTDIR=
+	@Scripts/deps.sh gtk
+	@echo "==> install into $(DESTDIR)$(PREFIX)"
+	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(DESTDIR)$(PREFIX)"
 
 gallery-stress: deps ## a million rows bound while the grid is thrown about: BINDS=1000000
 	@Scripts/deps.sh gtk

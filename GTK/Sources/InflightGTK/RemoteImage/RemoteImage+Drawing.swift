@@ -77,6 +77,7 @@ extension RemoteImage {
         unsafe inflight_paintable_set_picture(canvas, texture.pointer, appears ? 0 : 1)
         drawActivity()
         if options.animates, image.info.frameCount > 1 || image.info.mayHaveMoreFrames, let asked {
+            motion?.stop()
             motion = Motion(pipeline: pipeline, request: asked) { [weak self] texture in self?.show(frame: texture) }
             motion?.isSeen = machine.nearness == .visible
         }
