@@ -5,37 +5,44 @@ internal import InflightCore
 /// Listens to the pipeline of a world, on a queue of its own whose turn comes after every step: it draws nothing.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedListener: PipelineListener, @unchecked Sendable {
-    private var work: [@Sendable () -> Void] = []
+    private let queue = Queue()
     private var model = EventModel()
-    private var isRunning = false
     private var wasCalledElsewhere = false
     /// The transports here tell nothing late: times never go back.
     private var latest = MonotonicTime.zero
     private var timeGoesBack = false
 
-    var listening: PipelineListening { PipelineListening(self, on: .executor(Queue(self))) }
+    var listening: PipelineListening { PipelineListening(self, on: .executor(queue)) }
 
-    /// The pipeline holds its queue: that it holds its listener too must not keep both for ever.
-    private struct Queue: CallbackExecutor {
-        weak let listener: SimulatedListener?
+    // Unchecked: as above.
+    private final class Queue: CallbackExecutor, @unchecked Sendable {
+        var isCurrent = false
+        private var work: [@Sendable () -> Void] = []
+        private var isClosed = false
 
-        init(_ listener: SimulatedListener) { self.listener = listener }
+        func submit(_ work: @escaping @Sendable () -> Void) {
+            if !isClosed { self.work.append(work) }
+        }
 
-        func submit(_ work: @escaping @Sendable () -> Void) { listener?.submit(work) }
+        func runAll() {
+            isCurrent = true
+            while !work.isEmpty { work.removeFirst()() }
+            isCurrent = false
+        }
 
-        var isCurrent: Bool { listener?.isRunning ?? false }
+        func close() {
+            runAll()
+            isClosed = true
+        }
     }
 
-    private func submit(_ work: @escaping @Sendable () -> Void) { self.work.append(work) }
+    func runAll() { queue.runAll() }
 
-    func runAll() {
-        isRunning = true
-        while !work.isEmpty { work.removeFirst()() }
-        isRunning = false
-    }
+    /// Nobody will run anything any more. What waits on the queue holds the pipeline's end of it, and that the queue.
+    func close() { queue.close() }
 
     func didHear(_ events: [PipelineEvent], leftOut: Int) {
-        if !isRunning { wasCalledElsewhere = true }
+        if !queue.isCurrent { wasCalledElsewhere = true }
         for event in events {
             if event.time < latest { timeGoesBack = true }
             latest = event.time

@@ -258,6 +258,7 @@ final class World: @unchecked Sendable {
         if let statistics, statistics.tasksUnderWay + statistics.jobsUnderWay > 0 { model.neverEnds() }
         asked = [:]
         letGo()
+        listener?.close()
         store?.removeAll()
         if codec != nil { model.leaks() }
     }

@@ -6,12 +6,22 @@ import Testing
 @testable import InflightCore
 
 @Suite("What a pipeline tells its listener", .timeLimit(.minutes(10)))
-struct PipelineEventTests {
+final class PipelineEventTests {
+    private let listeners = Guarded([Ears]())
+
+    /// What was told at the end of a test, when its pipeline is gone, waits on a queue that it holds.
+    deinit {
+        for ears in listeners.withLock({ $0 }) {
+            while ears.queue.count > 0 { ears.queue.runAll() }
+        }
+    }
+
     private func stage(
         _ ears: Ears, _ mode: ScriptedTransport.Mode = .manual,
         change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) throws -> Stage {
-        try Stage(mode) {
+        listeners.withLock { $0.append(ears) }
+        return try Stage(mode) {
             $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
             change(&$0)
         }
@@ -54,6 +64,7 @@ struct PipelineEventTests {
     func sizes() throws {
         let ears = Ears()
         let executor = HandExecutor()
+        listeners.withLock { $0.append(ears) }
         let stage = try Stage(executor: executor) {
             $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
         }
