@@ -2,6 +2,24 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
+/// The listeners of a test. When it is over, and its pipeline gone, what they were told last still waits on queues that they
+/// hold themselves: it is taken from there.
+final class EarsBook: Sendable {
+    private let listeners = Guarded([Ears]())
+
+    func ears(onHear: @escaping @Sendable () -> Void = {}) -> Ears {
+        let ears = Ears(onHear: onHear)
+        listeners.withLock { $0.append(ears) }
+        return ears
+    }
+
+    deinit {
+        for ears in listeners.withLock({ $0 }) {
+            while ears.queue.count > 0 { ears.queue.runAll() }
+        }
+    }
+}
+
 /// A listener on a queue in the test's hand, which writes down what it hears.
 final class Ears: PipelineListener {
     let queue = ManualQueue()

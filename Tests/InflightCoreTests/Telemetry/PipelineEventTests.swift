@@ -6,22 +6,14 @@ import Testing
 @testable import InflightCore
 
 @Suite("What a pipeline tells its listener", .timeLimit(.minutes(10)))
-final class PipelineEventTests {
-    private let listeners = Guarded([Ears]())
-
-    /// What was told at the end of a test, when its pipeline is gone, waits on a queue that it holds.
-    deinit {
-        for ears in listeners.withLock({ $0 }) {
-            while ears.queue.count > 0 { ears.queue.runAll() }
-        }
-    }
+struct PipelineEventTests {
+    private let book = EarsBook()
 
     private func stage(
         _ ears: Ears, _ mode: ScriptedTransport.Mode = .manual,
         change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) throws -> Stage {
-        listeners.withLock { $0.append(ears) }
-        return try Stage(mode) {
+        try Stage(mode) {
             $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
             change(&$0)
         }
@@ -29,7 +21,7 @@ final class PipelineEventTests {
 
     @Test("one load, from its asking to its ending")
     func oneLoad() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears)
         stage.transport.serve(Stage.url, .ok(Bytes("abc"), chunks: [2]))
         let task = stage.load()
@@ -48,7 +40,7 @@ final class PipelineEventTests {
 
     @Test("who joins names the job that it found, and is told as a sharer")
     func joined() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears)
         stage.transport.serve(Stage.url, .ok(Bytes("abc")))
         stage.load()
@@ -62,9 +54,8 @@ final class PipelineEventTests {
 
     @Test("two sizes of one picture share its fetch: the second joins that, and waits for a decode of its own")
     func sizes() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let executor = HandExecutor()
-        listeners.withLock { $0.append(ears) }
         let stage = try Stage(executor: executor) {
             $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
         }
@@ -89,7 +80,7 @@ final class PipelineEventTests {
 
     @Test("a cancel: the load ends, its job is abandoned, and its work stops")
     func cancelled() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears)
         stage.transport.serve(Stage.url, .ok(Bytes("abc")))
         stage.load().cancel()
@@ -101,7 +92,7 @@ final class PipelineEventTests {
 
     @Test("a failure that may pass: why it is tried again, and when")
     func retried() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears) {
             $0.retry = RetryPolicy()
         }
@@ -121,7 +112,7 @@ final class PipelineEventTests {
 
     @Test("redirects, and fallbacks after a failure")
     func elsewhere() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears)
         stage.transport.serve(Stage.url, .status(302, HTTPFields([("Location", "/2")])))
         stage.transport.serve("http://a.example/2", .status(404))
@@ -139,7 +130,7 @@ final class PipelineEventTests {
 
     @Test("what is in the store: looked up, read, and written")
     func stored() async throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try StoreStage { $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue) }
         stage.serve(StoreStage.url, StoreStage.ok("abc", ("Cache-Control", "max-age=60")))
         _ = try await stage.get()
@@ -156,7 +147,7 @@ final class PipelineEventTests {
 
     @Test("a listener that is busy costs a bound, and hears how many it has missed")
     func bound() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears) { $0.listening?.capacity = 10 }
         stage.transport.serveOthers(.ok(Bytes("abc")))
         for number in 0..<100 { stage.load("http://a.example/\(number)") }
@@ -172,7 +163,7 @@ final class PipelineEventTests {
         let other = Guarded<ImagePipeline?>(nil)
         let counts = Log()
         let queue = Guarded<ManualQueue?>(nil)
-        let ears = Ears {
+        let ears = book.ears {
             counts.add("\(queue.withLock { $0 }?.isCurrent ?? false)")
             _ = other.withLock { $0 }?.statistics
         }
@@ -207,7 +198,7 @@ final class PipelineEventTests {
 
     @Test("a queue that lets go of what it is handed loses nothing but time")
     func droppedBatch() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears)
         stage.transport.serve(Stage.url, .ok(Bytes("abc")))
         stage.load()
@@ -219,7 +210,7 @@ final class PipelineEventTests {
 
     @Test("a picture from memory, and an ending that its queue lets go of")
     func memory() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let executor = HandExecutor()
         let stage = try Stage(executor: executor) {
             $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
@@ -248,7 +239,7 @@ final class PipelineEventTests {
 
     @Test("a load that is cancelled before it begins is never heard of")
     func neverBegun() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears)
         do { _ = stage.pipeline.events(for: ImageRequest(Stage.url)) }
         #expect(ears.lines == [])
@@ -256,7 +247,7 @@ final class PipelineEventTests {
 
     @Test("what a transport says of its connection comes with the times at which it was")
     func timings() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try stage(ears) { $0.transports = [.shared(TimedTransport())] }
         stage.clock.advance(by: .seconds(5))
         stage.load()

@@ -6,6 +6,8 @@ import Testing
 
 @Suite("What is counted of a pipeline", .timeLimit(.minutes(10)))
 struct PipelineMeterTests {
+    private let book = EarsBook()
+
     private func meter(_ ears: Ears) -> PipelineMeter {
         var meter = PipelineMeter()
         for event in ears.events { meter.hear(event) }
@@ -14,7 +16,7 @@ struct PipelineMeterTests {
 
     @Test("where answers came from, what sharing has saved, and what is under way")
     func counts() throws {
-        let ears = Ears()
+        let ears = book.ears()
         let stage = try Stage {
             $0.maximumConcurrentFetches = 1
             $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
