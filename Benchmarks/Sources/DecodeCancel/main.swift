@@ -23,7 +23,7 @@ func decode(_ bytes: Bytes, cancelAfter delay: Double?) -> (took: Double, sinceC
     let start = Usage.now().wall
     Thread.detachNewThread {
         var wasCancelled = false
-        do {
+        do throws(LoadError) {
             _ = try codecs.decode(bytes, options: DecodeOptions(resize: resize), cancellation: cancellation)
         } catch {
             guard error.code == .cancelled else { fatalError(error.message) }
