@@ -6,22 +6,14 @@ import Testing
 /// mathematics, never from a decoder. The bounds are told in Documentation/Images.md.
 @Suite("Golden pictures", .timeLimit(.minutes(10)))
 struct GoldenTests {
+    typealias Case = GoldenCase
     typealias Scene = GoldenScene
     typealias Fixtures = GoldenIsolatedFixtures
-
-    struct Case: Sendable, CustomTestStringConvertible {
-        var name: String
-        var bytes: [UInt8]
-        var decibels: Double
-        var similarity: Double
-        var reference: @Sendable (Int, Int) -> SIMD4<Double>
-        var testDescription: String { name }
-    }
 
     static let cases: [Case] = [
         Case(
             name: "AVIF of 10 bits by FFmpeg and rav1e", bytes: Fixtures.avif10, decibels: 47, similarity: 0.998,
-            reference: { x, y in Scene.opaque(deep(x, y)) }),
+            reference: { x, y in Scene.opaque(Scene.deepColor(x, y)) }),
         Case(
             name: "AVIF by Pillow, Display P3", bytes: Fixtures.avifP3, decibels: 43, similarity: 0.995,
             reference: { x, y in Scene.opaque(GoldenProfiles.displayP3.sRGB(Scene.color(x, y))) }),
@@ -30,14 +22,14 @@ struct GoldenTests {
             reference: { x, y in SIMD4(Scene.color(x, y), Scene.alpha(x, y)) }),
         Case(
             name: "HEIC of 10 bits by x265", bytes: Fixtures.heic10, decibels: 50, similarity: 0.998,
-            reference: { x, y in Scene.opaque(deep(x, y)) }),
+            reference: { x, y in Scene.opaque(Scene.deepColor(x, y)) }),
         Case(
             name: "HEIC by x265, Adobe RGB", bytes: Fixtures.heicAdobe, decibels: 46, similarity: 0.995,
             reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.color(x, y))) }),
         Case(
             name: "TIFF of 16 bits by tifffile, Adobe RGB", bytes: Fixtures.tiff16Adobe, decibels: 50,
             similarity: 0.999,
-            reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(deep(x, y))) }),
+            reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.deepColor(x, y))) }),
         Case(
             name: "grey TIFF of 16 bits by tifffile, an exponent of 1.8", bytes: Fixtures.tiffGray, decibels: 58,
             similarity: 0.9995,
@@ -49,10 +41,10 @@ struct GoldenTests {
             reference: { x, y in Scene.opaque(GoldenProfiles.inks.sRGB(Scene.inks(x, y))) }),
         Case(
             name: "TIFF of 16 bits with alpha by tifffile", bytes: Fixtures.tiffAlpha, decibels: 69, similarity: 0.9995,
-            reference: { x, y in SIMD4(deep(x, y), Scene.alpha(x, y)) }),
+            reference: { x, y in SIMD4(Scene.deepColor(x, y), Scene.alpha(x, y)) }),
         Case(
             name: "TIFF of 16 bits with alpha multiplied in, by tifffile", bytes: Fixtures.tiffPremultiplied,
-            decibels: 69, similarity: 0.9995, reference: { x, y in SIMD4(deep(x, y), Scene.alpha(x, y)) }),
+            decibels: 69, similarity: 0.9995, reference: { x, y in SIMD4(Scene.deepColor(x, y), Scene.alpha(x, y)) }),
         Case(
             name: "JPEG XL by libjxl, Adobe RGB", bytes: Fixtures.jxlAdobe, decibels: 57, similarity: 0.9995,
             reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.color(x, y))) }),
@@ -78,7 +70,7 @@ struct GoldenTests {
         file[place + 7] = points.transfer
         let pixels = try decode(file)
         let nearness = pixels.nearness { x, y in
-            Scene.opaque(points.isP3 ? GoldenProfiles.displayP3.sRGB(Self.deep(x, y)) : Self.deep(x, y))
+            Scene.opaque(points.isP3 ? GoldenProfiles.displayP3.sRGB(Scene.deepColor(x, y)) : Scene.deepColor(x, y))
         }
         #expect(nearness.decibels >= 43 && nearness.similarity >= 0.995, "\(nearness)")
     }
@@ -94,7 +86,7 @@ struct GoldenTests {
         let isDeep = bytes != Fixtures.avifAlpha
         let nearness = pixels.nearness { x, y in
             let alpha = Scene.alpha(x, y)
-            return SIMD4((isDeep ? Self.deep(x, y) : Scene.color(x, y)) * (alpha / 255), alpha)
+            return SIMD4((isDeep ? Scene.deepColor(x, y) : Scene.color(x, y)) * (alpha / 255), alpha)
         }
         #expect(nearness.decibels >= least && nearness.similarity >= 0.999, "\(nearness)")
     }
@@ -110,10 +102,5 @@ struct GoldenTests {
             return Scene.opaque(Scene.color(storedX, storedY))
         }
         #expect(nearness.decibels >= 47 && nearness.similarity >= 0.998, "\(nearness)")
-    }
-
-    private static func deep(_ x: Int, _ y: Int) -> SIMD3<Double> {
-        let color = Scene.color(x, y)
-        return SIMD3(Scene.deep(color[0], x, y), Scene.deep(color[1], x, y), Scene.deep(color[2], x, y))
     }
 }

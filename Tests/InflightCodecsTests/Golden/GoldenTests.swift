@@ -6,17 +6,9 @@ import Testing
 /// profiles' mathematics, never from a decoder. The bounds are told in Documentation/Images.md.
 @Suite("Golden pictures", .timeLimit(.minutes(10)))
 struct GoldenTests {
+    typealias Case = GoldenCase
     typealias Scene = GoldenScene
     typealias Fixtures = GoldenFixtures
-
-    struct Case: Sendable, CustomTestStringConvertible {
-        var name: String
-        var bytes: [UInt8]
-        var decibels: Double
-        var similarity: Double
-        var reference: @Sendable (Int, Int) -> SIMD4<Double>
-        var testDescription: String { name }
-    }
 
     @Test("the colours of a profile become those of sRGB", arguments: profiles)
     func colors(_ example: Case) throws { try check(example) }
@@ -50,7 +42,7 @@ struct GoldenTests {
         Case(
             name: "PNG of 16 bits by FFmpeg, Adobe RGB", bytes: png(Fixtures.png16, adobe), decibels: 57,
             similarity: 0.9995,
-            reference: { x, y in Scene.opaque(adobe.sRGB(deep(x, y))) }),
+            reference: { x, y in Scene.opaque(adobe.sRGB(Scene.deepColor(x, y))) }),
         Case(
             name: "grey PNG by FFmpeg, an exponent of 1.8", bytes: png(Fixtures.pngGray, GoldenProfiles.gray),
             decibels: 58, similarity: 0.9995, reference: gray),
@@ -80,10 +72,10 @@ struct GoldenTests {
             reference: { x, y in SIMD4(Scene.color(x, y), Scene.alpha(x, y)) }),
         Case(
             name: "PNG of 16 bits by FFmpeg", bytes: Fixtures.png16, decibels: 65, similarity: 0.9995,
-            reference: { x, y in Scene.opaque(deep(x, y)) }),
+            reference: { x, y in Scene.opaque(Scene.deepColor(x, y)) }),
         Case(
             name: "PNG of 16 bits with alpha by FFmpeg", bytes: Fixtures.png16Alpha, decibels: 69, similarity: 0.9995,
-            reference: { x, y in SIMD4(deep(x, y), Scene.alpha(x, y)) }),
+            reference: { x, y in SIMD4(Scene.deepColor(x, y), Scene.alpha(x, y)) }),
         Case(
             name: "grey PNG of 16 bits with alpha by FFmpeg", bytes: Fixtures.pngGray16Alpha, decibels: 69,
             similarity: 0.9995,
@@ -114,7 +106,7 @@ struct GoldenTests {
         let isDeep = bytes == Fixtures.png16Alpha
         let nearness = pixels.nearness { x, y in
             let alpha = Scene.alpha(x, y)
-            return SIMD4((isDeep ? Self.deep(x, y) : Scene.color(x, y)) * (alpha / 255), alpha)
+            return SIMD4((isDeep ? Scene.deepColor(x, y) : Scene.color(x, y)) * (alpha / 255), alpha)
         }
         #expect(nearness.decibels >= 58 && nearness.similarity >= 0.9995, "\(nearness)")
     }
@@ -157,10 +149,5 @@ struct GoldenTests {
 
     private static let gray: @Sendable (Int, Int) -> SIMD4<Double> = { x, y in
         Scene.opaque(GoldenProfiles.gray.sRGB(SIMD3(repeating: Scene.gray(x, y))))
-    }
-
-    private static func deep(_ x: Int, _ y: Int) -> SIMD3<Double> {
-        let color = Scene.color(x, y)
-        return SIMD3(Scene.deep(color[0], x, y), Scene.deep(color[1], x, y), Scene.deep(color[2], x, y))
     }
 }

@@ -22,6 +22,12 @@ package enum GoldenScene {
         (value * 257 + Double(8 * ((x + y) % 16) - 60)) / 257
     }
 
+    /// The colour of a pixel where 16 bits are stored.
+    package static func deepColor(_ x: Int, _ y: Int) -> SIMD3<Double> {
+        let color = color(x, y)
+        return SIMD3(deep(color[0], x, y), deep(color[1], x, y), deep(color[2], x, y))
+    }
+
     package static func alpha(_ x: Int, _ y: Int) -> Double { x < 4 ? 0 : Double(min(255, (x - 3) * 11)) }
 
     /// Cyan, magenta, yellow and black, from 0 for none to 255.

@@ -1,3 +1,5 @@
+@testable import InflightCLI
+
 extension RunRecord.Histogram {
     /// Of values as they are: percentiles are values that occurred (the nearest rank), ranges are three to a doubling.
     init(name: String, unit: String, of values: [Int]) {
