@@ -10,6 +10,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 scratch=${SCRATCH:-.build}
 [[ $scratch == /* ]] || scratch=$root/$scratch
 flags=(--package-path "$root/GTK" --scratch-path "$scratch/gtk" -c release --product inflight-gallery)
+# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
+touch "$root/Package.swift" "$root/GTK/Package.swift"
 "$swift" build "${flags[@]}"
 gallery=$("$swift" build "${flags[@]}" --show-bin-path)/inflight-gallery
 

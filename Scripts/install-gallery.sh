@@ -7,6 +7,8 @@ scratch=$1 prefix=$2
 
 build=("${SWIFT:-swift}" build -c release --static-swift-stdlib --package-path GTK --scratch-path "$scratch"
     --product inflight-gallery)
+# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
+touch Package.swift GTK/Package.swift
 "${build[@]}"
 gallery=$("${build[@]}" --show-bin-path)/inflight-gallery
 if libraries=$(ldd "$gallery") && grep -q libswift <<<"$libraries"; then

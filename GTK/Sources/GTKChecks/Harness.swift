@@ -1,6 +1,7 @@
 import CInflightGTK
 import Foundation
 import InflightConcurrency
+import InflightGTK
 
 /// What a program under GTK's loop can be asked: one part after the other, each with a name and its findings.
 @MainActor
@@ -46,20 +47,14 @@ final class Harness {
 /// The frames that a window draws.
 @MainActor
 enum Frames {
-    private final class Waiter: Sendable {
-        let bridge = Bridge()
-    }
-
     /// Waits until the next frame begins; before that all of the last one was drawn.
     static func next(of widget: UnsafeMutablePointer<GtkWidget>) async {
-        let waiter = Waiter()
-        unsafe gtk_widget_add_tick_callback(
-            widget,
-            { _, _, data in
-                unsafe Unmanaged<Waiter>.fromOpaque(data!).takeUnretainedValue().bridge.open()
-                return gboolean(0)
-            }, Unmanaged.passRetained(waiter).toOpaque(), { unsafe Unmanaged<Waiter>.fromOpaque($0!).release() })
+        let bridge = Bridge()
+        unsafe onFrames(of: widget) { _ in
+            bridge.open()
+            return false
+        }
         unsafe gtk_widget_queue_draw(widget)
-        await waiter.bridge.wait()
+        await bridge.wait()
     }
 }

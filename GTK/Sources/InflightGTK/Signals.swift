@@ -1,4 +1,47 @@
-internal import CInflightGTK
+package import CInflightGTK
+
+private final class FrameHandler {
+    let body: @MainActor (Int64) -> Bool
+    init(_ body: @escaping @MainActor (Int64) -> Bool) {
+        self.body = body
+    }
+}
+
+/// Calls `body` before each frame that a widget draws, as long as it gives `true`.
+///
+/// - Parameter body: is handed the frame's time, in microseconds of the frame clock.
+@MainActor
+package func onFrames(of widget: UnsafeMutablePointer<GtkWidget>, _ body: @escaping @MainActor (Int64) -> Bool) {
+    let handler = unsafe Unmanaged.passRetained(FrameHandler(body)).toOpaque()
+    unsafe gtk_widget_add_tick_callback(
+        widget,
+        { _, clock, data in
+            let body = unsafe Unmanaged<FrameHandler>.fromOpaque(data!).takeUnretainedValue().body
+            let time = unsafe Int64(gdk_frame_clock_get_frame_time(clock))
+            return MainActor.assumeIsolated { body(time) } ? gboolean(1) : gboolean(0)
+        }, handler, { unsafe Unmanaged<FrameHandler>.fromOpaque($0!).release() })
+}
+
+private final class TimeHandler {
+    let body: @MainActor () -> Bool
+    init(_ body: @escaping @MainActor () -> Bool) {
+        self.body = body
+    }
+}
+
+/// Calls `body` after so many milliseconds, and again after as many as long as it gives `true`.
+@MainActor
+package func after(
+    milliseconds: Double, priority: Int32 = G_PRIORITY_DEFAULT, _ body: @escaping @MainActor () -> Bool
+) {
+    let handler = unsafe Unmanaged.passRetained(TimeHandler(body)).toOpaque()
+    unsafe g_timeout_add_full(
+        priority, guint(max(0, min(milliseconds, 3_600_000))),
+        { data in
+            let body = unsafe Unmanaged<TimeHandler>.fromOpaque(data!).takeUnretainedValue().body
+            return MainActor.assumeIsolated { body() } ? gboolean(1) : gboolean(0)
+        }, handler, { unsafe Unmanaged<TimeHandler>.fromOpaque($0!).release() })
+}
 
 private final class Handler {
     let body: @MainActor () -> Void

@@ -134,23 +134,9 @@ extension RemoteImage {
     // MARK: Frames
 
     func waitToSpin(_ number: Int) {
-        let wait = Waiting(self, number)
-        let milliseconds = options.spinnerDelay / .milliseconds(1)
-        unsafe g_timeout_add_full(
-            G_PRIORITY_DEFAULT, guint(max(0, min(milliseconds, 3_600_000))),
-            { data in
-                let wait = unsafe Unmanaged<Waiting>.fromOpaque(data!).takeUnretainedValue()
-                MainActor.assumeIsolated { wait.image?.spinnerDue(wait.number) }
-                return gboolean(0)
-            }, Unmanaged.passRetained(wait).toOpaque(), { unsafe Unmanaged<Waiting>.fromOpaque($0!).release() })
-    }
-
-    @MainActor private final class Waiting {
-        weak var image: RemoteImage?
-        let number: Int
-        init(_ image: RemoteImage, _ number: Int) {
-            self.image = image
-            self.number = number
+        after(milliseconds: options.spinnerDelay / .milliseconds(1)) { [weak self] in
+            self?.spinnerDue(number)
+            return false
         }
     }
 
@@ -159,14 +145,7 @@ extension RemoteImage {
         if !drawing.spins { unsafe inflight_paintable_set_activity(canvas, -1, -1) }
         guard drawing.spins || drawing.isFading, !drawing.isTicking, let widget = unsafe widget else { return }
         drawing.isTicking = true
-        let owner = unsafe Unmanaged.passRetained(self).toOpaque()
-        unsafe gtk_widget_add_tick_callback(
-            widget,
-            { _, clock, data in
-                let image = unsafe Unmanaged<RemoteImage>.fromOpaque(data!).takeUnretainedValue()
-                let time = unsafe Int64(gdk_frame_clock_get_frame_time(clock))
-                return MainActor.assumeIsolated { image.tick(at: time) } ? gboolean(1) : gboolean(0)
-            }, owner, { unsafe Unmanaged<RemoteImage>.fromOpaque($0!).release() })
+        unsafe onFrames(of: widget) { self.tick(at: $0) }
     }
 
     /// - Returns: whether more frames are wanted.

@@ -46,13 +46,7 @@ extension RemoteImage {
         let isSeen = unsafe gtk_widget_get_mapped(widget) != 0
         if isSeen, asked == nil, let bound, sized(bound) == nil {
             // It has no size before its first layout.
-            let owner = unsafe Unmanaged.passRetained(self).toOpaque()
-            unsafe gtk_widget_add_tick_callback(
-                widget,
-                { _, _, data in
-                    let image = unsafe Unmanaged<RemoteImage>.fromOpaque(data!).takeUnretainedValue()
-                    return MainActor.assumeIsolated { image.lookedAlone() ? gboolean(0) : gboolean(1) }
-                }, owner, { unsafe Unmanaged<RemoteImage>.fromOpaque($0!).release() })
+            unsafe onFrames(of: widget) { _ in !self.lookedAlone() }
             return
         }
         take(isSeen ? .visible : .away)

@@ -148,7 +148,6 @@ public final class RemoteImage {
     public func unbind() {
         clear()
         watch?.remove(self)
-        perform(machine.unbound())
         drawNothing()
     }
 

@@ -59,14 +59,10 @@ final class ViewportWatch {
     func lookSoon() {
         guard !isTicking else { return }
         isTicking = true
-        let owner = unsafe Unmanaged.passRetained(self).toOpaque()
-        unsafe gtk_widget_add_tick_callback(
-            window,
-            { _, _, data in
-                let watch = unsafe Unmanaged<ViewportWatch>.fromOpaque(data!).takeUnretainedValue()
-                MainActor.assumeIsolated { watch.look() }
-                return gboolean(0)
-            }, owner, { unsafe Unmanaged<ViewportWatch>.fromOpaque($0!).release() })
+        unsafe onFrames(of: window) { _ in
+            self.look()
+            return false
+        }
     }
 
     private func look() {

@@ -28,13 +28,7 @@ final class EngineOverlay {
         guard isShown, !isTicking else { return }
         isTicking = true
         tell()
-        unsafe g_timeout_add_full(
-            G_PRIORITY_DEFAULT, 250,
-            { data in
-                let overlay = unsafe Unmanaged<EngineOverlay>.fromOpaque(data!).takeUnretainedValue()
-                return MainActor.assumeIsolated { overlay.tick() ? gboolean(1) : gboolean(0) }
-            }, unsafe Unmanaged.passRetained(self).toOpaque(),
-            { unsafe Unmanaged<EngineOverlay>.fromOpaque($0!).release() })
+        after(milliseconds: 250) { self.tick() }
     }
 
     private func tick() -> Bool {

@@ -74,14 +74,10 @@ final class PictureGrid {
     private func settle() {
         guard !isSettling else { return }
         isSettling = true
-        let owner = unsafe Unmanaged.passRetained(self).toOpaque()
-        unsafe g_timeout_add_full(
-            G_PRIORITY_LOW, 50,
-            { data in
-                let grid = unsafe Unmanaged<PictureGrid>.fromOpaque(data!).takeUnretainedValue()
-                MainActor.assumeIsolated { grid.nudge() }
-                return gboolean(0)
-            }, owner, { unsafe Unmanaged<PictureGrid>.fromOpaque($0!).release() })
+        after(milliseconds: 50, priority: G_PRIORITY_LOW) {
+            self.nudge()
+            return false
+        }
     }
 
     private func nudge() {
