@@ -16,12 +16,12 @@ struct ShowInTmuxTests {
         place.write(
             "line.sh",
             "export \(environment) PATH=/usr/bin:/bin\nexport INFLIGHT='\(RunningCommand.binary)'\n\(line)\n"
-                + "tmux -S \"$PWD/socket\" wait-for -S shown\nexec cat\n")
-        // The pane stays until its server ends.
+                + "tmux wait-for -S shown\nexec cat\n")
+        // The pane stays until its server ends; each has a server of its own, as one that was told to end may still listen.
         let script = """
             export LC_ALL=C.UTF-8
             command -v tmux > /dev/null || { echo 'no tmux: Scripts/deps.sh test installs it' >&2; exit 99; }
-            t() { tmux -u -S "$PWD/socket" -f /dev/null "$@"; }
+            t() { tmux -u -S "$PWD/socket-$$" -f /dev/null "$@"; }
             t new-session -d -x \(columns) -y \(rows) 'sh line.sh' || exit 98
             \(then)
             t wait-for shown
