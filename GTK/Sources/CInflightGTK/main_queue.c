@@ -29,7 +29,9 @@ static gboolean dispatch(GSource *source, GSourceFunc callback, gpointer data) {
     ssize_t taken = read(_dispatch_get_main_queue_handle_4CF(), &count, sizeof count);
     (void)taken;
     served += 1;
+    inflight_work_begin();
     _dispatch_main_queue_callback_4CF(NULL);
+    inflight_work_end();
     return G_SOURCE_CONTINUE;
 }
 

@@ -92,7 +92,9 @@ static void draw_failure(InflightPaintable *self, GtkSnapshot *snapshot, double 
 static gboolean room_changed(gpointer data) {
     InflightPaintable *self = INFLIGHT_PAINTABLE(data);
     self->roomIdle = 0;
+    inflight_work_begin();
     if (self->roomHandler) self->roomHandler(self->roomData);
+    inflight_work_end();
     return G_SOURCE_REMOVE;
 }
 
@@ -106,11 +108,7 @@ static void notice_room(InflightPaintable *self, double width, double height) {
     if (!isFirst && self->roomHandler && !self->roomIdle) self->roomIdle = g_idle_add(room_changed, self);
 }
 
-static void snapshot(GdkPaintable *paintable, GdkSnapshot *target, double width, double height) {
-    InflightPaintable *self = INFLIGHT_PAINTABLE(paintable);
-    GtkSnapshot *snapshot = GTK_SNAPSHOT(target);
-    if (width <= 0 || height <= 0) return;
-    notice_room(self, width, height);
+static void draw(InflightPaintable *self, GtkSnapshot *snapshot, double width, double height) {
     if (!self->picture) {
         draw_placeholder(self, snapshot, width, height);
     } else if (self->fade >= 1) {
@@ -124,6 +122,15 @@ static void snapshot(GdkPaintable *paintable, GdkSnapshot *target, double width,
     }
     if (self->failure) draw_failure(self, snapshot, width, height);
     if (self->angle >= 0) draw_activity(self, snapshot, width, height);
+}
+
+static void snapshot(GdkPaintable *paintable, GdkSnapshot *target, double width, double height) {
+    InflightPaintable *self = INFLIGHT_PAINTABLE(paintable);
+    if (width <= 0 || height <= 0) return;
+    inflight_work_begin();
+    notice_room(self, width, height);
+    draw(self, GTK_SNAPSHOT(target), width, height);
+    inflight_work_end();
 }
 
 static int intrinsic_width(GdkPaintable *paintable) { return INFLIGHT_PAINTABLE(paintable)->width; }

@@ -14,7 +14,7 @@ func gridParts(_ harness: Harness, binds: Int) {
         configuration.maximumConcurrentFetchesPerOrigin = 256
         let pipeline = try ImagePipeline(configuration: configuration)
         let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
-            server.url("/row/\($0)")
+            ImageRequest(server.url("/row/\($0)"))
         } configure: { options in
             options.fade = .milliseconds(120)
         }

@@ -19,7 +19,7 @@ final class RowGrid {
     static let size = (width: 720, height: 600)
 
     init(
-        rows: Int, pipeline: ImagePipeline, url: @escaping @MainActor (Int) -> String,
+        rows: Int, pipeline: ImagePipeline, request: @escaping @MainActor (Int) -> ImageRequest,
         configure: @escaping @MainActor (inout RemoteImage.Options) -> Void
     ) {
         self.pipeline = pipeline
@@ -45,7 +45,7 @@ final class RowGrid {
             let row = unsafe Int(gtk_list_item_get_position(item))
             self?.bindCount += 1
             unsafe self?.cells[picture] = row
-            let request = ImageRequest(url(row))
+            let request = request(row)
             let grey = PixelColor(red: 128, green: 128, blue: 128)
             let took = ContinuousClock().measure {
                 unsafe RemoteImage.attached(to: picture)?.bind(request, placeholder: .color(grey))
@@ -84,6 +84,20 @@ final class RowGrid {
     }
 
     // MARK: What is seen
+
+    /// Calls `body` with each row of which something is seen, and whether its picture is there.
+    func visible(_ body: (_ row: Int, _ isLoaded: Bool) -> Void) {
+        for unsafe(cell, row) in unsafe cells {
+            var place = graphene_rect_t()
+            guard unsafe gtk_widget_get_mapped(cell) != 0,
+                unsafe gtk_widget_compute_bounds(cell, scrolled, &place) != 0,
+                place.size.height > 0, place.origin.y + place.size.height > 0,
+                unsafe Int32(place.origin.y) < gtk_widget_get_height(scrolled)
+            else { continue }
+            let isLoaded = if case .loaded = unsafe RemoteImage.attached(to: cell)?.state { true } else { false }
+            body(row, isLoaded)
+        }
+    }
 
     struct Sight {
         var right = 0, blank = 0, other = 0

@@ -109,7 +109,7 @@ func leavingParts(_ harness: Harness) {
             return row < 500 ? answer.held("early") : answer
         }
         let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
-            server.url("/row/\($0)")
+            ImageRequest(server.url("/row/\($0)"))
         } configure: {
             $0.fade = .zero
         }
@@ -126,6 +126,41 @@ func leavingParts(_ harness: Harness) {
             grid.look().map { $0.right > 0 && $0.blank + $0.other + $0.wrong.count == 0 } ?? false
         }
         grid.close()
+        await pipeline.shutdown(.cancel)
+    }
+
+    harness.part("what is bound far away is loaded where its options say so, and not where they do not") { harness in
+        let server = try LoopbackServer()
+        server.serveOthers { _ in .ok(Plain.png(PixelColor("#00ff00")!), type: "image/png") }
+        let pipeline = try ImagePipeline(configuration: .init())
+        let window = unsafe gtk_window_new()!
+        unsafe gtk_window_set_default_size(window.window, 200, 200)
+        let (scrolled, column) = unsafe (gtk_scrolled_window_new()!, gtk_box_new(GTK_ORIENTATION_VERTICAL, 0)!)
+        let space = unsafe gtk_label_new(nil)!
+        unsafe gtk_widget_set_size_request(space, -1, 5000)
+        unsafe gtk_box_append(UnsafeMutableRawPointer(column).assumingMemoryBound(to: GtkBox.self), space)
+        let images = [nil, LoadPriority.veryLow].map { priority in
+            let picture = unsafe gtk_picture_new()!
+            let image = RemoteImage(pipeline: pipeline)
+            image.options.size = .points(width: 48, height: 48)
+            image.options.awayPriority = priority
+            unsafe gtk_widget_set_size_request(picture, 48, 48)
+            unsafe image.attach(picture: OpaquePointer(picture))
+            unsafe gtk_box_append(UnsafeMutableRawPointer(column).assumingMemoryBound(to: GtkBox.self), picture)
+            return image
+        }
+        unsafe gtk_scrolled_window_set_child(OpaquePointer(scrolled), column)
+        unsafe gtk_window_set_child(window.window, scrolled)
+        unsafe gtk_widget_show(window)
+        images[0].bind(ImageRequest(server.url("/not")))
+        images[1].bind(ImageRequest(server.url("/yes")))
+        unsafe await harness.wait(for: "the picture far away", on: window) {
+            if case .loaded = images[1].state { true } else { false }
+        }
+        let waits = if case .waiting = images[0].state { true } else { false }
+        harness.expect(waits, "the other one is \(images[0].state)")
+        harness.expect(server.requests.map(\.path) == ["/yes"], "asked for \(server.requests.map(\.path))")
+        unsafe gtk_window_destroy(window.window)
         await pipeline.shutdown(.cancel)
     }
 

@@ -31,7 +31,10 @@ Task { @MainActor in
     stateParts(harness)
     leavingParts(harness)
     gridParts(harness, binds: wanted)
-    if filter.contains("costs") { costParts(harness) }
+    if filter.contains("costs") {
+        costParts(harness)
+        frameParts(harness)
+    }
     exit(await harness.run(filter: filter) == 0 ? 0 : 1)
 }
 unsafe g_main_loop_run(g_main_loop_new(nil, 0))

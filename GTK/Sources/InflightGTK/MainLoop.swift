@@ -18,4 +18,33 @@ public enum MainLoop {
 
     /// How often the loop has served the main queue so far.
     @MainActor public static var servedCount: UInt64 { UInt64(inflight_main_queue_served()) }
+
+    /// What was done on the main thread.
+    public struct Work: Hashable, Sendable {
+        /// By the clock: what a frame had to wait for.
+        public var elapsed: Duration
+        /// Of the processor: without what other threads had of it in between.
+        public var processor: Duration
+    }
+
+    /// Whether ``takeWork()`` has something to tell. Off, as nothing is paid for what nobody reads; on it costs four readings
+    /// of a clock for each thing that is done.
+    @MainActor public static var countsWork = false {
+        didSet { inflight_work_count(countsWork ? 1 : 0) }
+    }
+
+    /// What the remote images and the main queue did on the main thread since this was called last: binding, looking at
+    /// what is seen, delivering, drawing into GTK's snapshot. Not what GTK makes of it, layout and rendering. Called once in
+    /// each frame it says what share of the frame was theirs.
+    @MainActor public static func takeWork() -> Work {
+        let work = inflight_work_take()
+        return Work(elapsed: .nanoseconds(work.elapsed), processor: .nanoseconds(work.processor))
+    }
+
+    /// Does something that counts as work.
+    @MainActor static func counted<Result>(_ body: () -> Result) -> Result {
+        inflight_work_begin()
+        defer { inflight_work_end() }
+        return body()
+    }
 }

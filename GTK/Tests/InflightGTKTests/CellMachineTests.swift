@@ -10,8 +10,10 @@ struct CellMachineTests {
     }
 
     /// What a cell does at each of these, in short words; nothing where it does nothing.
-    private func told(_ inputs: [Input]) -> [String] {
-        var machine = CellMachine()
+    private func told(
+        _ inputs: [Input], priorities: CellMachine.Priorities = CellMachine.Priorities()
+    ) -> [String] {
+        var machine = CellMachine(priorities: priorities)
         return inputs.map { input in
             let actions =
                 switch input {
@@ -53,6 +55,16 @@ struct CellMachineTests {
             .looked(.visible),
         ]
         #expect(told(inputs) == ["look", "begin low, wait 1", "", "turn high", "cancel", "begin high, wait 2"])
+    }
+
+    @Test("where what is away has a priority too, it is loaded and stays under way")
+    func away() {
+        let priorities = CellMachine.Priorities(visible: .veryHigh, near: .high, away: .veryLow)
+        let inputs: [Input] = [
+            .bound(inMemory: false), .looked(.away), .looked(.near), .looked(.visible), .looked(.away),
+        ]
+        let wanted = ["look", "begin veryLow, wait 1", "turn high", "turn veryHigh", "turn veryLow"]
+        #expect(told(inputs, priorities: priorities) == wanted)
     }
 
     @Test("what is in memory is not loaded, but looked for: what moves is to move where it is seen")

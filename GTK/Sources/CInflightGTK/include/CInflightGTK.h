@@ -14,6 +14,21 @@ void inflight_main_queue_attach(void);
 /// How often the loop has served the main queue since the beginning: an idle program does so never.
 guint64 inflight_main_queue_served(void);
 
+// MARK: Work on the main thread
+
+/// What was done between `inflight_work_begin` and `inflight_work_end`, in nanoseconds: of a clock, and of the processor.
+typedef struct {
+    gint64 elapsed, processor;
+} InflightWork;
+
+/// Whether work is counted; it costs a comparison where it is not. Main thread, as all of these.
+void inflight_work_count(gboolean counts);
+/// Ours begins, and ends. May be nested: what is inside counts once.
+void inflight_work_begin(void);
+void inflight_work_end(void);
+/// What was done since this was called last.
+InflightWork inflight_work_take(void);
+
 // MARK: Signals
 
 /// Calls `handler(data)` at every emission, whatever its parameters, until the object goes, then `release(data)` once.

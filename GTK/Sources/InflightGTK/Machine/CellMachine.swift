@@ -46,15 +46,19 @@ package struct CellMachine: Hashable, Sendable {
     package private(set) var spins = false
     /// The number of the latest load, by which late answers are known.
     private var latest = 0
-    private let priorities: Priorities
+    /// What is begun from now on goes by these.
+    package var priorities: Priorities
 
     package struct Priorities: Hashable, Sendable {
         package var visible: LoadPriority
         package var near: LoadPriority
+        /// None: what is away is not loaded.
+        package var away: LoadPriority?
 
-        package init(visible: LoadPriority = .high, near: LoadPriority = .low) {
+        package init(visible: LoadPriority = .high, near: LoadPriority = .low, away: LoadPriority? = nil) {
             self.visible = visible
             self.near = near
+            self.away = away
         }
     }
 
@@ -136,7 +140,7 @@ package struct CellMachine: Hashable, Sendable {
         switch nearness {
         case .visible: priorities.visible
         case .near: priorities.near
-        case .away: nil
+        case .away: priorities.away
         }
     }
 

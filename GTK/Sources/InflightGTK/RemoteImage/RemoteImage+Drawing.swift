@@ -145,7 +145,7 @@ extension RemoteImage {
         if !drawing.spins { unsafe inflight_paintable_set_activity(canvas, -1, -1) }
         guard drawing.spins || drawing.isFading, !drawing.isTicking, let widget = unsafe widget else { return }
         drawing.isTicking = true
-        unsafe onFrames(of: widget) { self.tick(at: $0) }
+        unsafe onFrames(of: widget) { time in MainLoop.counted { self.tick(at: time) } }
     }
 
     /// - Returns: whether more frames are wanted.

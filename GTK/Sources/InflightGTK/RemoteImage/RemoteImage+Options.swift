@@ -9,7 +9,8 @@ extension RemoteImage {
             /// that becomes larger, or comes to a monitor of another scale, has the picture made anew.
             case allocation
             /// In points; the widget asks its parent for so much room from the beginning, so nothing jumps when the picture
-            /// comes.
+            /// comes. A parent that gives no more than the least, as `GtkViewport` does, gives a `GtkPicture` nothing: set the
+            /// widget's size request there.
             case points(width: Int, height: Int)
             /// As the request says.
             case request
@@ -36,12 +37,18 @@ extension RemoteImage {
         public var failureIcon = "image-missing-symbolic"
         /// Whether a click on a picture that has failed tries again.
         public var retriesOnClick = true
-        /// How urgent loads are whose widget is seen, and whose widget is likely to be seen next. Of what is further away
-        /// no load is begun, and those under way are cancelled.
+        /// How urgent loads are whose widget is seen, and whose widget is likely to be seen next.
         public var visiblePriority = LoadPriority.high
         public var nearPriority = LoadPriority.low
+        /// How urgent loads are of what is bound and further away. Without one, as it is at first, none is begun, and those
+        /// under way are cancelled.
+        public var awayPriority: LoadPriority?
 
         public init() {}
+
+        var priorities: CellMachine.Priorities {
+            CellMachine.Priorities(visible: visiblePriority, near: nearPriority, away: awayPriority)
+        }
     }
 
     /// What is drawn until there is a picture.

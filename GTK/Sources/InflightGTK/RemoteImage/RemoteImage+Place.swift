@@ -46,7 +46,7 @@ extension RemoteImage {
         let isSeen = unsafe gtk_widget_get_mapped(widget) != 0
         if isSeen, asked == nil, let bound, sized(bound) == nil {
             // It has no size before its first layout.
-            unsafe onFrames(of: widget) { _ in !self.lookedAlone() }
+            unsafe onFrames(of: widget) { _ in MainLoop.counted { !self.lookedAlone() } }
             return
         }
         take(isSeen ? .visible : .away)
@@ -62,7 +62,7 @@ extension RemoteImage {
 
     /// Where the widget is in its scrolled window.
     func looked(_ room: ViewportRoom, in window: UnsafeMutablePointer<GtkWidget>) {
-        guard let widget = unsafe widget, machine.phase != .empty else { return }
+        guard let widget = unsafe widget, machine.phase != .empty, !isAtRest else { return }
         guard unsafe gtk_widget_get_mapped(widget) != 0 else { return take(.away) }
         var place = graphene_rect_t()
         guard unsafe gtk_widget_compute_bounds(widget, window, &place) != 0 else { return take(.away) }
@@ -72,6 +72,12 @@ extension RemoteImage {
             room.nearness(
                 x: Double(place.origin.x), y: Double(place.origin.y), width: Double(place.size.width),
                 height: Double(place.size.height)))
+    }
+
+    /// Whether it is all the same where the widget is: a list has hundreds, and asks for each in every frame that moves.
+    private var isAtRest: Bool {
+        if case .allocation = options.size { return false }
+        return machine.phase == .loaded && motion == nil
     }
 
     private func take(_ nearness: Nearness) {

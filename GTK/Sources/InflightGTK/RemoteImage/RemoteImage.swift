@@ -133,27 +133,32 @@ public final class RemoteImage {
     ///   - placeholder: what is drawn until it is there.
     ///   - description: what it shows, for those who do not see it.
     public func bind(_ request: ImageRequest, placeholder: Placeholder = .none, description: String? = nil) {
-        clear()
-        bound = request
-        describe(description)
-        showPlaceholder(placeholder)
-        asked = sized(request)
-        let image = asked.flatMap { pipeline.cached($0) }
-        let actions = machine.bound(isInMemory: image != nil)
-        if let image { show(image, fades: false) }
-        perform(actions)
+        MainLoop.counted {
+            clear()
+            bound = request
+            machine.priorities = options.priorities
+            describe(description)
+            showPlaceholder(placeholder)
+            asked = sized(request)
+            let image = asked.flatMap { pipeline.cached($0) }
+            let actions = machine.bound(isInMemory: image != nil)
+            if let image { show(image, fades: false) }
+            perform(actions)
+        }
     }
 
     /// Shows nothing. In any order with ``bind(_:placeholder:description:)``, as often as one likes.
     public func unbind() {
-        clear()
-        watch?.remove(self)
-        drawNothing()
+        MainLoop.counted {
+            clear()
+            watch?.remove(self)
+            drawNothing()
+        }
     }
 
     /// Tries again where it has failed; otherwise nothing.
     public func retry() {
-        perform(machine.retried())
+        MainLoop.counted { perform(machine.retried()) }
     }
 
     public var state: State {
@@ -222,7 +227,7 @@ public final class RemoteImage {
     }
 
     func spinnerDue(_ number: Int) {
-        perform(machine.spinnerDue(number))
+        MainLoop.counted { perform(machine.spinnerDue(number)) }
     }
 
     private func widgetWent() {

@@ -60,7 +60,7 @@ final class ViewportWatch {
         guard !isTicking else { return }
         isTicking = true
         unsafe onFrames(of: window) { _ in
-            self.look()
+            MainLoop.counted { self.look() }
             return false
         }
     }
@@ -75,11 +75,10 @@ final class ViewportWatch {
         last = (x, y)
         let width = unsafe Double(gtk_widget_get_width(window)), height = unsafe Double(gtk_widget_get_height(window))
         let room = ViewportRoom(width: width, height: height, direction: direction)
+        var someWent = false
         for member in members.values {
-            guard let image = member.image else { continue }
-            unsafe image.looked(room, in: window)
+            if let image = member.image { unsafe image.looked(room, in: window) } else { someWent = true }
         }
-        // A look may have let go of some.
-        members = members.filter { $0.value.image != nil }
+        if someWent { members = members.filter { $0.value.image != nil } }
     }
 }

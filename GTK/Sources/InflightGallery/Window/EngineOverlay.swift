@@ -8,6 +8,7 @@ final class EngineOverlay {
     let widget: UnsafeMutablePointer<GtkWidget>
     private let pipeline: ImagePipeline
     private var isTicking = false
+    private var lastFrame: gint64 = 0
 
     init(pipeline: ImagePipeline) {
         self.pipeline = pipeline
@@ -25,6 +26,7 @@ final class EngineOverlay {
     func toggle() {
         let isShown = unsafe gtk_widget_get_visible(widget) == 0
         unsafe gtk_widget_set_visible(widget, isShown ? 1 : 0)
+        MainLoop.countsWork = isShown
         guard isShown, !isTicking else { return }
         isTicking = true
         tell()
@@ -41,13 +43,18 @@ final class EngineOverlay {
         let engine = pipeline.statistics
         let memory = pipeline.memoryCacheStatistics
         let looks = memory.hits + memory.misses
+        let clock = unsafe gtk_widget_get_frame_clock(widget)
+        let frame = unsafe gdk_frame_clock_get_frame_counter(clock)
+        let work = MainLoop.takeWork().elapsed / .milliseconds(1) / Double(max(1, frame - lastFrame))
+        lastFrame = frame
         let lines = [
             "under way    \(engine.tasksUnderWay) tasks, \(engine.jobsUnderWay) jobs",
             "asked        \(engine.tasks), \(engine.sharedTasks) shared",
             "sent         \(engine.exchanges)",
             "in memory    \(memory.count) pictures, \(memory.cost / 1_000_000) MB",
             "found there  \(looks == 0 ? 0 : memory.hits * 100 / looks) % of \(looks)",
-            unsafe "frames       \(Int(gdk_frame_clock_get_fps(gtk_widget_get_frame_clock(widget)).rounded())) a second",
+            unsafe "frames       \(Int(gdk_frame_clock_get_fps(clock).rounded())) a second",
+            "main thread  \((work * 100).rounded() / 100) ms of each",
         ]
         unsafe gtk_label_set_markup(OpaquePointer(widget), "<tt>\(lines.joined(separator: "\n"))</tt>")
     }

@@ -1,0 +1,176 @@
+import CInflightGTK
+import Foundation
+import Inflight
+import InflightGTK
+import InflightTestSupport
+
+/// What a frame costs, and how long cells wait that are seen: printed, not judged. Only where they are asked for by name, in
+/// an optimised build.
+@MainActor
+func frameParts(_ harness: Harness) {
+    harness.part("costs of a frame, thrown over 10,000 rows while all cores decode") { harness in
+        let picture = try photograph(width: 640, height: 480)
+        var configuration = ImagePipeline.Configuration()
+        configuration.memoryCache.limit = 20_000_000
+        let pipeline = try ImagePipeline(configuration: configuration)
+        let grid = RowGrid(rows: 10_000, pipeline: pipeline) { row in
+            ImageRequest(source: ImageSource("row \(row)") { .bytes(picture) })
+        } configure: {
+            $0.fade = .milliseconds(120)
+        }
+        MainLoop.countsWork = true
+        var (elapsed, processor) = (Histogram(), Histogram())
+        let busy = ProcessorTime.ofProcess
+        let began = ContinuousClock.now
+        await Flight(grid: grid, seed: 3).fly(frames: 2000) {
+            let work = MainLoop.takeWork()
+            elapsed.record(Int64(work.elapsed / .nanoseconds(1)))
+            processor.record(Int64(work.processor / .nanoseconds(1)))
+        }
+        MainLoop.countsWork = false
+        let took = ContinuousClock.now - began
+        let used = (ProcessorTime.ofProcess - busy) / took
+        harness.note(
+            "\(elapsed.count) frames in \(tenths(took / .seconds(1))) s, \(grid.bindCount) binds, "
+                + "\(tenths(used)) cores busy")
+        for (name, times) in [("by the clock", elapsed), ("of the processor", processor)] {
+            let shown = [times.p50, times.p95, times.p99, times.maximum].map { tenths(Double($0) / 1000) }
+            harness.note(
+                "work of a frame \(name): median \(shown[0]) µs, p95 \(shown[1]) µs, p99 \(shown[2]) µs, most \(shown[3]) µs"
+            )
+        }
+        grid.close()
+        await pipeline.shutdown(.cancel)
+    }
+
+    harness.part("costs in waiting, with what is seen first and without") { harness in
+        for turn in 1...3 {
+            for isFirst in [true, false] {
+                let told = try await waiting(seenFirst: isFirst, seed: UInt64(turn))
+                harness.note("\(isFirst ? "what is seen first" : "all that is bound ")  \(told)")
+            }
+        }
+    }
+}
+
+/// Flies over rows of a server that answers after 0 to 800 ms, six at a time, and tells how long cells wait that are seen.
+@MainActor
+private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
+    let server = try RowPictures.server(slowest: 800)
+    var configuration = ImagePipeline.Configuration()
+    configuration.memoryCache.limit = 20_000_000
+    configuration.maximumConcurrentFetchesPerOrigin = 24
+    let pipeline = try ImagePipeline(configuration: configuration)
+    let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
+        ImageRequest(server.url("/row/\($0)"))
+    } configure: { options in
+        options.fade = .zero
+        if !seenFirst {
+            (options.visiblePriority, options.nearPriority, options.awayPriority) = (.normal, .normal, .normal)
+        }
+    }
+    var waits = Histogram()
+    var (gone, had) = (0, 0)
+    var seen: [Int: ContinuousClock.Instant] = [:]
+    await Flight(grid: grid, seed: seed, rests: true).fly(frames: 1500) {
+        let now = ContinuousClock.now
+        var visible: Set<Int> = []
+        grid.visible { row, isLoaded in
+            visible.insert(row)
+            switch (seen[row], isLoaded) {
+            case (nil, true):
+                had += 1
+                seen[row] = .distantPast
+            case (nil, false): seen[row] = now
+            case (let since?, true) where since != .distantPast:
+                waits.record(Int64((now - since) / .milliseconds(1)))
+                seen[row] = .distantPast
+            default: break
+            }
+        }
+        for (row, since) in seen where !visible.contains(row) {
+            if since != .distantPast { gone += 1 }
+            seen[row] = nil
+        }
+    }
+    let shown = waits.count + gone + had
+    let text =
+        "\(shown) cells were seen: \(had * 100 / max(1, shown)) % had their picture, \(waits.count * 100 / max(1, shown)) % "
+        + "waited (median \(waits.p50) ms, p95 \(waits.p95) ms), \(gone * 100 / max(1, shown)) % left before; "
+        + "\(server.requestCount) requests"
+    grid.close()
+    await pipeline.shutdown(.cancel)
+    return text
+}
+
+/// A grid that is thrown about by the frame clock, the same for the same seed.
+@MainActor
+private struct Flight {
+    let grid: RowGrid
+    var random: SeededGenerator
+    let rests: Bool
+
+    init(grid: RowGrid, seed: UInt64, rests: Bool = false) {
+        self.grid = grid
+        self.rests = rests
+        random = SeededGenerator(seed: seed)
+    }
+
+    /// Moves before each frame, and calls `look` at the begin of each. Nothing of it waits in the main queue, whose work is
+    /// counted.
+    func fly(frames: Int, _ look: @escaping @MainActor () -> Void) async {
+        let bridge = Bridge()
+        var (random, velocity, rest, left) = (random, 0.0, 0, frames)
+        unsafe onFrames(of: grid.window) { _ in
+            look()
+            if rest > 0 {
+                rest -= 1
+            } else if rests ? abs(velocity) < 2 : Int.random(in: 0..<30, using: &random) == 0 {
+                // One throw in eight is a jump.
+                if Int.random(in: 0..<8, using: &random) == 0 {
+                    grid.position = Double.random(in: 0...grid.limit, using: &random)
+                }
+                let fastest = rests ? 200.0 : 900
+                velocity = Double.random(in: -fastest / 2...fastest, using: &random)
+                rest = rests ? Int.random(in: 20..<80, using: &random) : 0
+            } else {
+                grid.position += velocity
+                velocity *= 0.95
+            }
+            unsafe gtk_widget_queue_draw(grid.window)
+            left -= 1
+            if left == 0 { bridge.open() }
+            return left > 0
+        }
+        await bridge.wait()
+    }
+}
+
+extension ContinuousClock.Instant {
+    /// Before everything.
+    fileprivate static let distantPast = ContinuousClock.now - .seconds(1_000_000)
+}
+
+private func tenths(_ value: Double) -> String { String((value * 10).rounded() / 10) }
+
+/// The processor time of this process so far.
+private enum ProcessorTime {
+    static var ofProcess: Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
+
+/// A JPEG with something in it to decode.
+private func photograph(width: Int, height: Int) throws -> Bytes {
+    var random = SeededGenerator(seed: 1)
+    let bytes = (0..<width * height).flatMap { at in
+        let (x, y) = (at % width, at / width)
+        let noise = Int.random(in: 0..<24, using: &random)
+        return [UInt8(x * 200 / width + noise), UInt8(y * 200 / height + noise), UInt8((x + y) % 200 + noise), 255]
+            as [UInt8]
+    }
+    let pixels = PixelBuffer(width: width, height: height, bytesPerRow: width * 4, format: .rgbx, bytes: Bytes(bytes))
+    return try ImagePipeline.Configuration().codecs.encode(pixels, options: EncodeOptions(format: .jpeg))
+}
