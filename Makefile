@@ -20,7 +20,7 @@ SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzi
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
-	test-gtk gallery install-gallery gallery-stress clean
+	test-gtk gallery install-gallery gallery-stress screenshots clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -176,6 +176,13 @@ gallery-stress: deps ## a million rows bound while the grid is thrown about: BIN
 	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
 	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
 BINDS ?= 1000000
+
+screenshots: deps build ## take pictures of all that is shown, into .build/screenshots, and make Documentation's sheets of them
+	@Scripts/deps.sh gtk report screenshots
+	@echo "==> screenshots"
+	@$(GTK_PLAN)
+	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product inflight-gallery
+	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 clean: ## remove what was built
 	@echo "==> clean"

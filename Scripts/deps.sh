@@ -1,7 +1,7 @@
 #!/bin/bash
 # Finds which system packages are missing and installs just those.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, test, report, gtk, bench
+#     Scripts/deps.sh GROUP…        GROUP: build, test, report, gtk, screenshots, bench
 #
 # This table is the one place that lists them. Columns: group; Debian's package; how it is recognised where there is no
 # dpkg (a C header, or a command); what it is called elsewhere; what it is for.
@@ -35,6 +35,8 @@ gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the
 gtk|xvfb|Xvfb|Xvfb|a display without a screen, for their tests
 gtk|xauth|xauth|xauth|who may use that display
 report|chromium|chromium|Chromium|tests of the page of --report in a browser
+screenshots|xdotool|xdotool|xdotool|keys that are pressed for the screenshots
+screenshots|xterm|xterm|xterm|a terminal in a window
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
 bench|openssl|openssl|OpenSSL's command|the certificate of that server
@@ -61,7 +63,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "which group? build, test, report, gtk, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "which group? build, test, report, gtk, screenshots, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

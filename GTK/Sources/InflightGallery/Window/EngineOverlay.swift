@@ -6,19 +6,24 @@ import InflightGTK
 @safe @MainActor
 final class EngineOverlay {
     let widget: UnsafeMutablePointer<GtkWidget>
+    private let label: UnsafeMutablePointer<GtkWidget>
     private let pipeline: ImagePipeline
     private var isTicking = false
     private var lastFrame: gint64 = 0
 
     init(pipeline: ImagePipeline) {
         self.pipeline = pipeline
-        unsafe widget = unsafe gtk_label_new(nil)
+        unsafe label = unsafe gtk_label_new(nil)
+        unsafe gtk_label_set_xalign(OpaquePointer(label), 0)
+        for set in unsafe [gtk_widget_set_margin_start, gtk_widget_set_margin_end] { unsafe set(label, 8) }
+        for set in unsafe [gtk_widget_set_margin_top, gtk_widget_set_margin_bottom] { unsafe set(label, 4) }
+        unsafe widget = unsafe gtk_box_new(GTK_ORIENTATION_VERTICAL, 0)
+        unsafe gtk_box_append(UnsafeMutableRawPointer(widget).assumingMemoryBound(to: GtkBox.self), label)
         unsafe gtk_widget_set_halign(widget, GTK_ALIGN_END)
         unsafe gtk_widget_set_valign(widget, GTK_ALIGN_START)
         unsafe gtk_widget_add_css_class(widget, "osd")
         unsafe gtk_widget_set_margin_top(widget, 12)
         unsafe gtk_widget_set_margin_end(widget, 12)
-        unsafe gtk_label_set_xalign(OpaquePointer(widget), 0)
         unsafe gtk_widget_set_can_target(widget, 0)
         unsafe gtk_widget_set_visible(widget, 0)
     }
@@ -56,6 +61,6 @@ final class EngineOverlay {
             unsafe "frames       \(Int(gdk_frame_clock_get_fps(clock).rounded())) a second",
             "main thread  \((work * 100).rounded() / 100) ms of each",
         ]
-        unsafe gtk_label_set_markup(OpaquePointer(widget), "<tt>\(lines.joined(separator: "\n"))</tt>")
+        unsafe gtk_label_set_markup(OpaquePointer(label), "<tt>\(lines.joined(separator: "\n"))</tt>")
     }
 }
