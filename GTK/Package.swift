@@ -32,18 +32,26 @@ let package = Package(
             dependencies: ["InflightGTK", "CInflightGTK", .product(name: "Inflight", package: "inflight")]),
         // What the X server shows of a window.
         .target(name: "CXPixels", dependencies: ["CGTK"], linkerSettings: [.linkedLibrary("X11")]),
+        // How long what is seen waits, simulated and counted.
+        .target(
+            name: "ScrollTrials",
+            dependencies: [
+                "InflightGTK", .product(name: "InflightCore", package: "inflight"),
+                .product(name: "InflightConcurrency", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
         // Parts that need a display, and a main thread that GTK owns: run under Xvfb by `make test-gtk`.
         .executableTarget(
             name: "GTKChecks",
             dependencies: [
-                "InflightGTK", "CInflightGTK", "CXPixels",
+                "InflightGTK", "CInflightGTK", "CXPixels", "ScrollTrials",
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightConcurrency", package: "inflight"),
                 .product(name: "InflightTestSupport", package: "inflight"),
             ]),
         .testTarget(
             name: "InflightGTKTests",
-            dependencies: ["InflightGTK", .product(name: "InflightCore", package: "inflight")]),
+            dependencies: ["InflightGTK", "ScrollTrials", .product(name: "InflightCore", package: "inflight")]),
     ]
 )
 

@@ -3,6 +3,7 @@ import Foundation
 import Inflight
 import InflightGTK
 import InflightTestSupport
+import ScrollTrials
 
 /// What a frame costs, and how long cells wait that are seen: printed, not judged. Only where they are asked for by name, in
 /// an optimised build.
@@ -44,11 +45,13 @@ func frameParts(_ harness: Harness) {
     }
 
     harness.part("costs in waiting, with what is seen first and without") { harness in
-        for turn in 1...3 {
-            for isFirst in [true, false] {
-                let told = try await waiting(seenFirst: isFirst, seed: UInt64(turn))
-                harness.note("\(isFirst ? "what is seen first" : "all that is bound ")  \(told)")
-            }
+        let names = [true: "what is seen first", false: "all that is bound "]
+        for (seed, isFirst) in [(1, true), (1, false), (2, true), (2, false), (3, true), (3, false)] as [(UInt64, Bool)]
+        {
+            let simulation = ScrollSimulation(seed: seed, priorities: isFirst ? .init() : .alike)
+            simulation.run(frames: 6000)
+            harness.note("simulated, \(names[isFirst]!)  \(simulation.waits.told); \(simulation.begun) loads")
+            harness.note("real,      \(names[isFirst]!)  \(try await waiting(seenFirst: isFirst, seed: seed))")
         }
     }
 }
@@ -69,8 +72,7 @@ private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
             (options.visiblePriority, options.nearPriority, options.awayPriority) = (.normal, .normal, .normal)
         }
     }
-    var waits = Histogram()
-    var (gone, had) = (0, 0)
+    var waits = VisibleWaits()
     var seen: [Int: ContinuousClock.Instant] = [:]
     await Flight(grid: grid, seed: seed, rests: true).fly(frames: 1500) {
         let now = ContinuousClock.now
@@ -79,25 +81,21 @@ private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
             visible.insert(row)
             switch (seen[row], isLoaded) {
             case (nil, true):
-                had += 1
+                waits.hadIt()
                 seen[row] = .distantPast
             case (nil, false): seen[row] = now
             case (let since?, true) where since != .distantPast:
-                waits.record(Int64((now - since) / .milliseconds(1)))
+                waits.gotIt(after: Int((now - since) / .milliseconds(1)))
                 seen[row] = .distantPast
             default: break
             }
         }
         for (row, since) in seen where !visible.contains(row) {
-            if since != .distantPast { gone += 1 }
+            if since != .distantPast { waits.left(after: Int((now - since) / .milliseconds(1))) }
             seen[row] = nil
         }
     }
-    let shown = waits.count + gone + had
-    let text =
-        "\(shown) cells were seen: \(had * 100 / max(1, shown)) % had their picture, \(waits.count * 100 / max(1, shown)) % "
-        + "waited (median \(waits.p50) ms, p95 \(waits.p95) ms), \(gone * 100 / max(1, shown)) % left before; "
-        + "\(server.requestCount) requests"
+    let text = "\(waits.told); \(server.requestCount) requests"
     grid.close()
     await pipeline.shutdown(.cancel)
     return text
@@ -144,6 +142,11 @@ private struct Flight {
         }
         await bridge.wait()
     }
+}
+
+extension CellMachine.Priorities {
+    /// What is seen is as urgent as what is not.
+    fileprivate static var alike: CellMachine.Priorities { .init(visible: .normal, near: .normal, away: .normal) }
 }
 
 extension ContinuousClock.Instant {

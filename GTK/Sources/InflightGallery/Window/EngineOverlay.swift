@@ -15,8 +15,10 @@ final class EngineOverlay {
         self.pipeline = pipeline
         unsafe label = unsafe gtk_label_new(nil)
         unsafe gtk_label_set_xalign(OpaquePointer(label), 0)
-        for set in unsafe [gtk_widget_set_margin_start, gtk_widget_set_margin_end] { unsafe set(label, 8) }
-        for set in unsafe [gtk_widget_set_margin_top, gtk_widget_set_margin_bottom] { unsafe set(label, 4) }
+        unsafe gtk_widget_set_margin_start(label, 8)
+        unsafe gtk_widget_set_margin_end(label, 8)
+        unsafe gtk_widget_set_margin_top(label, 4)
+        unsafe gtk_widget_set_margin_bottom(label, 4)
         unsafe widget = unsafe gtk_box_new(GTK_ORIENTATION_VERTICAL, 0)
         unsafe gtk_box_append(UnsafeMutableRawPointer(widget).assumingMemoryBound(to: GtkBox.self), label)
         unsafe gtk_widget_set_halign(widget, GTK_ALIGN_END)

@@ -1,0 +1,31 @@
+import InflightCore
+import InflightGTK
+import ScrollTrials
+import Testing
+
+@Suite("What is seen first", .timeLimit(.minutes(10)))
+struct VisibilityTests {
+    @Test("has its picture sooner than where all that is bound is as urgent", arguments: 1...3 as ClosedRange<UInt64>)
+    func sooner(seed: UInt64) throws {
+        let first = ScrollSimulation(seed: seed, priorities: CellMachine.Priorities())
+        let all = ScrollSimulation(
+            seed: seed, priorities: CellMachine.Priorities(visible: .normal, near: .normal, away: .normal))
+        for each in [first, all] { each.run(frames: 1500) }
+        #expect(first.waits.had + first.waits.got > all.waits.had + all.waits.got)
+        #expect(try #require(first.waits.percentile(0.5)) < all.waits.percentile(0.5) ?? .max)
+        #expect(try #require(first.waits.percentile(0.95)) < all.waits.percentile(0.95) ?? .max)
+    }
+
+    @Test("a wait is known from who stayed, and from who left")
+    func waits() {
+        var waits = VisibleWaits()
+        #expect(waits.percentile(0.5) == nil)
+        for time in [10, 20, 30, 40] { waits.gotIt(after: time) }
+        #expect(waits.percentile(0.5) == 20 && waits.percentile(1) == 40)
+        // Four who left early say nothing of what comes later; two who left between 20 and 30 waited longer than 20.
+        for _ in 0..<4 { waits.left(after: 5) }
+        #expect(waits.percentile(0.5) == 20)
+        for _ in 0..<2 { waits.left(after: 25) }
+        #expect(waits.percentile(0.5) == 30)
+    }
+}
