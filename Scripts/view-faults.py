@@ -47,7 +47,8 @@ def main(scratch, names):
     copy = pathlib.Path(scratch).resolve() / "views"
     wanted = patched.files_in([folder for folder in FOLDERS if (patched.ROOT / folder).exists()])
     patched.copy_sources(copy, wanted | {pathlib.Path(name) for name in MANIFESTS})
-    if any(wrong != 0 for wrong in (seen := wrong_cells(copy)).values()):
+    seen = wrong_cells(copy)
+    if any(wrong != 0 for wrong in seen.values()):
         sys.exit(f"without any fault: wrong cells seen: {seen}")
     print("| fault | wrong cells seen in the grid | in the gallery |\n|---|---|---|")
     missed = []

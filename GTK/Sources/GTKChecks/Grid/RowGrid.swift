@@ -129,7 +129,7 @@ final class RowGrid {
 
     /// Tries again what has failed.
     func retryFailed() {
-        for unsafecell in unsafe cells.keys { unsafe RemoteImage.attached(to: cell)?.retry() }
+        unsafe cells.keys.forEach { unsafe RemoteImage.attached(to: $0)?.retry() }
     }
 
     /// What the X server shows in each cell that is seen whole.
