@@ -30,8 +30,10 @@ let package = Package(
         .executableTarget(
             name: "InflightGallery",
             dependencies: ["InflightGTK", "CInflightGTK", .product(name: "Inflight", package: "inflight")]),
-        // What the X server shows of a window.
-        .target(name: "CXPixels", dependencies: ["CGTK"], linkerSettings: [.linkedLibrary("X11")]),
+        // What the X server shows of a window, of this program's and of another's.
+        .target(
+            name: "CXPixels", dependencies: ["CGTK"],
+            linkerSettings: [.linkedLibrary("X11"), .linkedLibrary("Xext"), .linkedLibrary("Xtst")]),
         // How long what is seen waits, simulated and counted.
         .target(
             name: "ScrollTrials",

@@ -18,10 +18,10 @@ def files_in(folders):
 
 
 def copy_sources(copy, wanted):
-    """Has in Sources and Tests of the copy what is wanted and nothing else; what is the same keeps its time, so that
-    little is built again."""
+    """Has in the folders of the copy what is wanted and nothing else; what is the same keeps its time, so that little is
+    built again."""
     copy.mkdir(parents=True, exist_ok=True)
-    for part in ["Sources", "Tests"]:
+    for part in {path.parts[0] for path in wanted}:
         for path in [path for path in (copy / part).rglob("*") if path.is_file()]:
             if path.relative_to(copy) not in wanted:
                 path.unlink()

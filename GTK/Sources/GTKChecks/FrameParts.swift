@@ -59,7 +59,7 @@ func frameParts(_ harness: Harness) {
 /// Flies over rows of a server that answers after 0 to 800 ms, six at a time, and tells how long cells wait that are seen.
 @MainActor
 private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
-    let server = try RowPictures.server(slowest: 800)
+    let server = try RowServer(slowest: 800)
     var configuration = ImagePipeline.Configuration()
     configuration.memoryCache.limit = 20_000_000
     configuration.maximumConcurrentFetchesPerOrigin = 24

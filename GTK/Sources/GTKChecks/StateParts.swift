@@ -123,7 +123,7 @@ func leavingParts(_ harness: Harness) {
         grid.position += 1
         try await server.waitUntilClosedByPeer(asked)
         unsafe await harness.wait(for: "the pictures that are seen now", on: grid.window) {
-            grid.look().map { $0.right > 0 && $0.blank + $0.other + $0.wrong.count == 0 } ?? false
+            grid.look()?.isComplete ?? false
         }
         grid.close()
         await pipeline.shutdown(.cancel)

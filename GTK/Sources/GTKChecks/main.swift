@@ -1,6 +1,6 @@
 // The parts of InflightGTK that need a display and a main thread that GTK owns:
 //
-//     GTKChecks [PART] [--binds N]
+//     GTKChecks [PART] [--binds N] [--gallery PROGRAM]
 //
 // Without a display it says so and fails. `make test-gtk` runs it under Xvfb.
 
@@ -15,13 +15,17 @@ guard gtk_init_check() != 0 else {
 MainLoop.attach()
 
 var arguments = Array(CommandLine.arguments.dropFirst())
-var binds = 20_000
-if let place = arguments.firstIndex(of: "--binds"), place + 1 < arguments.count {
-    binds = Int(arguments[place + 1]) ?? binds
-    arguments.removeSubrange(place...place + 1)
+@MainActor func option(_ name: String) -> String? {
+    guard let place = arguments.firstIndex(of: name), place + 1 < arguments.count else { return nil }
+    defer { arguments.removeSubrange(place...place + 1) }
+    return arguments[place + 1]
 }
+let binds = option("--binds").flatMap { Int($0) } ?? 20_000
+// The gallery that was built with this program lies beside it.
+let gallery =
+    option("--gallery")
+    ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path + "/inflight-gallery"
 let filter = arguments.first ?? ""
-let wanted = binds
 
 Task { @MainActor in
     let harness = Harness()
@@ -30,7 +34,8 @@ Task { @MainActor in
     imageParts(harness)
     stateParts(harness)
     leavingParts(harness)
-    gridParts(harness, binds: wanted)
+    gridParts(harness, binds: binds)
+    galleryParts(harness, program: gallery, binds: binds)
     if filter.contains("costs") {
         costParts(harness)
         frameParts(harness)

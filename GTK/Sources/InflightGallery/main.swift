@@ -27,6 +27,8 @@ var decoder = DecoderConfiguration()
 decoder.drawsSVG = options.drawsSVG
 var configuration = ImagePipeline.Configuration(decoder: decoder)
 configuration.memoryCache.limit = options.memory << 20
+configuration.maximumConcurrentFetchesPerOrigin = options.perHost
+configuration.maximumConcurrentFetches = max(configuration.maximumConcurrentFetches, options.perHost)
 let pipeline: ImagePipeline
 do {
     pipeline = try ImagePipeline(configuration: configuration)

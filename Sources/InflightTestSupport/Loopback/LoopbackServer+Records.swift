@@ -27,9 +27,18 @@ extension LoopbackServer {
 
     /// Forgets requests and events, but no count: for servers that answer millions of requests.
     public func forgetRecords() {
+        _ = takeEvents()
+    }
+
+    /// Everything that happened since the records were last forgotten, in order, and forgets them as
+    /// ``forgetRecords()`` does: each event is given once.
+    public func takeEvents() -> [Event] {
         core.change { state, _ in
-            state.requests = []
-            state.events = []
+            defer {
+                state.requests = []
+                state.events = []
+            }
+            return state.events
         }
     }
 }

@@ -1,6 +1,8 @@
 // The pixels that the X server has of a window, which are what is seen: not what the program meant to draw.
 #pragma once
 
+#include "CXClient.h"
+
 #include <gtk/gtk.h>
 #include <stdint.h>
 

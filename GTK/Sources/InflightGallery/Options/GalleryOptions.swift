@@ -7,6 +7,7 @@ struct GalleryOptions {
 
           --size N       how large pictures are in the grid, in points (128)
           --memory MB    for decoded pictures (256)
+          --per-host N   loads at once from one host (6)
           --dark         the dark variant of the desktop's theme
           --svg          drawings too
           --help         this
@@ -21,6 +22,7 @@ struct GalleryOptions {
     var sources: [String] = []
     var size = 128
     var memory = 256
+    var perHost = 6
     var isDark = false
     var drawsSVG = false
     var wantsHelp = false
@@ -38,6 +40,7 @@ struct GalleryOptions {
             case "--svg": drawsSVG = true
             case "--size": size = try Self.number(argument, rest.popFirst(), 32...1024)
             case "--memory": memory = try Self.number(argument, rest.popFirst(), 1...1_000_000)
+            case "--per-host": perHost = try Self.number(argument, rest.popFirst(), 1...256)
             case _ where argument.hasPrefix("--"):
                 throw Failure(message: "There is no option \(argument). inflight-gallery --help tells which there are.")
             default: sources.append(argument)

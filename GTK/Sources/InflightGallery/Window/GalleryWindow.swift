@@ -70,8 +70,9 @@ final class GalleryWindow {
         unsafe connectSignal(UnsafeMutableRawPointer(grid.view), "activate") { [weak self] in self?.showLarge() }
         unsafe connectSignal(UnsafeMutableRawPointer(window), "notify::default-width") { [weak self] in
             guard let self else { return }
-            var width: Int32 = 0
-            unsafe gtk_window_get_default_size(self.window.window, &width, nil)
+            // Both are written, whether one wants them or not.
+            var (width, height) = (Int32(0), Int32(0))
+            unsafe gtk_window_get_default_size(self.window.window, &width, &height)
             if width > 0 { self.grid.fit(width: Int(width)) }
         }
         large.onMove = { [weak self] step in self?.move(step) }

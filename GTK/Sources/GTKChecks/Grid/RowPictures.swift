@@ -32,13 +32,15 @@ enum RowPictures {
     }
 
     /// What one cell shows, by the middles of its squares.
-    /// - Parameter pixel: gives (red, green, blue) at a place in the cell.
-    static func read(_ pixel: (_ x: Int, _ y: Int) -> (Int, Int, Int)?) -> Seen {
+    /// - Parameters:
+    ///   - least: how far red and green lie apart in a square that counts.
+    ///   - pixel: gives (red, green, blue) at a place in the cell, of 64 each way.
+    static func read(least: Int = 12, _ pixel: (_ x: Int, _ y: Int) -> (Int, Int, Int)?) -> Seen {
         var row = 0, blanks = 0
         for square in 0..<16 {
             guard let (red, green, _) = pixel(square % 4 * 16 + 8, square / 4 * 16 + 8) else { return .other }
             // While a picture appears, its colours are weak and on the right side already.
-            if abs(red - green) < 12 {
+            if abs(red - green) < least {
                 blanks += 1
             } else if red > green {
                 row |= 1 << square
@@ -46,21 +48,5 @@ enum RowPictures {
         }
         if blanks == 16 { return .placeholder }
         return blanks == 0 ? .row(row) : .other
-    }
-
-    /// A server of rows: `/row/N`, each after a while that depends on the row and on how often it was asked for.
-    static func server(slowest: Int, failing: Bool = false) throws -> LoopbackServer {
-        let server = try LoopbackServer()
-        let random = Guarded(SeededGenerator(seed: 7))
-        server.serveOthers { request in
-            guard let row = request.path.split(separator: "/").last.flatMap({ Int($0) }) else { return .status(404) }
-            let dice = random.withLock { random in
-                (wait: Int.random(in: 0...slowest, using: &random), fails: Int.random(in: 0..<40, using: &random) == 0)
-            }
-            if failing && dice.fails { return .status(503) }
-            let answer = LoopbackServer.Response.ok(png(row), type: "image/png").field("Cache-Control", "no-store")
-            return dice.wait == 0 ? answer : answer.delayed(.milliseconds(dice.wait))
-        }
-        return server
     }
 }

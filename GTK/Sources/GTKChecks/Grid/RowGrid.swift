@@ -9,14 +9,27 @@ final class RowGrid {
     let window: UnsafeMutablePointer<GtkWidget>
     private let scrolled: UnsafeMutablePointer<GtkWidget>
     private let pipeline: ImagePipeline
+    private let grid: UnsafeMutablePointer<GtkWidget>
     private(set) var bindCount = 0
-    /// What each bind took on the main thread, in microseconds.
-    private(set) var bindTimes: [Double] = []
-    /// The row that each cell stands for now.
-    private var cells: [UnsafeMutablePointer<GtkWidget>: Int] = unsafe [:]
+    /// Binds to rows whose pictures were in memory.
+    private(set) var hitCount = 0
+    /// Binds to rows whose pictures were not, and were asked for, as far as somebody looked in time.
+    private(set) var askedCount = 0
+    /// What each bind took on the main thread, in nanoseconds.
+    private(set) var bindTimes = Histogram()
+    /// What each cell stands for now.
+    private var cells: [UnsafeMutablePointer<GtkWidget>: Bound] = unsafe [:]
     private var pixels: [UInt8] = []
 
+    private struct Bound {
+        var row: Int
+        var wasInMemory: Bool
+        var isAsked = false
+    }
+
     static let size = (width: 720, height: 600)
+    /// The room of one column.
+    private static let pitch = 90
 
     init(
         rows: Int, pipeline: ImagePipeline, request: @escaping @MainActor (Int) -> ImageRequest,
@@ -25,10 +38,10 @@ final class RowGrid {
         self.pipeline = pipeline
         unsafe window = unsafe gtk_window_new()
         unsafe gtk_window_set_decorated(window.window, 0)
-        unsafe gtk_window_set_default_size(window.window, Int32(Self.size.width), Int32(Self.size.height))
         unsafe scrolled = unsafe gtk_scrolled_window_new()
         let list = unsafe gtk_string_list_new(nil)!
         for row in 0..<rows { unsafe gtk_string_list_append(list, "\(row)") }
+        unsafe grid = unsafe gtk_grid_view_new(gtk_no_selection_new(list), nil)
         let factory = unsafe CellFactory { item in
             let picture = unsafe gtk_picture_new()!
             let image = RemoteImage(pipeline: pipeline)
@@ -43,26 +56,35 @@ final class RowGrid {
         } bind: { [weak self] item in
             let picture = unsafe gtk_list_item_get_child(item)!
             let row = unsafe Int(gtk_list_item_get_position(item))
-            self?.bindCount += 1
-            unsafe self?.cells[picture] = row
+            guard let image = unsafe RemoteImage.attached(to: picture) else { return }
             let request = request(row)
             let grey = PixelColor(red: 128, green: 128, blue: 128)
-            let took = ContinuousClock().measure {
-                unsafe RemoteImage.attached(to: picture)?.bind(request, placeholder: .color(grey))
-            }
-            self?.bindTimes.append(took / .microseconds(1))
+            let took = ContinuousClock().measure { image.bind(request, placeholder: .color(grey)) }
+            guard let self else { return }
+            bindCount += 1
+            if image.isLoaded { hitCount += 1 }
+            bindTimes.record(took.saturatedNanoseconds)
+            unsafe cells[picture] = Bound(row: row, wasInMemory: image.isLoaded)
         } unbind: { [weak self] item in
             guard let picture = unsafe gtk_list_item_get_child(item) else { return }
             unsafe self?.cells[picture] = nil
             unsafe RemoteImage.attached(to: picture)?.unbind()
         }
-        let selection = unsafe gtk_no_selection_new(list)
-        let grid = unsafe gtk_grid_view_new(selection, factory.pointer)!
-        unsafe gtk_grid_view_set_min_columns(OpaquePointer(grid), 8)
-        unsafe gtk_grid_view_set_max_columns(OpaquePointer(grid), 8)
+        unsafe gtk_grid_view_set_factory(OpaquePointer(grid), factory.pointer)
+        unsafe g_object_unref(UnsafeMutableRawPointer(factory.pointer))
         unsafe gtk_scrolled_window_set_child(OpaquePointer(scrolled), grid)
         unsafe gtk_window_set_child(window.window, scrolled)
+        resize(width: Self.size.width, height: Self.size.height)
         unsafe gtk_widget_show(window)
+    }
+
+    /// Gives the window another size, and the grid as many columns as have room then.
+    func resize(width: Int, height: Int) {
+        let columns = guint(max(1, width / Self.pitch))
+        unsafe gtk_grid_view_set_min_columns(OpaquePointer(grid), 1)
+        unsafe gtk_grid_view_set_max_columns(OpaquePointer(grid), columns)
+        unsafe gtk_grid_view_set_min_columns(OpaquePointer(grid), columns)
+        unsafe gtk_window_set_default_size(window.window, Int32(width), Int32(height))
     }
 
     func close() {
@@ -87,22 +109,40 @@ final class RowGrid {
 
     /// Calls `body` with each row of which something is seen, and whether its picture is there.
     func visible(_ body: (_ row: Int, _ isLoaded: Bool) -> Void) {
-        for unsafe(cell, row) in unsafe cells {
+        for unsafe(cell, bound) in unsafe cells {
             var place = graphene_rect_t()
             guard unsafe gtk_widget_get_mapped(cell) != 0,
                 unsafe gtk_widget_compute_bounds(cell, scrolled, &place) != 0,
                 place.size.height > 0, place.origin.y + place.size.height > 0,
                 unsafe Int32(place.origin.y) < gtk_widget_get_height(scrolled)
             else { continue }
-            let isLoaded = if case .loaded = unsafe RemoteImage.attached(to: cell)?.state { true } else { false }
-            body(row, isLoaded)
+            body(bound.row, unsafe RemoteImage.attached(to: cell)?.isLoaded ?? false)
         }
     }
 
     struct Sight {
         var right = 0, blank = 0, other = 0
+        /// Those that show no picture because their load has failed, and say so.
+        var failed = 0
         var wrong: [(row: Int, seen: Int)] = []
-        var visible: Int { right + blank + other + wrong.count }
+        var visible: Int { right + blank + other + failed + wrong.count }
+
+        /// Adds what was seen another time; of the wrong ones, the first few.
+        mutating func add(_ sight: Sight) {
+            right += sight.right
+            blank += sight.blank
+            other += sight.other
+            failed += sight.failed
+            if wrong.count < 20 { wrong += sight.wrong }
+        }
+
+        /// Whether every cell that is seen shows its own row.
+        var isComplete: Bool { right > 0 && right == visible }
+    }
+
+    /// Tries again what has failed.
+    func retryFailed() {
+        unsafe cells.keys.forEach { unsafe RemoteImage.attached(to: $0)?.retry() }
     }
 
     /// What the X server shows in each cell that is seen whole.
@@ -116,7 +156,13 @@ final class RowGrid {
         var sight = Sight()
         var origin = (x: 0.0, y: 0.0)
         unsafe x_pixels_origin(window, &origin.x, &origin.y)
-        for unsafe(cell, row) in unsafe cells {
+        for unsafe(cell, bound) in unsafe cells {
+            let image = unsafe RemoteImage.attached(to: cell)
+            if !bound.isAsked, !bound.wasInMemory, image?.isWaiting == false {
+                unsafe cells[cell]?.isAsked = true
+                askedCount += 1
+            }
+            let row = bound.row
             var place = graphene_rect_t()
             guard unsafe gtk_widget_get_mapped(cell) != 0, unsafe gtk_widget_compute_bounds(cell, window, &place) != 0,
                 place.size.width >= 64, place.size.height >= 64
@@ -131,12 +177,19 @@ final class RowGrid {
             switch seen {
             case .row(row): sight.right += 1
             case .row(let other): sight.wrong.append((row, other))
+            case _ where image?.hasFailed == true: sight.failed += 1
             case .placeholder: sight.blank += 1
             case .other: sight.other += 1
             }
         }
         return sight
     }
+}
+
+extension RemoteImage {
+    fileprivate var isLoaded: Bool { if case .loaded = state { true } else { false } }
+    fileprivate var isWaiting: Bool { if case .waiting = state { true } else { false } }
+    fileprivate var hasFailed: Bool { if case .failed = state { true } else { false } }
 }
 
 extension UnsafeMutablePointer<GtkWidget> {

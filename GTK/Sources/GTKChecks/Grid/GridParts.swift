@@ -1,0 +1,176 @@
+import CInflightGTK
+import Inflight
+import InflightGTK
+import InflightTestSupport
+
+@MainActor
+func gridParts(_ harness: Harness, binds: Int) {
+    harness.part("no cell shows another row's picture, not for one frame") { harness in
+        let run = try GridRun(harness)
+        await run.throwAbout(untilBound: binds)
+        await run.comeToRest()
+        run.judge()
+        await run.close()
+    }
+}
+
+/// A grid of 10,000 rows that is thrown about over a slow and failing server, and what was seen of it.
+@safe @MainActor
+private final class GridRun {
+    private let harness: Harness
+    private let server: RowServer
+    private let pipeline: ImagePipeline
+    private let grid: RowGrid
+    private var random = SeededGenerator(seed: 11)
+
+    private var frames = 0
+    private var seen = RowGrid.Sight()
+    private var wrongCount = 0
+    private var rests = 0
+    private var seenAtRest = RowGrid.Sight()
+    private var sizes: Set<[Int]> = []
+    /// Of this process, which is the server's too with all its threads, in bytes.
+    private var memory: [Int] = []
+    private let began = ContinuousClock.now
+    private static let cacheLimit = 20_000_000
+
+    init(_ harness: Harness) throws {
+        self.harness = harness
+        let server = try RowServer(slowest: 800, isFailing: true)
+        var configuration = ImagePipeline.Configuration()
+        configuration.memoryCache.limit = Self.cacheLimit
+        // So many that answers come while their rows are still there, and in any order.
+        configuration.maximumConcurrentFetches = 256
+        configuration.maximumConcurrentFetchesPerOrigin = 256
+        pipeline = try ImagePipeline(configuration: configuration)
+        self.server = server
+        memory = [ResidentMemory.bytes()]
+        grid = RowGrid(rows: 10_000, pipeline: pipeline) {
+            ImageRequest(server.url("/row/\($0)"))
+        } configure: { options in
+            options.fade = .milliseconds(120)
+        }
+    }
+
+    // MARK: The script
+
+    func throwAbout(untilBound binds: Int) async {
+        unsafe await harness.wait(for: "the first pictures", on: grid.window) {
+            grid.look().map { $0.right > 0 } ?? false
+        }
+        // A tall window: more of the rows that a grid binds are seen, or are near.
+        grid.resize(width: 960, height: 960)
+        var velocity = 0.0, pause = 0
+        while grid.bindCount < binds {
+            pause -= 1
+            switch pause > 0 ? 600 : Int.random(in: 0..<600, using: &random) {
+            case 0..<12: velocity = Double.random(in: -600...600, using: &random)
+            case 12..<30: grid.position = Double.random(in: 0...grid.limit, using: &random)
+            case 30..<36: velocity = -velocity
+            case 36..<46: grid.position += Double.random(in: -300...300, using: &random)
+            case 46..<60: (pause, velocity) = (Int.random(in: 5..<60, using: &random), 0)
+            case 60..<66: resize()
+            case 66..<69:
+                velocity = 0
+                await rest()
+                grid.retryFailed()
+            default: grid.position += velocity
+            }
+            velocity *= 0.97
+            await frame()
+            if grid.bindCount >= binds / 4 * memory.count { memory.append(ResidentMemory.bytes()) }
+        }
+    }
+
+    private func resize() {
+        let (width, height) = (Int.random(in: 400...1200, using: &random), Int.random(in: 800...1000, using: &random))
+        sizes.insert([width, height])
+        grid.resize(width: width, height: height)
+    }
+
+    private func frame() async {
+        unsafe await Frames.next(of: grid.window)
+        look()
+    }
+
+    @discardableResult
+    private func look() -> RowGrid.Sight? {
+        guard let sight = grid.look() else { return nil }
+        frames += 1
+        seen.add(sight)
+        wrongCount += sight.wrong.count
+        if frames % 100 == 0 { _ = server.answerOrder() }
+        return sight
+    }
+
+    /// Stays where it is until everything has been answered: then next to no cell is blank.
+    private func rest() async {
+        // What has moved is looked at before the next frame, and what is seen then is asked for.
+        for _ in 0..<3 { await frame() }
+        unsafe await harness.wait(for: "an end of all loads", on: grid.window) {
+            look()
+            return pipeline.statistics.tasksUnderWay == 0
+        }
+        // The last picture is seen once its fade has begun, which takes a frame.
+        for _ in 0..<3 { await frame() }
+        guard let sight = grid.look() else { return harness.expect(false, "nothing is seen at rest") }
+        rests += 1
+        seenAtRest.add(sight)
+        harness.expect(
+            sight.blank * 20 < sight.visible, "at rest \(rests), \(sight.blank) of \(sight.visible) cells are blank")
+    }
+
+    /// In the end, with what has failed tried again, there is no placeholder left.
+    func comeToRest() async {
+        await rest()
+        unsafe await harness.wait(for: "every visible cell has its picture", on: grid.window) {
+            guard let sight = look() else { return false }
+            if sight.failed > 0 { grid.retryFailed() }
+            return sight.isComplete
+        }
+    }
+
+    // MARK: What came of it
+
+    func judge() {
+        let seconds = (began.duration(to: .now)) / .seconds(1)
+        let order = server.answerOrder()
+        harness.note(
+            "\(grid.bindCount) binds in \(Int(seconds)) s, \(frames) frames, \(sizes.count) sizes of the window: "
+                + "\(seen.right) cells right, \(seen.blank) blank, \(seen.failed) failed, \(seen.other) something else, "
+                + "\(wrongCount) wrong; \(server.requestCount) requests")
+        harness.note(
+            "\(rests) rests: \(seenAtRest.right) cells right, \(seenAtRest.blank) blank, \(seenAtRest.failed) failed")
+        harness.note(
+            "\(percent(grid.askedCount, of: grid.bindCount)) % of the binds went to the server, "
+                + "\(percent(grid.hitCount, of: grid.bindCount)) % found their picture in memory; "
+                + "\(percent(order.overtaken, of: order.answered)) % of \(order.answered) answers came behind one that "
+                + "was asked for later")
+        harness.note(
+            "memory at each quarter, the server's too: "
+                + memory.map { "\($0 / 1_000_000) MB" }.joined(separator: ", "))
+        let times = grid.bindTimes
+        harness.note("a bind took \(times.p50 / 1000) µs in the middle, \(times.p99 / 1000) µs at p99")
+
+        harness.expect(frames > 100 && seen.right > 1000, "nothing was seen")
+        harness.expect(wrongCount == 0, "\(wrongCount) wrong cells: \(seen.wrong.prefix(10))")
+        harness.expect(
+            (seenAtRest.blank + seenAtRest.failed) * 20 < seenAtRest.visible, "a twentieth or more is blank at rest")
+        harness.expect(grid.askedCount * 2 >= grid.bindCount, "fewer than half of the binds went to the server")
+        harness.expect(order.overtaken * 10 >= order.answered * 3, "nearly all answers came in the order of asking")
+        // The whole is the gallery's to show, which is a process without a server; here it is that nothing goes on growing.
+        let grown = memory[4] - memory[2]
+        harness.expect(
+            ResidentMemory.isWatched || grown <= 100_000_000, "\(grown / 1_000_000) MB came in the second half")
+    }
+
+    private func percent(_ part: Int, of whole: Int) -> Int { whole == 0 ? 0 : part * 100 / whole }
+
+    func close() async {
+        grid.close()
+        await pipeline.shutdown(.cancel)
+        await harness.settle()
+        harness.expect(inflight_live_paintables() == 0, "\(inflight_live_paintables()) paintables are left")
+        server.stop()
+    }
+}
