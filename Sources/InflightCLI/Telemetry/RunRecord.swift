@@ -30,7 +30,9 @@ struct RunRecord: Sendable {
         /// What it waited for, and how long: in order of their beginnings.
         var spans: [Span] = []
         var marks: [Mark] = []
-        /// A small encoded picture (JPEG or PNG), some 48 pixels wide, where there is one.
+        /// The load that its picture came with, this one or an earlier one of the same; `nil` where there is no picture.
+        var pictureLine: Int?
+        /// A small picture, encoded by this program: see ``ThumbnailMaker``. Not every picture has one.
         var thumbnail: [UInt8]?
     }
 
@@ -142,6 +144,8 @@ struct RunRecord: Sendable {
     var lanes: [Lane] = []
     var bytes: [BytesSample] = []
     var histograms: [Histogram] = []
-    /// What was not kept because there was too much of it: events left out. 0 in an ordinary run.
+    /// What the loads add up to that are not among ``loads``, because there were too many to keep: see ``KeptLoads``.
+    var unlisted = RecordTotals()
+    /// Events that were not heard, because there were too many at once. 0 in an ordinary run.
     var dropped: Int = 0
 }
