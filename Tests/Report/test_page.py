@@ -498,6 +498,7 @@ class Looks(PageCase):
             [Number(image.closest("tr").querySelector("data").value), image.complete && image.naturalWidth > 0])""")
         self.assertEqual(shown, [[load["id"], True] for load in self.loads[:200] if "thumbnail" in load])
         self.assertEqual(wrongly_shown(self.figures()), [])
+        self.assertNotRegex(self.page.value("document.body.innerText"), "null|undefined|NaN")
         self.assertFalse(self.page.value('document.getElementById("loads").checkVisibility()'))
         top = self.page.value("""["totals", "printed"]
             .map((id) => document.getElementById(id).getBoundingClientRect().top)""")

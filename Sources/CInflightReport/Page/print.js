@@ -37,7 +37,7 @@ function makePrinted() {
         make("p", { class: "quiet" }, figure("printed", rows.length), " of ", figure("listed", loads.count),
             `, by ${SORTS[view.sort].name.toLowerCase()}${view.descending ? ", descending" : ""}`,
             more > 0 ? ": sort or search before printing to choose others." : "."),
-        leftOutNote(),
+        leftOutNote() ?? "",
         make("p", { class: "key" }, ...key),
         make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", {}, text)))),
             make("tbody", {}, ...rows)));

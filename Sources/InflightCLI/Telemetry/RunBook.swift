@@ -289,7 +289,7 @@ struct RunBook {
     private static func histogram(_ name: String, _ histogram: Histogram) -> RunRecord.Histogram {
         RunRecord.Histogram(
             name: name, unit: name == bodies ? "B" : "us",
-            buckets: histogram.buckets.map { RunRecord.Histogram.Bucket(upper: Int($0.upper), count: $0.count) },
+            buckets: RunRecord.Histogram.ranges(histogram.buckets),
             count: histogram.count, p50: Int(histogram.p50), p90: Int(histogram.p90), p95: Int(histogram.p95),
             p99: Int(histogram.p99))
     }

@@ -117,6 +117,27 @@ struct RunRecord: Sendable {
             var count: Int
         }
 
+        /// What fine buckets come to as a drawing shows them: four ranges for each power of two, none left out between the
+        /// first and the last.
+        static func ranges(_ fine: [(upper: Int64, count: Int)]) -> [Bucket] {
+            var ranges: [Bucket] = []
+            for bucket in fine {
+                let upper = Self.upper(of: Int(bucket.upper))
+                while let last = ranges.last, last.upper < upper {
+                    ranges.append(Bucket(upper: Self.upper(of: last.upper + 1), count: 0))
+                }
+                if ranges.isEmpty { ranges.append(Bucket(upper: upper, count: 0)) }
+                ranges[ranges.count - 1].count += bucket.count
+            }
+            return ranges
+        }
+
+        /// The greatest value of the range that a value lies in.
+        private static func upper(of value: Int) -> Int {
+            let shift = max(0, Int.bitWidth - 3 - value.leadingZeroBitCount)
+            return value | ((1 << shift) - 1)
+        }
+
         var name: String
         /// `us` or `B`.
         var unit: String

@@ -114,6 +114,18 @@ struct RunBookTests {
         #expect(shown(record.loads[1]).first == "download 110-150")
     }
 
+    @Test("a histogram's ranges are four for each power of two, without a gap, and hold every value")
+    func ranges() {
+        var histogram = Histogram()
+        for value in [1, 7, 8, 9, 100, 1000, 1001, 1_000_000] as [Int64] { histogram.record(value) }
+        let ranges = RunRecord.Histogram.ranges(histogram.buckets)
+        #expect(ranges.first?.upper == 1)
+        #expect(ranges.prefix(10).map(\.upper) == [1, 2, 3, 4, 5, 6, 7, 9, 11, 13])
+        #expect(ranges.map(\.count).reduce(0, +) == 8)
+        #expect(ranges.filter { $0.count > 0 }.map(\.upper) == [1, 7, 9, 111, 1023, 1_048_575])
+        #expect(RunRecord.Histogram.ranges([]).isEmpty)
+    }
+
     @Test("events that were lost leave no load open, and are counted")
     func lost() {
         let record = made { book in
