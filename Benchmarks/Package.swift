@@ -81,6 +81,14 @@ let package = Package(
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightTestSupport", package: "inflight"),
             ]),
+        // A load with nobody who listens to the pipeline, with a listener that does nothing, and with a meter.
+        .executableTarget(
+            name: "ListenerCosts",
+            dependencies: [
+                "BenchmarkSupport",
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
         // Steps of the simulator on one core.
         .executableTarget(
             name: "SimulatorSpeed",

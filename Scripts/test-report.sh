@@ -12,7 +12,7 @@ trap 'rm -rf "$pages"' EXIT
 
 "$swift" build --build-tests "$@"
 INFLIGHT_REPORT_PAGES=$pages "$swift" test --skip-build --disable-xctest "$@" --filter RunReportPageTests
-for page in ordinary many hostile empty; do
+for page in ordinary many hostile empty long; do
     [ -s "$pages/$page.html" ] || { echo "test-report: the tests wrote no page $page" >&2; exit 1; }
 done
 

@@ -35,6 +35,7 @@ PARTS = {
     "cancel": engine_part.run_cancel,
     "engine": engine_part.run_engine,
     "loaders": pattern_part.run_loaders,
+    "listener": pattern_part.run_listener,
     "patterns": pattern_part.run,
     "simulator": pattern_part.run_simulator,
     "eviction": engine_part.run_eviction,

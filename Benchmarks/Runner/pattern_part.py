@@ -1,4 +1,4 @@
-"""The patterns beside their plain alternatives, what loaders cost over the pipeline, and the simulator's speed."""
+"""The patterns beside their plain alternatives, what loaders and listeners cost, and the simulator's speed."""
 
 import re
 import shutil
@@ -64,6 +64,17 @@ def run_loaders(bench, table):
     table.add(
         f"{samples[0]['underway']:,.0f} tasks under way at once: threads of the process, memory of each",
         f"{max(one['threads'] for one in samples):.0f}, {shown(statistics.median(weight))} bytes ({spread(weight)})")
+
+
+def run_listener(bench, table):
+    pin = ["taskset", "-c", "0"] if shutil.which("taskset") else []
+    command = [*pin, bench.binary("ListenerCosts"), 5000 if bench.is_quick else 20000]
+    samples = in_turns(bench.rounds, ours=lambda: sample(command))["ours"]
+    for kind, what in [("memory", "a load from memory"), ("whole", "a whole load")]:
+        alone = [one[f"{kind}_none"] for one in samples]
+        for key, name in [("idle", "a listener that does nothing"), ("meter", "a `PipelineMeter`")]:
+            table.compare(
+                f"{what} with {name}: CPU time", "µs", [one[f"{kind}_{key}"] for one in samples], alone, "nobody listens")
 
 
 def run_simulator(bench, table):

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 from numbers_as_shown import SHOWN
 
@@ -60,6 +61,38 @@ DETAILS = """(() => {
         })),
     };
 })()"""
+
+
+# Every picture of the page: where it stands, what it says it is, what it is made of, and its box.
+PICTURES = """[...document.querySelectorAll("img")].map((image) => ({
+    load: image.closest("[data-load], tr")?.dataset.load ?? null, alt: image.alt, src: image.src,
+    loading: image.loading, decoding: image.decoding, box: image.parentElement.className,
+    width: image.clientWidth, height: image.clientHeight,
+}))"""
+
+# What a small picture may be: bytes of an encoder of this program, written out.
+OWN_PICTURE = re.compile(r"data:image/(webp|jpeg|png);base64,[A-Za-z0-9+/]+={0,2}")
+
+# The policy of the page.
+POLICY = """document.querySelector('meta[http-equiv="Content-Security-Policy"]').content"""
+
+
+def upper_bound(value):
+    """What a histogram says of a value: the end of its range, of which 32 share each power of two."""
+    if value < 32:
+        return value
+    shift = value.bit_length() - 6
+    return ((value >> shift) + 1 << shift) - 1
+
+
+def percentiles(values):
+    """Those that the page tells of these values, and how many there are; nearest ranks."""
+    ordered = sorted(values)
+    told = {"count": len(ordered)}
+    for percent in (50, 90, 95, 99):
+        rank = max(1, -(-percent * len(ordered) // 100))
+        told[f"p{percent}"] = min(upper_bound(ordered[rank - 1]), ordered[-1])
+    return told
 
 
 def lines(path):

@@ -9,7 +9,9 @@ import tempfile
 import unittest
 
 from chromium import Chromium, Page
-from reading import DETAILS, FIGURES, ROWS, counted, reasons, wrongly_shown
+from reading import (
+    DETAILS, FIGURES, OWN_PICTURE, PICTURES, ROWS, counted, percentiles, reasons, wrongly_shown,
+)
 from server import Server
 
 INFLIGHT = os.environ.get("INFLIGHT", "inflight")
@@ -84,6 +86,12 @@ class Command(unittest.TestCase):
             self.assertEqual(row["bytes"], line.get("bytes", ""))
             # Both are cut to what they count in.
             self.assertEqual(row["time"] // 1000, line["ms"], line["url"])
+        # Histograms are of the same numbers.
+        names = page.value('[...document.querySelectorAll(".histogram")].map((figure) => figure.dataset.name)')
+        timed = [row["time"] for row, line in zip(rows, told) if line["outcome"] in ("ok", "failed")]
+        for name, values in [("total", timed), ("bodies", [line["bytes"] for line in told if "bytes" in line])]:
+            for figure_name, value in percentiles(values).items():
+                self.assertEqual(figure(f"histogram.{names.index(name)}.{figure_name}"), {value}, f"{name}, {figure_name}")
         groups = page.value("""[...document.querySelectorAll("#failures li[data-code]")].map((group) => [
             group.dataset.code, group.dataset.status, Number(group.querySelector("data").value)])""")
         self.assertEqual(
@@ -98,7 +106,34 @@ class Command(unittest.TestCase):
             self.assertEqual(facts.get("Picture"), [line["width"], line["height"]] if "width" in line else None)
             page.key("ArrowDown")
         self.assertNotIn("password", (self.folder / "report.html").read_text(encoding="utf-8"))
-        self.assertEqual(page.value("document.querySelectorAll('img').length"), 0)
+        # Every picture that came is shown small, and nothing else is.
+        shown = page.value('[...document.querySelectorAll("#pictures button[data-load]")].map((e) => Number(e.dataset.load))')
+        self.assertEqual(shown, [row["id"] for row, line in zip(rows, told) if "width" in line])
+        for picture in page.value(PICTURES):
+            self.assertRegex(picture["src"], OWN_PICTURE)
+
+    def small_pictures(self, *arguments):
+        """How many loads of a run have a small picture, and the size of the first of those."""
+        urls = [f"{self.server.url}/picture-{number}.png" for number in (20, 21, 20)]
+        result, told = self.run_command(urls, *arguments, "--json", "--report", "report.html")
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        page = self.open()
+        return page.value("""(async () => {
+            const images = [...document.querySelectorAll("#pictures img")];
+            await Promise.all(images.map((image) => image.decode()));
+            return [images.length, images[0]?.naturalWidth, images[0]?.naturalHeight];
+        })()""")
+
+    def test_small_pictures_are_made_of_whatever_the_run_had(self):
+        # 80 × 56 pixels.
+        for arguments in [
+            ("-o", "kept"), ("-o", "kept", "--skip-existing"), ("-o", "verified", "--verify"), ("--discard",),
+            ("-o", "small", "--size", "60x60"),
+        ]:
+            with self.subTest(arguments):
+                self.assertEqual(self.small_pictures(*arguments), [3, 48, 34])
+        # Anything may be in these: nobody looks.
+        self.assertEqual(self.small_pictures("-o", "any", "--any")[0], 0)
 
     def test_it_stands_beside_every_other_option(self):
         result, told = self.run_command(

@@ -10,7 +10,9 @@ import time
 import unittest
 
 from chromium import Chromium, Page
-from reading import DETAILS, FIGURES, ROWS, counted, lines, reasons, wrongly_shown
+from reading import (
+    DETAILS, FIGURES, OWN_PICTURE, PICTURES, POLICY, ROWS, counted, lines, reasons, wrongly_shown,
+)
 
 # The button at the head of a column.
 HEAD = '[role=columnheader][data-sort="{}"] button'
@@ -151,10 +153,52 @@ class Numbers(PageCase):
         self.assertEqual(wrongly_shown(figures), [])
 
     def test_pictures_are_those_of_the_loads(self):
-        told = self.page.value('document.querySelectorAll("#pictures img").length')
-        self.assertEqual(told, min(240, self.run_facts["thumbnails"]))
+        told = self.page.value('[...document.querySelectorAll("#pictures button[data-load]")].map((e) => e.dataset.load)')
+        have = [str(load["id"]) for load in self.loads if "thumbnail" in load]
+        self.assertEqual(told, have[:240])
+        self.assertEqual(self.figure("thumbnails.kept"), len(have))
+        self.assertEqual(self.figure("thumbnails.of"), self.run_facts["pictures"])
         self.page.value("""Promise.all([...document.querySelectorAll("#pictures img")].slice(0, 8)
             .map((each) => each.decode()))""")
+
+    def test_rows_and_details_show_the_small_picture_of_their_load(self):
+        self.page.value('document.querySelector(".rows .row").focus()')
+        self.page.key("Enter")
+        sources = {}
+        for load in self.loads[:12]:
+            here = ["#details img", f'.rows .row[data-place="{load["id"] - 1}"] img']
+            found = [self.page.value(
+                f"""[...document.querySelectorAll({json.dumps(each)})].map((image) => [image.src, image.alt])""")
+                for each in here]
+            if "thumbnail" in load:
+                (source, text), = found[0]
+                self.assertEqual(found[1], found[0])
+                self.assertEqual(text, "Small picture of " + load["url"].rsplit("/", 1)[1])
+                sources[load["id"]] = source
+            else:
+                self.assertEqual(found, [[], []])
+            self.page.key("ArrowDown")
+        self.assertGreater(len(set(sources.values())), 5)
+
+    def test_small_pictures_are_our_own_lazy_and_in_boxes_of_one_size(self):
+        pictures = self.page.value(PICTURES)
+        self.assertGreater(len(pictures), 60)
+        for picture in pictures:
+            self.assertRegex(picture["src"], OWN_PICTURE)
+            self.assertEqual((picture["loading"], picture["decoding"]), ("lazy", "async"))
+            self.assertEqual(picture["box"], "thumbnail")
+            self.assertIn((picture["width"], picture["height"]), [(26, 22), (50, 50)])
+        # Those of loads without one are as large: what is beside them stands in one line.
+        left = self.page.value("""[...document.querySelectorAll(".rows .cell.url .host")]
+            .map((element) => Math.round(element.getBoundingClientRect().left))""")
+        self.assertEqual(len(set(left)), 1)
+
+    def test_only_pictures_that_are_written_out_may_be_loaded(self):
+        rules = dict(rule.split(" ", 1) for rule in self.page.value(POLICY).split("; "))
+        self.assertEqual(rules["img-src"], "data:")
+        self.assertEqual(rules["default-src"], "'none'")
+        self.assertEqual(
+            sorted(rules), ["base-uri", "default-src", "form-action", "img-src", "script-src", "style-src"])
 
 
 class Lists(PageCase):
@@ -450,7 +494,11 @@ class Looks(PageCase):
         rows = self.page.value("""[...document.querySelectorAll("#printed tbody tr")]
             .map((row) => Number(row.querySelector("data").value))""")
         self.assertEqual(rows, [load["id"] for load in self.loads[:200]])
+        shown = self.page.value("""[...document.querySelectorAll("#printed img")].map((image) =>
+            [Number(image.closest("tr").querySelector("data").value), image.complete && image.naturalWidth > 0])""")
+        self.assertEqual(shown, [[load["id"], True] for load in self.loads[:200] if "thumbnail" in load])
         self.assertEqual(wrongly_shown(self.figures()), [])
+        self.assertNotRegex(self.page.value("document.body.innerText"), "null|undefined|NaN")
         self.assertFalse(self.page.value('document.getElementById("loads").checkVisibility()'))
         top = self.page.value("""["totals", "printed"]
             .map((id) => document.getElementById(id).getBoundingClientRect().top)""")
@@ -467,8 +515,13 @@ class Hostile(PageCase):
     def test_texts_of_strangers_stay_texts(self):
         self.assertIn("Inflight", self.page.value("document.title"))
         strange = self.page.value(
-            'document.querySelectorAll("img, iframe, object, embed, form, base, link[href^=http]").length')
+            'document.querySelectorAll("iframe, object, embed, form, base, link[href^=http]").length')
         self.assertEqual(strange, 0)
+        # The one that a load has, in its row and below; what other loads call pictures is not shown.
+        pictures = self.page.value(PICTURES)
+        self.assertEqual(len(pictures), 2)
+        for picture in pictures:
+            self.assertRegex(picture["src"], OWN_PICTURE)
         self.assertEqual(self.page.value("document.scripts.length"), 2)
         attributes = self.page.value("""[...document.querySelectorAll("*")]
             .flatMap((element) => element.getAttributeNames().filter((name) => name.startsWith("on")))""")
@@ -516,6 +569,21 @@ class Empty(PageCase):
         self.page.click("#help")
 
 
+class Long(PageCase):
+    name = "long"
+
+    def test_it_says_how_many_loads_are_left_out_and_counts_them(self):
+        count, listed = len(self.loads) + self.run_facts["unlisted"], len(self.loads)
+        self.assertEqual(self.figure("total.loads"), count)
+        self.assertEqual(self.figure("left-out"), self.run_facts["unlisted"])
+        self.assertEqual(self.figure("listed"), listed)
+        said = self.page.value('document.querySelector("#loads .left-out").textContent')
+        self.assertTrue(said.startswith(f"Listed are {listed} of {count} loads: "), said)
+        self.page.media("print")
+        self.page.value('window.dispatchEvent(new Event("beforeprint"))')
+        self.assertEqual(self.page.value('document.querySelector("#printed .left-out").textContent'), said)
+
+
 class TenThousand(PageCase):
     name = "many"
 
@@ -552,7 +620,8 @@ class TenThousand(PageCase):
     def test_totals_are_those_of_all(self):
         self.assertEqual(self.figure("total.ok"), counted(load["outcome"] for load in self.loads)["ok"])
         self.assertEqual(self.figure("total.bytes"), sum(load.get("bytes", 0) for load in self.loads))
-        self.assertEqual(self.figure("thumbnails.of"), self.run_facts["thumbnails"])
+        self.assertEqual(self.figure("thumbnails.kept"), self.run_facts["thumbnails"])
+        self.assertEqual(self.figure("thumbnails.of"), self.run_facts["pictures"])
         self.assertEqual(wrongly_shown(self.figures()), [])
 
 

@@ -128,8 +128,11 @@ const lanes = run.lanes.map((lane) => ({
 
 const received = { at: sums(run.bytes.at), bytes: sums(run.bytes.bytes) };
 
-const thumbnails = new Map();
-numbers(run.thumbnails.loads).forEach((load, index) => thumbnails.set(load, run.thumbnails.pictures[index]));
+// Small pictures, as `data:` URLs, by their loads.
+const thumbnails = (() => {
+    const which = sums(run.thumbnails.numbers);
+    return new Map(sums(run.thumbnails.loads).map((load, index) => [load, run.thumbnails.pictures[which[index]]]));
+})();
 
 const endOf = (load) => loads.start[load] + loads.length[load];
 const urlOf = (load) => textAt(loads.url[load]);
@@ -143,6 +146,22 @@ const failures = (() => {
 })();
 // Code, stage and message.
 const failureOf = (load) => (loads.error[load] < 0 ? null : failures[loads.error[load]]);
+
+// Whether a picture came of it.
+const hasPicture = (load) => loads.width[load] >= 0 && loads.error[load] < 0;
+
+// The small picture of a load in a box of its own, which is there, empty, where there is none.
+function thumbnailBox(load, options = { loading: "lazy", decoding: "async" }) {
+    const picture = thumbnails.get(load);
+    return make("span", { class: "thumbnail" }, picture
+        ? make("img", { src: picture, alt: `Small picture of ${shortened(nameOf(load), 60)}`, ...options }) : null);
+}
+
+// The last part of a URL's path, which says most.
+function nameOf(load) {
+    const text = visible(urlOf(load));
+    return /([^/?#]+)\/*(?:[?#].*)?$/s.exec(text)?.[1] ?? text;
+}
 
 // How many others had a part of the same work.
 function othersOf(load) {

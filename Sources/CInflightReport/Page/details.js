@@ -85,12 +85,11 @@ function showDetails() {
     for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
         items.push(make("li", { "data-mark": markKinds[marks.kind[index]] }, ...markLine(index)));
     }
-    const picture = thumbnails.get(load);
     const close = make("button", { type: "button", class: "close", "aria-label": "Close", click: closeDetails }, "×");
     box.dataset.load = String(loads.id[load]);
     box.replaceChildren(
         make("div", { class: "subject" },
-            picture ? make("img", { src: picture, alt: "", class: "thumbnail" }) : null,
+            thumbnails.has(load) ? thumbnailBox(load) : null,
             make("bdi", { class: "url" }, visible(urlOf(load))),
             make("button", { type: "button", click: () => showTime(loads.start[load] - loads.length[load] * 0.05,
                 endOf(load) + Math.max(1, loads.length[load] * 0.05)) }, "Zoom to it"), close),

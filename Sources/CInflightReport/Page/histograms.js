@@ -1,5 +1,6 @@
 // How values are spread: a bar for each range, a line for each percentile.
 
+const HISTOGRAM_NAMES = { total: "Whole load", bodies: "Size of a body", ...STAGE_NAMES };
 const PERCENTILES = ["p50", "p90", "p95", "p99"];
 
 function showHistograms() {
@@ -12,6 +13,8 @@ function showHistograms() {
 function histogramFigure(histogram, number) {
     const unit = histogram.unit === "us" ? "us" : "B";
     const text = TEXT_OF[unit];
+    const name = texts[histogram.name];
+    const title = Object.hasOwn(HISTOGRAM_NAMES, name) ? HISTOGRAM_NAMES[name] : brief(name);
     const uppers = sums(histogram.upper);
     const counts = numbers(histogram.counts);
     const [width, height, floor] = [360, 120, 100];
@@ -19,7 +22,7 @@ function histogramFigure(histogram, number) {
     const step = width / Math.max(1, uppers.length);
     const picture = drawing("svg", {
         viewBox: `0 0 ${width} ${height}`, role: "img",
-        "aria-label": `${brief(texts[histogram.name])}: a bar for each range`,
+        "aria-label": `${title}: a bar for each range`,
     });
     counts.forEach((count, index) => {
         const high = count === 0 ? 0 : Math.max(1.5, (count / most) * (floor - 18));
@@ -52,8 +55,8 @@ function histogramFigure(histogram, number) {
     });
     const values = PERCENTILES.map((name) => make("span", { class: `value ${name}` }, make("b", {}, name), " ",
         figure(`histogram.${number}.${name}`, histogram[name], unit)));
-    return make("figure", { class: "histogram" },
-        make("figcaption", {}, make("strong", {}, brief(texts[histogram.name])), " ",
+    return make("figure", { class: "histogram", "data-name": name },
+        make("figcaption", {}, make("strong", {}, title), " ",
             make("span", { class: "quiet" }, "of ", figure(`histogram.${number}.count`, histogram.count))),
         picture, make("p", { class: "values" }, ...values));
 }

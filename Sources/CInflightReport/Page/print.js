@@ -17,7 +17,9 @@ function makePrinted() {
         }
         const failure = failureOf(load);
         return make("tr", {}, make("td", {}, figure("id", loads.id[load])),
-            make("td", {}, make("bdi", {}, shortened(visible(urlOf(load)).replace(/^https?:\/\//, ""), 72)),
+            // At once: paper does not wait for what is lazy.
+            make("td", {}, thumbnails.has(load) ? thumbnailBox(load, { decoding: "sync" }) : null,
+                make("bdi", {}, shortened(visible(urlOf(load)).replace(/^https?:\/\//, ""), 72)),
                 failure ? make("div", { class: "why" }, `${brief(failure[0])}: ${shortened(visible(failure[2]), 160)}`)
                     : null),
             make("td", {}, outcomes[loads.outcome[load]]), make("td", {}, ...known("status", loads.status[load])),
@@ -35,6 +37,7 @@ function makePrinted() {
         make("p", { class: "quiet" }, figure("printed", rows.length), " of ", figure("listed", loads.count),
             `, by ${SORTS[view.sort].name.toLowerCase()}${view.descending ? ", descending" : ""}`,
             more > 0 ? ": sort or search before printing to choose others." : "."),
+        leftOutNote() ?? "",
         make("p", { class: "key" }, ...key),
         make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", {}, text)))),
             make("tbody", {}, ...rows)));

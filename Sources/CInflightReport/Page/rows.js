@@ -31,7 +31,7 @@ function urlCell(load) {
     const text = visible(urlOf(load));
     // The beginning says little where all have it: the host in short, then the path.
     const [, host, path] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(text) ?? [null, "", text];
-    const children = [];
+    const children = thumbnails.size > 0 ? [thumbnailBox(load)] : [];
     if (host) children.push(make("span", { class: "host" }, shortened(host, 40)));
     // Of the path the last part says most: it is cut last.
     const short = shortened(path || "/", 160);

@@ -102,17 +102,18 @@ function showPictures() {
     const box = byId("pictures");
     box.hidden = thumbnails.size === 0;
     const frame = make("div", { class: "pictures" });
-    const show = (count) => frame.replaceChildren(...[...thumbnails].slice(0, count).map(([load, picture]) =>
+    const show = (count) => frame.replaceChildren(...[...thumbnails.keys()].slice(0, count).map((load) =>
         make("button", {
             type: "button", title: visible(urlOf(load)).slice(0, 500), "data-load": loads.id[load],
             click: () => goTo(load),
-        }, make("img", { src: picture, alt: `Load ${loads.id[load]}`, loading: "lazy", decoding: "async" }))));
+        }, thumbnailBox(load))));
     show(MOST_PICTURES);
     box.append(make("h2", { id: "pictures-title" }, "Pictures"));
-    if (run.thumbnails.of > thumbnails.size) {
-        box.append(make("p", { class: "quiet" }, figure("thumbnails.kept", thumbnails.size), " of ",
-            figure("thumbnails.of", run.thumbnails.of),
-            " small pictures are in this page; the others would make it too large."));
+    const count = loads.width.reduce((sum, _, load) => sum + hasPicture(load), 0);
+    if (count > thumbnails.size) {
+        box.append(make("p", { class: "quiet" }, "Small pictures of ", figure("thumbnails.kept", thumbnails.size),
+            " of ", figure("thumbnails.of", count), " loads that gave one: of the first, as far as they were decoded or"
+            + " are decoded quickly, and as many as this page has room for."));
     }
     box.append(frame);
     if (thumbnails.size > MOST_PICTURES) {
@@ -122,12 +123,18 @@ function showPictures() {
     }
 }
 
+// Where there were more loads than a record keeps.
+function leftOutNote() {
+    if (run.totals.loads <= loads.count) return null;
+    return make("p", { class: "notice left-out" }, "Listed are ", figure("listed", loads.count), " of ",
+        figure("total.loads", run.totals.loads), " loads: the first, the last, and the slowest of those between; ",
+        figure("left-out", run.totals.loads - loads.count), " are left out. Totals and histograms are those of all.");
+}
+
 function showNotes() {
     const notes = [];
-    if (run.totals.loads > loads.count) {
-        notes.push(make("span", { class: "notice" }, "Listed are the first ", figure("listed", loads.count), " of ",
-            figure("total.loads", run.totals.loads), " loads; the totals are those of all."));
-    }
+    const leftOut = leftOutNote();
+    if (leftOut) document.querySelector("#loads .bar").after(leftOut);
     if (run.dropped > 0) {
         notes.push(make("span", { class: "notice" }, figure("dropped", run.dropped),
             " events were left out because there were too many to keep."));

@@ -54,6 +54,9 @@ struct GetOptions: Equatable, Sendable {
     /// Whether somebody wants to know what happened to each URL.
     var isRecorded: Bool { trace != nil || report != nil || network.isVerbose }
 
+    /// Whether the report shows small pictures of what was loaded.
+    var wantsThumbnails: Bool { report != nil }
+
     /// Whether the bytes of the one URL go to standard output.
     var writesToStandardOutput: Bool { directory == nil && !discards }
 }

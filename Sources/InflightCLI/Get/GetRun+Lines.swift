@@ -58,7 +58,7 @@ extension GetRun {
     func refuse(_ text: String, _ error: LoadError) {
         let waiter = newWaiter(text)
         let report = Report.failure(error)
-        conclude(waiter, report.digest, from: nil, story: .new(report, key: nil))
+        conclude(waiter, report.digest, from: nil, story: .new(report, key: nil, line: waiter.line))
         note(error, text: text)
     }
 

@@ -29,6 +29,7 @@ extension GetRun {
             } else if let found {
                 names.expect(candidates[found.index].0, number: candidates[found.index].1)
                 skip(ask, paths[found.index], found.picture)
+                show(found.subject, of: ask)
             } else {
                 let expected = work.expectedParts(ask.wanted)
                 names.expect(expected, number: names.expectedNumber(expected))
@@ -96,8 +97,13 @@ extension GetRun {
                 Result { () throws(LoadError) in try make(loaded) }
             } then: { [self] ask, result in
                 loading -= 1
-                if case .success(let made) = result { record(made.work, of: ask) }
+                var subject: ThumbnailSubject?
+                if case .success(let made) = result {
+                    record(made.work, of: ask)
+                    subject = made.subject
+                }
                 made(ask, result)
+                show(subject, of: ask)
                 pump()
             }
         }

@@ -30,8 +30,8 @@ extension GetRun {
 
     /// What a line tells of.
     enum Story {
-        /// An answer that was not there before; those who ask for the same later name its key.
-        case new(Report, key: String?)
+        /// An answer that was not there before, got for that line; those who ask for the same later name its key.
+        case new(Report, key: String?, line: Int)
         case repeated(key: String)
     }
 
@@ -57,8 +57,9 @@ extension GetRun {
         var repeats: String?
         var key: String?
         switch story {
-        case .new(let report, let ownKey):
+        case .new(let report, let ownKey, let line):
             load.fill(report)
+            load.pictureLine = report.picture.map { _ in line }
             key = ownKey
         case .repeated(let key): repeats = key
         case nil: load.marks.append(RunRecord.Mark(kind: .cancelled, at: 0, why: "the run was ended"))
@@ -80,6 +81,28 @@ extension GetRun {
                 load.marks.append(RunRecord.Mark(kind: .failed, at: load.end, why: load.error?.code ?? ""))
             }
             book.concluded(load)
+        }
+    }
+
+    /// Makes a small picture for the report, if there is one of which it can be made: when the load is done with, so that it
+    /// is in no load's time.
+    func show(_ subject: ThumbnailSubject?, of ask: Ask) {
+        guard let recorder, let subject, !isEnding else { return }
+        if case .file(_, let format, let pixels) = subject {
+            guard ThumbnailMaker.quickFormats.contains(format), thumbnails.takes(decoding: pixels) else { return }
+        } else {
+            guard thumbnails.takes(decoding: 0) else { return }
+        }
+        // What it holds in memory counts as a load's body does.
+        loading += 1
+        let line = ask.waiters[0].line
+        onWorker(ask) { [work] in
+            work.thumbnail(of: subject)
+        } then: { [self] _, bytes in
+            loading -= 1
+            thumbnails.made(bytes?.count)
+            if let bytes { recorder.note { $0.showed(bytes, of: line) } }
+            pump()
         }
     }
 
@@ -108,6 +131,6 @@ extension RunRecord.Load {
     /// What came of the same before.
     fileprivate mutating func fill(_ other: RunRecord.Load) {
         (bytes, status, format, width, height) = (other.bytes, other.status, other.format, other.width, other.height)
-        (file, error) = (other.file, other.error)
+        (file, error, pictureLine) = (other.file, other.error, other.pictureLine)
     }
 }

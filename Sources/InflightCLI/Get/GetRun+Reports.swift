@@ -22,7 +22,8 @@ extension GetRun {
         for (index, waiter) in ask.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
             let since = index == 0 ? ask.startedAt : waiter.askedAt
-            conclude(waiter, digest, from: from, since: since, story: .new(report, key: ask.key))
+            let story = Story.new(report, key: ask.key, line: ask.waiters[0].line)
+            conclude(waiter, digest, from: from, since: since, story: story)
             if index > 0 { digest.failure.map { reporter.totals.note($0, url: "", message: "") } }
         }
     }

@@ -43,6 +43,7 @@ final class GetRun: @unchecked Sendable {
     var loading = 0
     /// Jobs of the working threads that are not back.
     var pendingWork = 0
+    var thumbnails = ThumbnailBudget()
     var memory = LongMemory()
     var names: NameBook
     /// What the names of previews begin with, which no two pictures share.

@@ -13,6 +13,8 @@ struct PictureWork: Sendable {
         var writtenBytes: Int64
         /// What took how long.
         var work: [OwnWork] = []
+        /// Of which a small picture can be made, where one is wanted.
+        var subject: ThumbnailSubject?
     }
 
     let options: GetOptions
@@ -37,12 +39,14 @@ struct PictureWork: Sendable {
         }
         do throws(LoadError) {
             let start = clock.now()
-            let info = try check(response.body, verified: verified)
+            let (info, pixels) = try check(response.body, verified: verified)
             let checked = OwnWork(stage: verified ? .decode : .process, start: start, end: clock.now())
             let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
             report.source = picture
             report.picture = picture
-            return try store(response.body, report, wanted.parts(for: info.format), after: [checked])
+            var made = try store(response.body, report, wanted.parts(for: info.format), after: [checked])
+            made.subject = subject(response.body, info, pixels)
+            return made
         } catch {
             // What could not be stored, or was given up, is no fault of the body.
             guard error.stage != .store, error.code != .cancelled else { throw error }
@@ -66,7 +70,10 @@ struct PictureWork: Sendable {
         report.isIncomplete = image.isIncomplete
         let format = outputFormat(of: image.info.format)
         let parts = wanted.parts(for: format)
-        if options.discards { return Made(report: report, draft: nil, parts: parts, writtenBytes: 0) }
+        let subject = options.wantsThumbnails ? ThumbnailSubject.pixels(image.pixels) : nil
+        if options.discards {
+            return Made(report: report, draft: nil, parts: parts, writtenBytes: 0, subject: subject)
+        }
         var encoding = EncodeOptions(format: format, quality: options.quality)
         encoding.background = options.background
         encoding.isProgressive = options.isProgressive
@@ -77,22 +84,33 @@ struct PictureWork: Sendable {
         let encoded = OwnWork(stage: .encode, start: start, end: clock.now())
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
-        return try store(file, report, parts, after: [encoded])
+        var made = try store(file, report, parts, after: [encoded])
+        made.subject = subject
+        return made
+    }
+
+    /// What an earlier run has left.
+    struct Existing: Sendable {
+        /// Its name's place among those that were asked for.
+        var index: Int
+        var picture: Report.Picture?
+        var subject: ThumbnailSubject?
     }
 
     /// Looks which of these names an earlier run has given to something that is whole.
-    func existing(_ names: [String]) -> (index: Int, picture: Report.Picture?)? {
+    func existing(_ names: [String]) -> Existing? {
         guard let store else { return nil }
         for (index, name) in names.enumerated() {
             if cancellation.isCancelled { return nil }
             if options.treatment == .anything {
                 guard store.exists(name) else { continue }
-                return (index, nil)
+                return Existing(index: index)
             }
             guard let bytes = store.existing(name, limit: options.network.maximumBytes),
-                let info = try? check(bytes, verified: options.treatment == .asItCame(verified: true))
+                let (info, pixels) = try? check(bytes, verified: options.treatment == .asItCame(verified: true))
             else { continue }
-            return (index, Report.Picture(format: info.format, width: info.width, height: info.height))
+            let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
+            return Existing(index: index, picture: picture, subject: subject(bytes, info, pixels))
         }
         return nil
     }
@@ -114,17 +132,28 @@ struct PictureWork: Sendable {
         options.format ?? (codecs.encodableFormats.contains(source) ? source : .png)
     }
 
-    private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> ImageInfo {
+    /// Made when the load is done with: see ``ThumbnailMaker``.
+    func thumbnail(of subject: ThumbnailSubject) -> [UInt8]? {
+        ThumbnailMaker(codecs: codecs, cancellation: cancellation).thumbnail(of: subject)
+    }
+
+    private func subject(_ bytes: Bytes, _ info: ImageInfo, _ pixels: PixelBuffer?) -> ThumbnailSubject? {
+        guard options.wantsThumbnails else { return nil }
+        return pixels.map { .pixels($0) }
+            ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
+    }
+
+    /// - Returns: what the header says, and the pixels where they were `verified`.
+    private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
         // The header's word first: it tells more than where the structure breaks.
         if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
             try info.checkPixels(maximum: options.network.maximumPixels)
         }
         let info = try codecs.validate(bytes)
-        guard verified else { return info }
+        guard verified else { return (info, nil) }
         var decoding = DecodeOptions()
         decoding.maximumPixels = options.network.maximumPixels
-        _ = try codecs.decode(bytes, options: decoding, cancellation: cancellation)
-        return info
+        return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
     }
 
     private func store(

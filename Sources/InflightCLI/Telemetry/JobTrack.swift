@@ -14,6 +14,8 @@ final class JobTrack {
     let after: JobTrack?
     private(set) var end: Int?
     var waiters = 0
+    /// Whether it was counted with a load that is not kept.
+    var isCounted = false
     /// The first line that waited for it.
     var firstLine: Int?
     private(set) var spans: [(stage: Stage, start: Int, end: Int)] = []

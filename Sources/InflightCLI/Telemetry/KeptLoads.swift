@@ -12,7 +12,6 @@ struct KeptLoads<Load> {
     /// What is faster than this is not among the slowest.
     private var threshold = -1
     private var durations: [Int] = []
-    private var forgotten = 0
 
     init(first: Int = 4000, last: Int = 4000, slowest: Int = 2000) {
         self.first = max(1, first)
@@ -20,39 +19,43 @@ struct KeptLoads<Load> {
         slow = max(1, slowest)
     }
 
-    mutating func add(_ load: Load, duration: Int) {
+    /// - Returns: those that are not kept any more.
+    mutating func add(_ load: Load, duration: Int) -> [Load] {
         if beginning.count < first {
             beginning.append(load)
-        } else if latest.count < last {
+            return []
+        }
+        if latest.count < last {
             latest.append(load)
             durations.append(duration)
-        } else {
-            offer(latest[oldest], durations[oldest])
-            latest[oldest] = load
-            durations[oldest] = duration
-            oldest = (oldest + 1) % last
+            return []
         }
+        let forgotten = offer(latest[oldest], durations[oldest])
+        latest[oldest] = load
+        durations[oldest] = duration
+        oldest = (oldest + 1) % last
+        return forgotten
     }
 
-    private mutating func offer(_ load: Load, _ duration: Int) {
-        guard duration > threshold else {
-            forgotten += 1
-            return
-        }
+    private mutating func offer(_ load: Load, _ duration: Int) -> [Load] {
+        guard duration > threshold else { return [load] }
         slowest.append((load, duration))
         // Sorted now and then: nothing is sorted for each.
-        guard slowest.count >= slow * 2 else { return }
-        slowest.sort { $0.duration > $1.duration }
-        forgotten += slowest.count - slow
-        slowest.removeLast(slowest.count - slow)
-        threshold = slowest.last?.duration ?? -1
+        return slowest.count >= slow * 2 ? settle() : []
     }
 
-    /// How many are not among ``all``.
-    var leftOut: Int { forgotten + max(0, slowest.count - slow) }
+    /// Brings what is kept down to its limit, which it passes by some for a while.
+    ///
+    /// - Returns: those that are not kept any more.
+    mutating func settle() -> [Load] {
+        guard slowest.count > slow else { return [] }
+        slowest.sort { $0.duration > $1.duration }
+        let forgotten = slowest[slow...].map(\.load)
+        slowest.removeLast(forgotten.count)
+        threshold = slowest.last?.duration ?? -1
+        return forgotten
+    }
 
     /// In no particular order.
-    var all: [Load] {
-        beginning + latest + slowest.sorted { $0.duration > $1.duration }.prefix(slow).map(\.load)
-    }
+    var all: [Load] { beginning + latest + slowest.map(\.load) }
 }

@@ -1,5 +1,5 @@
 /// What a recorded run adds up to.
-struct RecordTotals: Equatable {
+struct RecordTotals: Equatable, Sendable {
     var loads = 0
     var outcomes: [RunRecord.Load.Outcome: Int] = [:]
     /// Of all bodies that were handed out; one that several loads got counts for each.
@@ -7,13 +7,20 @@ struct RecordTotals: Equatable {
     var jobs: [RunRecord.Job.Kind: Int] = [:]
     var marks: [RunRecord.Mark.Kind: Int] = [:]
 
+    init() {}
+
+    /// Of all loads, those too that are not listed.
     init(_ record: RunRecord) {
-        loads = record.loads.count
-        for load in record.loads {
-            outcomes[load.outcome, default: 0] += 1
-            bytes += load.bytes ?? 0
-            for mark in load.marks { marks[mark.kind, default: 0] += 1 }
-        }
+        self = record.unlisted
+        for load in record.loads { add(load) }
         for job in record.jobs { jobs[job.kind, default: 0] += 1 }
+    }
+
+    /// Adds a load with its marks; jobs are added by themselves, because loads share them.
+    mutating func add(_ load: RunRecord.Load) {
+        loads += 1
+        outcomes[load.outcome, default: 0] += 1
+        bytes += load.bytes ?? 0
+        for mark in load.marks { marks[mark.kind, default: 0] += 1 }
     }
 }

@@ -28,6 +28,10 @@ struct RunBook {
     private var receivedBytes: Int64 = 0
     private var histograms: [String: Histogram] = [:]
     private var missedEvents = 0
+    /// What the loads add up to that are not kept.
+    private var unlisted = RecordTotals()
+    /// Small pictures, by the line whose load gave them: as many as a run makes.
+    private var thumbnails: [Int: [UInt8]] = [:]
     private var answers: [String: RunRecord.Load] = [:]
     private static let mostAnswers = 10_000
     /// Lines that are done with since the last time somebody looked, where somebody does.
@@ -166,6 +170,11 @@ struct RunBook {
         }
     }
 
+    /// A small picture was made of what a line's load gave.
+    mutating func showed(_ thumbnail: [UInt8], of line: Int) {
+        thumbnails[line] = thumbnail
+    }
+
     /// The answer that later lines of the same may take: of the first thousands, as many as are kept.
     mutating func remember(_ load: RunRecord.Load, as key: String) {
         if answers.count < Self.mostAnswers, answers[key] == nil { answers[key] = load }
@@ -179,7 +188,8 @@ struct RunBook {
         if let first = sharers.removeValue(forKey: load.id) {
             load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "shares with line \(first)"))
         }
-        if load.outcome == .ok || load.outcome == .failed { count(load.end - load.start, "total") }
+        if load.outcome == .ok || load.outcome == .failed { count(load.end - load.start, Self.total) }
+        if let bytes = load.bytes { count(Int(bytes), Self.bodies) }
         guard let track = claims.removeValue(forKey: load.id) else { return keep(Kept(load: load, track: nil)) }
         track.concluded.append(load)
         if track.isOver || missedEvents > 0 { settle(track) }
@@ -196,9 +206,23 @@ struct RunBook {
     }
 
     private mutating func keep(_ load: Kept) {
-        kept.add(load, duration: load.load.end - load.load.start)
+        for other in kept.add(load, duration: load.load.end - load.load.start) { forget(other) }
         // What several lines share is told once.
         if tellsStories, load.track?.firstLine == load.load.id { finished.append(load) }
+    }
+
+    /// A load is not kept: it counts all the same, and so does the work that it waited for.
+    private mutating func forget(_ kept: Kept) {
+        var load = kept.load
+        if let track = kept.track {
+            load.marks += track.marks(from: load.start, to: load.end)
+            for local in track.spans(from: load.start, to: load.end).compactMap(\.job) {
+                let job = track.jobs[local]
+                if !job.isCounted { unlisted.jobs[job.kind, default: 0] += 1 }
+                job.isCounted = true
+            }
+        }
+        unlisted.add(load)
     }
 
     var hasFinished: Bool { !finished.isEmpty }
@@ -216,10 +240,12 @@ struct RunBook {
         command: String, startedAt: String, end: MonotonicTime, limits: [PipelineEvent.Lane: Int]
     ) -> RunRecord {
         for (number, track) in tasks { retire(number, track) }
+        for load in kept.settle() { forget(load) }
         var record = RunRecord(command: command, startedAt: startedAt, duration: microseconds(end))
         var numbers: [ObjectIdentifier: Int] = [:]
         for kept in kept.all.sorted(by: { $0.load.id < $1.load.id }) {
             var load = kept.load
+            load.thumbnail = load.pictureLine.flatMap { thumbnails[$0] }
             if let track = kept.track {
                 load.marks += track.marks(from: load.start, to: load.end)
                 for var span in track.spans(from: load.start, to: load.end) {
@@ -228,6 +254,8 @@ struct RunBook {
                         let number = numbers[ObjectIdentifier(job)] ?? record.jobs.count
                         if number == record.jobs.count {
                             numbers[ObjectIdentifier(job)] = number
+                            // With another load that had a part in it.
+                            if job.isCounted { unlisted.jobs[job.kind, default: 0] -= 1 }
                             record.jobs.append(
                                 RunRecord.Job(
                                     kind: job.kind, subject: job.subject, start: job.start,
@@ -245,18 +273,23 @@ struct RunBook {
         }
         record.bytes = bytes.values.map { RunRecord.BytesSample(at: $0.at, bytes: $0.value) }
         record.histograms = histograms.sorted { Self.rank($0.key) < Self.rank($1.key) }.map(Self.histogram)
-        record.dropped = missedEvents + kept.leftOut
+        record.unlisted = unlisted
+        record.dropped = missedEvents
         return record
     }
 
+    /// What is counted beside the stages: how long loads took, and how large bodies were.
+    private static let total = "total"
+    private static let bodies = "bodies"
+
     private static func rank(_ name: String) -> Int {
-        RunRecord.Stage.allCases.firstIndex { $0.rawValue == name } ?? -1
+        RunRecord.Stage.allCases.firstIndex { $0.rawValue == name } ?? (name == total ? -2 : -1)
     }
 
     private static func histogram(_ name: String, _ histogram: Histogram) -> RunRecord.Histogram {
         RunRecord.Histogram(
-            name: name, unit: "us",
-            buckets: histogram.buckets.map { RunRecord.Histogram.Bucket(upper: Int($0.upper), count: $0.count) },
+            name: name, unit: name == bodies ? "B" : "us",
+            buckets: RunRecord.Histogram.ranges(histogram.buckets),
             count: histogram.count, p50: Int(histogram.p50), p90: Int(histogram.p90), p95: Int(histogram.p95),
             p99: Int(histogram.p99))
     }

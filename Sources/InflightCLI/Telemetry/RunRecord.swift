@@ -30,7 +30,9 @@ struct RunRecord: Sendable {
         /// What it waited for, and how long: in order of their beginnings.
         var spans: [Span] = []
         var marks: [Mark] = []
-        /// A small encoded picture (JPEG or PNG), some 48 pixels wide, where there is one.
+        /// The load that its picture came with, this one or an earlier one of the same; `nil` where there is no picture.
+        var pictureLine: Int?
+        /// A small picture, encoded by this program: see ``ThumbnailMaker``. Not every picture has one.
         var thumbnail: [UInt8]?
     }
 
@@ -115,6 +117,27 @@ struct RunRecord: Sendable {
             var count: Int
         }
 
+        /// What fine buckets come to as a drawing shows them: four ranges for each power of two, none left out between the
+        /// first and the last.
+        static func ranges(_ fine: [(upper: Int64, count: Int)]) -> [Bucket] {
+            var ranges: [Bucket] = []
+            for bucket in fine {
+                let upper = Self.upper(of: Int(bucket.upper))
+                while let last = ranges.last, last.upper < upper {
+                    ranges.append(Bucket(upper: Self.upper(of: last.upper + 1), count: 0))
+                }
+                if ranges.isEmpty { ranges.append(Bucket(upper: upper, count: 0)) }
+                ranges[ranges.count - 1].count += bucket.count
+            }
+            return ranges
+        }
+
+        /// The greatest value of the range that a value lies in.
+        private static func upper(of value: Int) -> Int {
+            let shift = max(0, Int.bitWidth - 3 - value.leadingZeroBitCount)
+            return value | ((1 << shift) - 1)
+        }
+
         var name: String
         /// `us` or `B`.
         var unit: String
@@ -142,6 +165,8 @@ struct RunRecord: Sendable {
     var lanes: [Lane] = []
     var bytes: [BytesSample] = []
     var histograms: [Histogram] = []
-    /// What was not kept because there was too much of it: events left out. 0 in an ordinary run.
+    /// What the loads add up to that are not among ``loads``, because there were too many to keep: see ``KeptLoads``.
+    var unlisted = RecordTotals()
+    /// Events that were not heard, because there were too many at once. 0 in an ordinary run.
     var dropped: Int = 0
 }

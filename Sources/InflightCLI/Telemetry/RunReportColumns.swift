@@ -105,35 +105,43 @@ struct JobColumns {
     }
 }
 
-/// Small pictures, as many as there is room for: those of the first loads.
+/// Small pictures, each once, as many as there is room for: those of the first loads.
 struct ThumbnailColumns {
     private var loads = NumberColumn()
+    /// Which of ``pictures`` each of those loads has.
+    private var numbers = NumberColumn()
     private var pictures: [String] = []
-    /// How many there were to choose from.
-    private var count = 0
 
     /// - Parameter room: the bytes that they may take in the page.
-    init(_ all: ArraySlice<RunRecord.Load>, room: Int) {
+    init(_ all: [RunRecord.Load], room: Int) {
         var left = room - 64
+        var known: [[UInt8]: Int] = [:]
         for (index, load) in all.enumerated() {
             guard let bytes = load.thumbnail, let type = Self.mediaType(bytes) else { continue }
-            count += 1
-            // Base 64, its beginning, quotation marks and comma, and the load's number.
-            let cost = (bytes.count + 2) / 3 * 4 + 36
+            let number = known[bytes] ?? pictures.count
+            // Two numbers; and base 64, its beginning, quotation marks and comma.
+            let cost = 8 + (number == pictures.count ? (bytes.count + 2) / 3 * 4 + 32 : 0)
             guard cost <= left else { continue }
             left -= cost
-            loads.append(index)
+            loads.append(difference: index)
+            numbers.append(difference: number)
+            guard number == pictures.count else { continue }
+            known[bytes] = number
             pictures.append("data:\(type);base64,\(Base64.encoded(bytes))")
         }
     }
 
     func add(to writer: inout JSONWriter) {
-        writer.add("of", count)
         writer.add("loads", plain: loads.bytes)
+        writer.add("numbers", plain: numbers.bytes)
         writer.add("pictures", pictures)
     }
 
+    /// What the first bytes are those of; `nil` where this program's encoders cannot have written them.
     private static func mediaType(_ bytes: [UInt8]) -> String? {
+        if bytes.starts(with: Array("RIFF".utf8)), bytes.dropFirst(8).starts(with: Array("WEBP".utf8)) {
+            return "image/webp"
+        }
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return "image/jpeg" }
         return bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) ? "image/png" : nil
     }

@@ -11,7 +11,7 @@ struct RunReportData {
 
     /// - Parameter room: how many bytes it may become by its pictures; what is listed is not cut by it.
     init(_ record: RunRecord, room: Int) {
-        let listed = record.loads.prefix(RunReportPage.mostLoads)
+        let listed = record.loads
         var writer = JSONWriter()
         writer.add("command", TextTable.cut(record.command))
         writer.add("startedAt", record.startedAt)
@@ -40,7 +40,7 @@ struct RunReportData {
         return result
     }
 
-    private mutating func addNames(_ loads: ArraySlice<RunRecord.Load>, to writer: inout JSONWriter) {
+    private mutating func addNames(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
         var sources: [String] = []
         for load in loads {
             if let from = load.from, !sources.contains(from) { sources.append(from) }
@@ -74,7 +74,7 @@ struct RunReportData {
         }
     }
 
-    private mutating func addLoads(_ loads: ArraySlice<RunRecord.Load>, to writer: inout JSONWriter) {
+    private mutating func addLoads(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
         var columns = LoadColumns()
         var failures = FailureColumns()
         for load in loads { columns.append(load, texts: &texts, failures: &failures) }
@@ -83,7 +83,7 @@ struct RunReportData {
     }
 
     private mutating func addSpans(
-        _ loads: ArraySlice<RunRecord.Load>, _ all: [RunRecord.Job], to writer: inout JSONWriter
+        _ loads: [RunRecord.Load], _ all: [RunRecord.Job], to writer: inout JSONWriter
     ) {
         var (stage, gap, length, job) = (NumberColumn(), NumberColumn(), NumberColumn(), NumberColumn())
         var lastJob = 0
@@ -112,7 +112,7 @@ struct RunReportData {
         }
     }
 
-    private mutating func addMarks(_ loads: ArraySlice<RunRecord.Load>, to writer: inout JSONWriter) {
+    private mutating func addMarks(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
         var (kind, at, why) = (NumberColumn(), NumberColumn(), NumberColumn())
         for load in loads {
             for mark in load.marks {

@@ -2,16 +2,16 @@ import CInflightReport
 import Inflight
 import InflightCore
 
-/// A recorded run as one HTML file that asks for nothing else: style, script and data are inside.
+/// A recorded run as one HTML file that asks for nothing else: style, script and data are inside. Every load of the record
+/// is listed; how many a record has at most, ``KeptLoads`` says.
 ///
 /// What servers and lists said stands in it as JSON alone, in which no character can end the element around it; the
 /// script makes text of it and never markup. A policy in the page (CSP level 2) lets just this style and this script act,
-/// by their SHA-256, and lets nothing be loaded.
+/// by their SHA-256, and lets nothing be loaded but pictures that are
+/// written out in the page: those are this program's own.
 struct RunReportPage {
     /// How large a page may become by its pictures, in bytes. Ten thousand loads without them stay well below it.
     static let mostBytesWithPictures = 2_900_000
-    /// The loads that are listed; the totals are always those of all.
-    static let mostLoads = 100_000
     /// Samples of one lane, or of the bytes, that are kept: more than there are pixels in a line.
     static let mostSamples = 4000
 

@@ -31,6 +31,7 @@ struct RunTrace {
         var writer = JSONWriter()
         writer.add("command", record.command)
         writer.add("startedAt", record.startedAt)
+        writer.add("loadsLeftOut", record.unlisted.loads)
         writer.add("eventsLeftOut", record.dropped)
         bytes += writer.members + Array("},\"traceEvents\":[\n".utf8)
         for (number, event) in events.enumerated() {

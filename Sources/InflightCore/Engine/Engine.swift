@@ -42,6 +42,7 @@ final class Engine: @unchecked Sendable {
     /// with their ending on its way.
     private var falling = 0
     private var counters = ImagePipeline.Statistics()
+    let endings = EndingCounters()
 
     private enum Phase {
         case running
@@ -445,12 +446,16 @@ final class Engine: @unchecked Sendable {
     }
 
     var statistics: ImagePipeline.Statistics {
-        lock.withLock {
+        var statistics = lock.withLock {
             var statistics = counters
             statistics.exchanges = machine.startedFetches
             statistics.tasksUnderWay = machine.taskCount
             statistics.jobsUnderWay = machine.jobCount
+            statistics.waitingJobs = machine.waitingJobs
+            statistics.runningJobs = machine.runningJobs
             return statistics
         }
+        endings.read(into: &statistics)
+        return statistics
     }
 }

@@ -80,6 +80,14 @@ struct EngineMachine<Task, Job>: ~Copyable {
         self.decodeLane = Lane(decodeLane)
     }
 
+    /// Jobs that wait for a place, and those that have one.
+    var waitingJobs: ImagePipeline.Statistics.Lanes {
+        .init(store: storeLane.waiting, fetch: fetchLane.waiting, decode: decodeLane.waiting)
+    }
+    var runningJobs: ImagePipeline.Statistics.Lanes {
+        .init(store: storeLane.running, fetch: fetchLane.running, decode: decodeLane.running)
+    }
+
     var isIdle: Bool { taskCount == 0 && jobCount == 0 && previewCount == 0 }
 
     // MARK: Tasks

@@ -92,18 +92,4 @@ extension ImagePipeline {
         /// For lists that scroll: what was asked for last is what is seen.
         case lastInFirstOut
     }
-
-    /// What a pipeline did so far, and what it has under way.
-    public struct Statistics: Sendable, Hashable {
-        /// Tasks that had to wait for work; what was in memory is not counted.
-        public internal(set) var tasks = 0
-        /// Tasks that found work under way that they could share.
-        public internal(set) var sharedTasks = 0
-        /// Turns that fetches and sources were given: one for each redirect too, none for what is asked again after a 401.
-        public internal(set) var exchanges = 0
-        public internal(set) var tasksUnderWay = 0
-        public internal(set) var jobsUnderWay = 0
-
-        public init() {}
-    }
 }

@@ -29,7 +29,8 @@ public final class ImagePipeline: Sendable {
     /// The codecs that this pipeline decodes with, for work on bytes that are already there.
     public var codecs: CodecRegistry { engine.codecs }
 
-    /// What happened so far.
+    /// What happened so far, and what is under way now: always counted, and cheap to ask for. Histograms are a
+    /// ``PipelineMeter``'s.
     public var statistics: Statistics { engine.statistics }
 
     /// How many jobs may work in a lane at once.

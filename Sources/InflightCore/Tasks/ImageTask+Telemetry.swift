@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-// What listeners are told of a task.
+// What is counted of a task, and what listeners are told of it.
 
 extension ImageTask {
     /// Its work begins. A task that was cancelled before is never heard of.

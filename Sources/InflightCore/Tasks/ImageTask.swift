@@ -152,6 +152,7 @@ public final class ImageTask: @unchecked Sendable {
         guard state.phase == .waiting else { return stripe.lock.unlock() }
         state.phase = .cancelled
         record(.cancelled, at: now)
+        engine.endings.countCancel()
         let sink = state.sink.take()
         let waiter = state.waiter.take()
         let outcome = state.outcome.take()
@@ -255,7 +256,10 @@ public final class ImageTask: @unchecked Sendable {
             return nil
         }
         state.outcome = result
-        if let now { record(.finished(outcome(result, isShared: state.isShared)), at: now) }
+        let outcome = outcome(result, isShared: state.isShared)
+        engine.endings.count(outcome)
+        if state.isShared { engine.endings.countSaved(result.bytesSavedBySharing) }
+        if let now { record(.finished(outcome), at: now) }
         return scheduleAndUnlock()
     }
 

@@ -5,6 +5,9 @@ internal import InflightConcurrency
 /// A value: a ``PipelineListener`` holds one under a lock or on its queue, and copies it for whoever wants to read it. It
 /// remembers what is under way, and nothing of what has ended. Durations are in nanoseconds.
 ///
+/// It hears what came after its listener was registered, and not what was left out; ``ImagePipeline/statistics`` counts all,
+/// without a listener, and has no histograms.
+///
 /// ```swift
 /// func didHear(_ events: [PipelineEvent], leftOut: Int) {
 ///     for event in events { meter.hear(event) }
@@ -33,6 +36,9 @@ public struct PipelineMeter: Sendable {
     /// Bytes that were read from the store.
     public private(set) var storedBytesRead: Int64 = 0
 
+    /// Bytes of bodies, content coding undone: each once, as its fetch gave it, over the network or from the store,
+    /// whoever shared it.
+    public private(set) var bodySizes = Histogram()
     /// Waiting for a place, in any lane.
     public private(set) var queueTimes = Histogram()
     /// From a request to the head of its answer.
@@ -59,6 +65,8 @@ public struct PipelineMeter: Sendable {
         var lane: PipelineEvent.Lane?
         var isRunning = false
         var bytes: Int64 = 0
+        /// Whether its bytes are a body of its own.
+        var isFetch = false
         var tasks: [PipelineEvent.TaskNumber] = []
         var dependents: [PipelineEvent.JobNumber] = []
     }
@@ -104,8 +112,8 @@ public struct PipelineMeter: Sendable {
     }
 
     private mutating func hear(_ event: PipelineEvent, job number: PipelineEvent.JobNumber) {
-        if case .made(_, _, let after) = event.kind {
-            jobs[number] = Job()
+        if case .made(let kind, _, let after) = event.kind {
+            jobs[number] = Job(isFetch: kind == .fetch)
             if let after { jobs[after]?.dependents.append(number) }
             return
         }
@@ -142,6 +150,7 @@ public struct PipelineMeter: Sendable {
         if job.lane == .decode, let started = job.startedAt {
             decodeTimes.record((event.time - started).saturatedNanoseconds)
         }
+        if job.isFetch, case .succeeded = event.kind { bodySizes.record(job.bytes) }
         move(&job, to: nil, isRunning: false)
         for task in job.tasks { tasks[task]?.bytes = job.bytes }
         for dependent in job.dependents { jobs[dependent]?.bytes = job.bytes }

@@ -21,6 +21,23 @@ enum Pictures {
         }
     }
 
+    /// Soft shapes and noise, another one for each seed: about as hard to write small as a photograph.
+    static func noise(_ width: Int, _ height: Int, seed: Int) -> PixelBuffer {
+        var state = UInt32(truncatingIfNeeded: seed) &* 2_654_435_761 &+ 1
+        return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
+            for place in 0..<width * height {
+                state = state &* 1_664_525 &+ 1_013_904_223
+                let (x, y) = (place % width, place / width)
+                let wave = ((x &* (3 + seed % 5)) ^ (y &* (2 + seed % 7))) & 0x7F
+                for channel in 0..<3 {
+                    let grain = Int(state >> UInt32(8 * channel + 3)) & 0x1F
+                    unsafe memory[place * 4 + channel] = UInt8(min(255, wave + x * (channel + 1) / 2 + grain))
+                }
+                unsafe memory[place * 4 + 3] = 255
+            }
+        }
+    }
+
     static func make(_ format: ImageFormat, _ width: Int, _ height: Int, isTransparent: Bool = false) throws -> Bytes {
         try codecs.encode(
             pixels(width, height, isTransparent: isTransparent), options: EncodeOptions(format: format))

@@ -44,7 +44,10 @@ struct RecordFixture {
         } else {
             fetch(&load, kind)
         }
-        if load.outcome == .ok, !thumbnails.isEmpty { load.thumbnail = thumbnails[number % thumbnails.count] }
+        // Not every picture has one.
+        if load.outcome == .ok, !thumbnails.isEmpty, number % 7 > 0 {
+            load.thumbnail = thumbnails[number % thumbnails.count]
+        }
         record.loads.append(load)
     }
 
@@ -215,7 +218,9 @@ extension RunRecord {
             load.error = Failure(code: text, stage: text, message: text)
             load.spans = [Span(stage: .download, start: start, end: start + 4_000, job: index)]
             load.marks = [Mark(kind: .retried, at: start + 2_000, why: text)]
-            load.thumbnail = Array(text.utf8)
+            // One of them has a picture; the others what is called one.
+            load.thumbnail =
+                index == 3 ? (try? Pictures.make(.webp, 40, 48).array) : Array(text.utf8)
             record.loads.append(load)
             record.jobs.append(Job(kind: .fetch, subject: text, start: start, end: start + 4_000, waiters: 2))
             record.lanes.append(Lane(name: text, limit: 1, samples: [.init(at: start, running: 1, waiting: 0)]))
@@ -233,6 +238,8 @@ extension RunRecord {
         head.add("lanes", lanes) { $0.add("limit", $1.limit) }
         for kind in Job.Kind.allCases { head.add("jobs.\(kind.rawValue)", jobs.filter { $0.kind == kind }.count) }
         head.add("thumbnails", loads.filter { $0.thumbnail != nil }.count)
+        head.add("pictures", loads.filter { $0.width != nil && $0.error == nil }.count)
+        head.add("unlisted", unlisted.loads)
         head.add("histograms", histograms) { writer, histogram in
             for (name, value) in [
                 ("count", histogram.count), ("p50", histogram.p50), ("p90", histogram.p90), ("p95", histogram.p95),
@@ -261,6 +268,7 @@ extension RunRecord {
         if let format = load.format { writer.add("format", format) }
         if let width = load.width { writer.add("width", width) }
         if let height = load.height { writer.add("height", height) }
+        if load.thumbnail != nil { writer.add("thumbnail", true) }
         if let file = load.file { writer.add("file", file) }
         if let error = load.error {
             writer.add("error") {

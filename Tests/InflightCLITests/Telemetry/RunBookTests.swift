@@ -37,8 +37,8 @@ struct RunBookTests {
         ]
     }
 
-    private func made(_ body: (inout RunBook) -> Void) -> RunRecord {
-        var book = RunBook(start: .zero)
+    private func made(kept: KeptLoads<RunBook.Kept> = KeptLoads(), _ body: (inout RunBook) -> Void) -> RunRecord {
+        var book = RunBook(start: .zero, kept: kept)
         body(&book)
         return book.record(
             command: "", startedAt: "", end: MonotonicTime(nanoseconds: 1_000_000), limits: [.fetch: 6])
@@ -114,6 +114,18 @@ struct RunBookTests {
         #expect(shown(record.loads[1]).first == "download 110-150")
     }
 
+    @Test("a histogram's ranges are four for each power of two, without a gap, and hold every value")
+    func ranges() {
+        var histogram = Histogram()
+        for value in [1, 7, 8, 9, 100, 1000, 1001, 1_000_000] as [Int64] { histogram.record(value) }
+        let ranges = RunRecord.Histogram.ranges(histogram.buckets)
+        #expect(ranges.first?.upper == 1)
+        #expect(ranges.prefix(10).map(\.upper) == [1, 2, 3, 4, 5, 6, 7, 9, 11, 13])
+        #expect(ranges.map(\.count).reduce(0, +) == 8)
+        #expect(ranges.filter { $0.count > 0 }.map(\.upper) == [1, 7, 9, 111, 1023, 1_048_575])
+        #expect(RunRecord.Histogram.ranges([]).isEmpty)
+    }
+
     @Test("events that were lost leave no load open, and are counted")
     func lost() {
         let record = made { book in
@@ -129,11 +141,79 @@ struct RunBookTests {
     @Test("of many loads the first, the last and the slowest are kept, and the others counted")
     func bounded() {
         var kept = KeptLoads<Int>(first: 3, last: 3, slowest: 2)
-        for number in 0..<1000 { kept.add(number, duration: number == 500 || number == 700 ? 9999 : number % 10) }
-        let all = kept.all
-        #expect(Set(all).isSuperset(of: [0, 1, 2, 500, 700, 997, 998, 999]))
-        #expect(all.count <= 3 + 3 + 4)
-        #expect(all.count + kept.leftOut == 1000)
+        var forgotten: [Int] = []
+        for number in 0..<1000 {
+            forgotten += kept.add(number, duration: number == 500 || number == 700 ? 9999 : number % 10)
+            #expect(kept.all.count + forgotten.count == number + 1)
+        }
+        forgotten += kept.settle()
+        #expect(Set(kept.all) == [0, 1, 2, 500, 700, 997, 998, 999])
+        #expect(Set(forgotten).union(kept.all) == Set(0..<1000))
+    }
+
+    @Test("loads that are not kept count all the same, and so does their work, once")
+    func unlisted() {
+        let record = made(kept: KeptLoads(first: 1, last: 1, slowest: 1)) { book in
+            // Six lines with a load of two jobs each; the fourth and the fifth share theirs.
+            for line in 1...6 {
+                if line != 5 { book.claimed(UInt32(line), by: line) }
+                if line == 4 { book.claimed(4, by: 5) }
+                for var event in events where line != 5 {
+                    event.task = event.task.map { _ in UInt32(line) }
+                    event.job = event.job.map { $0 + UInt64(line) * 10 }
+                    if case .made(.decode, let subject, _) = event.kind {
+                        event.kind = .made(.decode, subject: subject, after: 7 + UInt64(line) * 10)
+                    }
+                    if case .delivered = event.kind {
+                        for own in line == 4 ? [4, 5] : [line] {
+                            var load = load(own, 5, 200 + (line == 3 ? 50 : 0))
+                            load.bytes = 500
+                            book.concluded(load)
+                        }
+                    }
+                    book.hear(event)
+                }
+            }
+        }
+        #expect(record.loads.map(\.id) == [1, 3, 6])
+        #expect(record.unlisted.loads == 3)
+        #expect(record.dropped == 0)
+        let totals = RecordTotals(record)
+        #expect(totals.loads == 6)
+        #expect(totals.outcomes == [.ok: 6])
+        #expect(totals.bytes == 3000)
+        #expect(totals.jobs == [.fetch: 5, .decode: 5])
+        #expect(totals.marks == [.joined: 1])
+        #expect(record.histograms.first { $0.name == "bodies" }?.count == 6)
+    }
+
+    @Test("every load that shows a picture has the small one that was made of it, also those that came later")
+    func thumbnails() {
+        let record = made { book in
+            for line in 1...3 {
+                var load = load(line, 5, 200)
+                load.pictureLine = line == 3 ? nil : 1
+                book.concluded(load)
+            }
+            book.showed([1, 2, 3], of: 1)
+        }
+        #expect(record.loads.map(\.thumbnail) == [[1, 2, 3], [1, 2, 3], nil])
+    }
+
+    @Test("sizes of bodies are a histogram of bytes, behind that of times")
+    func sizes() throws {
+        let record = made { book in
+            for line in 1...4 {
+                var load = load(line, 5, 200)
+                load.bytes = line == 4 ? nil : Int64(line * 1000)
+                book.concluded(load)
+            }
+        }
+        #expect(record.histograms.map(\.name) == ["total", "bodies"])
+        let sizes = try #require(record.histograms.last)
+        #expect(sizes.unit == "B")
+        #expect(sizes.count == 3)
+        #expect(sizes.p99 == 3000)
     }
 
     @Test("samples are thinned out, the last is there, and times never go back")

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Inflight
+import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 import Testing
@@ -22,8 +23,12 @@ struct RunReportPageTests {
         }
     }
 
-    private func thumbnails() throws -> [[UInt8]] {
-        try (0..<8).map { try Pictures.make($0 % 2 == 0 ? .jpeg : .png, 48, 28 + $0).array }
+    /// Small pictures of pictures of all kinds, by what makes them for a run.
+    private func thumbnails(_ count: Int) throws -> [[UInt8]] {
+        let maker = ThumbnailMaker(codecs: Pictures.codecs, cancellation: CancellationFlag())
+        return try (0..<count).map {
+            try #require(maker.thumbnail(of: .pixels(Pictures.noise(64, 40 + $0 % 50, seed: $0))))
+        }
     }
 
     /// What stands in the page as data.
@@ -35,7 +40,7 @@ struct RunReportPageTests {
 
     @Test("A run with everything there is to see becomes a page")
     func ordinary() throws {
-        let record = RecordFixture.record(loads: 300, thumbnails: try thumbnails())
+        let record = RecordFixture.record(loads: 300, thumbnails: try thumbnails(60))
         let html = RunReportPage(record).html
         keep("ordinary", record, html)
         let json = try decoded(data(html))
@@ -44,14 +49,46 @@ struct RunReportPageTests {
     }
 
     @Test(
-        "A page of ten thousand loads is below 3 MB, with as many pictures as there is room for",
+        "A page of ten thousand loads is below 3 MB, with as many pictures as a run makes for it",
         .enabled(if: !Sanitizer.isOn, "it is the same again and again, and would take minutes"))
     func tenThousand() throws {
-        let record = RecordFixture.record(loads: 10_000, thumbnails: try thumbnails())
+        let pictures = try thumbnails(ThumbnailBudget().pictures)
+        var record = RecordFixture.record(loads: 10_000)
+        var budget = ThumbnailBudget()
+        for (index, load) in record.loads.enumerated() where load.outcome == .ok && budget.takes(decoding: 0) {
+            let picture = pictures[(ThumbnailBudget().pictures - budget.pictures - 1) % pictures.count]
+            record.loads[index].thumbnail = picture
+            budget.made(picture.count)
+        }
         let html = RunReportPage(record).html
         keep("many", record, html)
         #expect(html.count < 3_000_000, "\(html.count) bytes")
-        #expect(html.count > 2_500_000, "room for pictures is left: \(html.count) bytes")
+        let shown = record.loads.filter { $0.thumbnail != nil }.count
+        #expect(try decoded(data(html)).thumbnails.count == shown, "there is no room for all small pictures")
+        #expect(shown > 500)
+    }
+
+    @Test("Small pictures that do not fit are left out, and those of the first loads are there")
+    func crowded() throws {
+        var record = RecordFixture.record(loads: 40)
+        for index in record.loads.indices {
+            record.loads[index].thumbnail = [0xFF, 0xD8, 0xFF, UInt8(index)] + [UInt8](repeating: 7, count: 300_000)
+        }
+        let html = RunReportPage(record).html
+        #expect(html.count < RunReportPage.mostBytesWithPictures)
+        let shown = try decoded(data(html)).thumbnails
+        #expect(shown.loadsOf == [0, 1, 2, 3, 4, 5])
+    }
+
+    @Test("A small picture that many loads show is in the page once")
+    func once() throws {
+        var record = RecordFixture.record(loads: 40)
+        let two = try thumbnails(2)
+        for index in record.loads.indices { record.loads[index].thumbnail = two[index % 2] }
+        let shown = try decoded(data(RunReportPage(record).html)).thumbnails
+        #expect(shown.pictures == two.map { "data:image/webp;base64,\(Base64.encoded($0))" })
+        #expect(shown.loadsOf == Array(0..<40))
+        #expect(shown.numbersOf == (0..<40).map { $0 % 2 })
     }
 
     @Test("Nothing that a server or a list says ends the data, or is not text")
@@ -67,7 +104,8 @@ struct RunReportPageTests {
             json.texts.whole.contains("https://example.org/</script><img src=x onerror=\"document.title='owned'\">"))
         #expect(json.texts.whole.contains { $0.hasSuffix("more characters") })
         // What is no picture is not called one.
-        #expect(json.thumbnails.pictures.isEmpty)
+        #expect(json.thumbnails.loadsOf == [3])
+        #expect(json.thumbnails.pictures.allSatisfy { $0.hasPrefix("data:image/webp;base64,") })
     }
 
     @Test("A run in which nothing was asked for becomes a page too")
@@ -76,15 +114,17 @@ struct RunReportPageTests {
         keep("empty", record, RunReportPage(record).html)
     }
 
-    @Test("Beyond what is listed, totals are still those of all, and the page says what is left out")
+    @Test("Totals are those of all loads, those too that are not listed")
     func beyondTheList() throws {
-        var record = RunRecord(command: "inflight get", startedAt: "2026-03-14T15:09:26.535Z", duration: 1)
-        let load = RunRecord.Load(id: 1, url: "data:,", outcome: .failed, start: 0, end: 1)
-        record.loads = Array(repeating: load, count: RunReportPage.mostLoads + 3)
+        var record = RecordFixture.record(loads: 50)
+        let listed = RecordTotals(record)
+        for load in RecordFixture.record(loads: 70).loads { record.unlisted.add(load) }
+        keep("long", record, RunReportPage(record).html)
         let json = try decoded(data(RunReportPage(record).html))
-        #expect(json.totals.loads == RunReportPage.mostLoads + 3)
-        #expect(json.totals.outcomes["failed"] == RunReportPage.mostLoads + 3)
-        #expect(json.loads["id"]?.utf8.count == RunReportPage.mostLoads)
+        #expect(json.totals.loads == 120)
+        #expect(json.totals.outcomes["ok"]! > listed.outcomes[.ok]!)
+        #expect(json.totals.outcomes.values.reduce(0, +) == 120)
+        #expect(json.loads["outcome"]?.utf8.count == 50)
     }
 
     @Test(
@@ -155,7 +195,22 @@ private struct PageData: Decodable {
     }
 
     struct Thumbnails: Decodable {
+        var loads: String
+        var numbers: String
         var pictures: [String]
+
+        var count: Int { numbersOfColumn(loads).count }
+        /// The loads that have one, by their places in the list, and which of the pictures that is.
+        var loadsOf: [Int] { sums(loads) }
+        var numbersOf: [Int] { sums(numbers) }
+
+        private func sums(_ column: String) -> [Int] {
+            var sum = 0
+            return numbersOfColumn(column).map {
+                sum += $0
+                return sum
+            }
+        }
     }
 
     struct Texts: Decodable {

@@ -1,0 +1,57 @@
+import InflightConcurrency
+internal import Synchronization
+
+/// How loads ended: counted by every pipeline, listened to or not, where a load's result becomes known.
+///
+/// A success is one addition to an atomic number, and so is a cancel. Failures, and sources that this library has no name
+/// for, are counted by name under a lock of their own, which calls nobody.
+struct EndingCounters: ~Copyable, Sendable {
+    private struct Named {
+        var failures: [LoadError.Code: Int] = [:]
+        var successes: [LoadSource: Int] = [:]
+    }
+
+    private let successes = InlineArray<8, Atomic<Int>> { _ in Atomic(0) }
+    private let cancelled = Atomic(0)
+    private let savedBytes = Atomic<Int64>(0)
+    private let named = Guarded(Named())
+
+    /// May be called with any lock held.
+    func count(_ outcome: PipelineEvent.Outcome) {
+        switch outcome {
+        case .success(let source):
+            if let place = ImagePipeline.Statistics.place(of: source) {
+                successes[place].add(1, ordering: .relaxed)
+            } else {
+                named.withLock { $0.successes[source, default: 0] += 1 }
+            }
+        case .failure(let code): named.withLock { $0.failures[code, default: 0] += 1 }
+        }
+    }
+
+    func countCancel() { cancelled.add(1, ordering: .relaxed) }
+
+    /// Bytes of a body that were not fetched once more.
+    func countSaved(_ bytes: Int64) { savedBytes.add(bytes, ordering: .relaxed) }
+
+    /// Each number is right by itself; what ends meanwhile may be in some and not yet in others.
+    func read(into statistics: inout ImagePipeline.Statistics) {
+        for place in successes.indices {
+            statistics.knownSuccesses[place] = successes[place].load(ordering: .relaxed)
+        }
+        statistics.cancelledLoads = cancelled.load(ordering: .relaxed)
+        statistics.bytesSavedBySharing = savedBytes.load(ordering: .relaxed)
+        (statistics.failures, statistics.otherSuccesses) = named.withLock { ($0.failures, $0.successes) }
+    }
+}
+
+extension JobResult {
+    /// What a task that shared the work has not fetched once more: the body's bytes, where they came off the network.
+    var bytesSavedBySharing: Int64 {
+        switch value {
+        case .image(let image): image.source == .network ? image.bodyBytes : 0
+        case .response(let response): response.source == .network ? Int64(response.body.count) : 0
+        case .info, .failure: 0
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+import Testing
+
+@testable import InflightCLI
+
+@Suite("Small pictures for the report", .timeLimit(.minutes(10)))
+struct ThumbnailTests {
+    private let maker = ThumbnailMaker(codecs: Pictures.codecs, cancellation: CancellationFlag())
+
+    private func size(_ bytes: [UInt8]?) throws -> [Int] {
+        let info = try Pictures.codecs.info(of: Bytes(try #require(bytes)))
+        return [info.width, info.height]
+    }
+
+    @Test(
+        "have 48 pixels in their larger side, and their picture's shape; what is smaller stays so",
+        arguments: [([480, 240], [48, 24]), ([300, 600], [24, 48]), ([20, 10], [20, 10]), ([5000, 3], [48, 1])])
+    func size(_ source: [Int], _ wanted: [Int]) throws {
+        let pixels = Pictures.pixels(source[0], source[1])
+        #expect(try size(maker.thumbnail(of: .pixels(pixels))) == wanted)
+    }
+
+    @Test("are made of files too, by their own decoders", arguments: [ImageFormat.jpeg, .png, .webp])
+    func files(_ format: ImageFormat) throws {
+        let file = try Pictures.make(format, 200, 100)
+        let small = maker.thumbnail(of: .file(file, format, pixels: 20_000))
+        #expect(try size(small) == [48, 24])
+        #expect(ImageFormat.detect(Bytes(try #require(small))) == .webp)
+    }
+
+    @Test("are none of what is damaged, of more pixels than its header said, or of a run that has ended")
+    func none() throws {
+        let file = try Pictures.make(.png, 200, 100)
+        #expect(maker.thumbnail(of: .file(Bytes("no picture"), .png, pixels: 20_000)) == nil)
+        #expect(maker.thumbnail(of: .file(file, .png, pixels: 19_999)) == nil)
+        let ended = CancellationFlag()
+        ended.cancel()
+        let late = ThumbnailMaker(codecs: Pictures.codecs, cancellation: ended)
+        #expect(late.thumbnail(of: .file(file, .png, pixels: 20_000)) == nil)
+        #expect(late.thumbnail(of: .pixels(Pictures.pixels(50, 50))) == nil)
+    }
+
+    @Test("are made in whichever format there is an encoder of", arguments: [ImageFormat.jpeg, .png])
+    func formats(_ format: ImageFormat) throws {
+        let codec = try #require(Pictures.codecs.decoder(of: format))
+        let maker = ThumbnailMaker(codecs: CodecRegistry([codec]), cancellation: CancellationFlag())
+        let small = try #require(maker.thumbnail(of: .pixels(Pictures.pixels(100, 100, isTransparent: true))))
+        #expect(ImageFormat.detect(Bytes(small)) == format)
+    }
+
+    /// Whether one more is made, once for each of these.
+    private func taken(_ budget: inout ThumbnailBudget, decoding counts: Int...) -> [Bool] {
+        counts.map { budget.takes(decoding: $0) }
+    }
+
+    @Test("are made of the first pictures, until the places are used up; what came to nothing gives its place back")
+    func places() {
+        var budget = ThumbnailBudget(pictures: 2)
+        #expect(taken(&budget, decoding: 0, 0, 0) == [true, true, false])
+        budget.made(nil)
+        budget.made(300)
+        #expect(taken(&budget, decoding: 0, 0) == [true, false])
+    }
+
+    @Test("take no more bytes than they may, but for those that are being made")
+    func bytes() {
+        var budget = ThumbnailBudget(pictures: 10, bytes: 500)
+        #expect(taken(&budget, decoding: 0, 0) == [true, true])
+        budget.made(499)
+        #expect(taken(&budget, decoding: 0) == [true])
+        budget.made(2)
+        #expect(taken(&budget, decoding: 0) == [false])
+    }
+
+    @Test("have so many pixels decoded for them alone, and none of files that are large")
+    func pixels() {
+        var budget = ThumbnailBudget(pictures: 10, pixels: 100, pixelsOfOne: 60)
+        #expect(taken(&budget, decoding: 61, 60, 41, 40, 1, 0) == [false, true, false, true, false, true])
+        #expect(budget == ThumbnailBudget(pictures: 7, pixels: 0, pixelsOfOne: 60))
+    }
+}
