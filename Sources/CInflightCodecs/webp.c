@@ -11,13 +11,17 @@ struct inflight_webp_reader {
     WebPDecoderConfig config;
     WebPIDecoder *decoder;
     int wants_planes;
+    int width, height;
+    int is_checked;
 };
 
-inflight_webp_reader *inflight_webp_open(int wants_planes) {
+inflight_webp_reader *inflight_webp_open(int wants_planes, int width, int height) {
     inflight_webp_reader *reader = calloc(1, sizeof *reader);
     if (!reader) return NULL;
     if (WebPInitDecoderConfig(&reader->config)) {
         reader->wants_planes = wants_planes;
+        reader->width = width;
+        reader->height = height;
         reader->config.output.colorspace = wants_planes ? MODE_YUV : MODE_RGBA;
         reader->decoder = WebPIDecode(NULL, 0, &reader->config);
     }
@@ -28,6 +32,17 @@ inflight_webp_reader *inflight_webp_open(int wants_planes) {
 
 int inflight_webp_update(inflight_webp_reader *reader, const uint8_t *bytes, size_t count, int *is_done) {
     *is_done = 0;
+    // The library takes memory for what the frame's own header says as soon as it has read that.
+    if (!reader->is_checked) {
+        WebPBitstreamFeatures features;
+        switch (WebPGetFeatures(bytes, count, &features)) {
+        case VP8_STATUS_OK: break;
+        case VP8_STATUS_NOT_ENOUGH_DATA: return INFLIGHT_OK;
+        default: return INFLIGHT_DAMAGED;
+        }
+        if (features.width != reader->width || features.height != reader->height) return INFLIGHT_DAMAGED;
+        reader->is_checked = 1;
+    }
     switch (WebPIUpdate(reader->decoder, bytes, count)) {
     case VP8_STATUS_OK: *is_done = 1; return INFLIGHT_OK;
     case VP8_STATUS_SUSPENDED: return INFLIGHT_OK;

@@ -72,9 +72,8 @@ struct WebPAnimation: AnimationSource {
         let memory = try PixelMemory(width: plan.width, height: plan.height)
         let target = unsafe memory.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         var done = 0
-        try unsafe WebPReader(wantsPlanes: false).decode(
-            bytes, places[index], pixelCount: plan.width * plan.height, cancellation: cancellation
-        ) { (rows, _) throws(LoadError) in
+        let reader = try WebPReader(width: plan.width, height: plan.height, wantsPlanes: false)
+        try unsafe reader.decode(bytes, places[index], cancellation: cancellation) { (rows, _) throws(LoadError) in
             guard unsafe Int(rows.width) == plan.width, unsafe Int(rows.height) == plan.height,
                 let pixels = unsafe rows.pixels
             else { throw PictureError.damaged(.webp, "its sizes contradict each other") }

@@ -115,10 +115,9 @@ import InflightCore
     private func decode(
         wantsPlanes: Bool, take: (inflight_webp_rows, _ isDone: Bool) throws(LoadError) -> Void
     ) throws(LoadError) {
-        let reader = try WebPReader(wantsPlanes: wantsPlanes)
-        try unsafe reader.decode(
-            bytes, structure.frame, pixelCount: structure.frameWidth * structure.frameHeight, cancellation: cancellation
-        ) { (rows, isDone) throws(LoadError) in
+        let reader = try WebPReader(
+            width: structure.frameWidth, height: structure.frameHeight, wantsPlanes: wantsPlanes)
+        try unsafe reader.decode(bytes, structure.frame, cancellation: cancellation) { (rows, isDone) throws(LoadError) in
             guard unsafe Int(rows.width) == structure.frameWidth, unsafe Int(rows.height) == structure.frameHeight
             else {
                 throw PictureError.damaged(.webp, "its sizes contradict each other")

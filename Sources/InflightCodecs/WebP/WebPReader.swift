@@ -7,9 +7,15 @@ import InflightCore
 @safe final class WebPReader {
     private let handle: OpaquePointer
 
-    /// Planes can be had of lossy frames, and leave alpha out.
-    init(wantsPlanes: Bool) throws(LoadError) {
-        guard let handle = unsafe inflight_webp_open(wantsPlanes ? 1 : 0) else { throw PictureError.noMemory }
+    private let pixelCount: Int
+
+    /// - Parameters:
+    ///   - width: what the frame has to be. One whose own header says something else is damaged, and takes no memory.
+    ///   - wantsPlanes: planes can be had of lossy frames, and leave alpha out.
+    init(width: Int, height: Int, wantsPlanes: Bool) throws(LoadError) {
+        // Sizes that have passed the limits.
+        pixelCount = width * height
+        guard let handle = unsafe inflight_webp_open(wantsPlanes ? 1 : 0, Int32(width), Int32(height)) else { throw PictureError.noMemory }
         unsafe self.handle = unsafe handle
     }
 
@@ -19,7 +25,7 @@ import InflightCore
 
     /// Decodes `frame` bit by bit, looks at the flag in between, and calls `take` when more rows may be there.
     func decode(
-        _ bytes: Bytes, _ frame: Range<Int>, pixelCount: Int, cancellation: CancellationFlag,
+        _ bytes: Bytes, _ frame: Range<Int>, cancellation: CancellationFlag,
         take: (inflight_webp_rows, _ isDone: Bool) throws(LoadError) -> Void
     ) throws(LoadError) {
         // As many bytes at once as make about a million pixels, if all bytes make as many.

@@ -47,6 +47,15 @@ struct HostileFileTests {
         #expect(large.kilobytes < good.kilobytes + own + Self.margin, "\(large.kilobytes) kB, \(good.kilobytes) kB")
     }
 
+    @Test("A WebP frame that is larger inside than its place is damaged, before memory is taken for it")
+    func frameInside() throws {
+        let good = try measure(HostileFile.goodWebP)
+        let bad = try measure(HostileFile.swellingFrame)
+        #expect(good.line.outcome == "ok", "\(good.line)")
+        #expect(bad.line.error?.code == "damaged", "\(bad.line)")
+        #expect(bad.kilobytes < good.kilobytes + Self.margin, "\(bad.kilobytes) kB, \(good.kilobytes) kB")
+    }
+
     @Test("A JPEG of more than 500 scans wastes time, and is damaged")
     func scans() throws {
         let bad = try measure(HostileFile.manyScans)

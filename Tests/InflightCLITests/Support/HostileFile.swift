@@ -65,6 +65,22 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
                 + Pieces.little32(frame.count) + frame)
     }()
 
+    /// An animation of 24 × 16 whose one frame has a header of its own that says 10,000 × 10,000, and all of those pixels.
+    static let swellingFrame: [UInt8] = {
+        // No transform, no cache, and five codes of one symbol, which take no bits (RFC 9649 section 3.7.2.1.1).
+        let pixels = [0x2F] + Pieces.little32(9_999 | 9_999 << 14) + [0x88, 0x88, 0x08, 0, 0, 0]
+        let content = Array("VP8L".utf8) + Pieces.little32(pixels.count) + pixels
+        let frame =
+            Pieces.little32(0)[..<3] + Pieces.little32(0)[..<3] + Pieces.little32(23)[..<3]
+            + Pieces.little32(15)[..<3] + Pieces.little32(100) + content
+        let animation = Array("ANIM".utf8) + Pieces.little32(6) + [0, 0, 0, 0, 0, 0]
+        return Pieces.webP(
+            Pieces.webPCanvas(width: 24, height: 16, flags: 2) + animation + Array("ANMF".utf8)
+                + Pieces.little32(frame.count) + frame)
+    }()
+
+    static let goodWebP = made(.webp)
+
     private static let bitmap =
         Array("BM".utf8) + Pieces.little32(54) + Pieces.little32(0) + Pieces.little32(54) + Pieces.little32(40)
         + Pieces.little32(65_536) + Pieces.little32(65_536) + Pieces.little16(1) + Pieces.little16(24)
