@@ -175,6 +175,9 @@ gallery-stress: deps ## a million rows bound while the grid is thrown about: BIN
 	@$(GTK_PLAN)
 	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
 	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
+	@echo "==> the installed gallery, seen from outside"
+	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(SCRATCH)/gallery"
+	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
 BINDS ?= 1000000
 
 clean: ## remove what was built

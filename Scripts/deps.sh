@@ -34,6 +34,7 @@ gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the sy
 gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them
 gtk|xvfb|Xvfb|Xvfb|a display without a screen, for their tests
 gtk|xauth|xauth|xauth|who may use that display
+gtk|libxtst-dev|X11/extensions/XTest.h|libXtst|keys, wheel and pointer for the gallery, in its proof
 report|chromium|chromium|Chromium|tests of the page of --report in a browser
 bench|nginx-light|nginx|nginx|the server that both sides are measured against
 bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
