@@ -173,8 +173,11 @@ gallery-stress: deps ## a million rows bound while the grid is thrown about: BIN
 	@Scripts/deps.sh gtk
 	@echo "==> $(BINDS) binds"
 	@$(GTK_PLAN)
-	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
+	@$(SWIFT) build -c release --static-swift-stdlib --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
 	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
+	@echo "==> the installed gallery, seen from outside"
+	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(SCRATCH)/gallery"
+	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
 BINDS ?= 1000000
 
 screenshots: deps build ## take pictures of all that is shown, into .build/screenshots, and make Documentation's sheets of them

@@ -34,6 +34,7 @@ gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the sy
 gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them
 gtk|xvfb|Xvfb|Xvfb|a display without a screen, for their tests
 gtk|xauth|xauth|xauth|who may use that display
+gtk|libxtst-dev|X11/extensions/XTest.h|libXtst|keys, wheel and pointer for the gallery, in its proof
 report|chromium|chromium|Chromium|tests of the page of --report in a browser
 screenshots|xdotool|xdotool|xdotool|keys that are pressed for the screenshots
 screenshots|xterm|xterm|xterm|a terminal in a window

@@ -34,6 +34,7 @@ Task { @MainActor in
     imageParts(harness)
     stateParts(harness)
     leavingParts(harness)
+    frameParts(harness)
     gridParts(harness, binds: binds)
     galleryParts(harness, program: gallery, binds: binds)
     if filter.contains("costs") {

@@ -26,6 +26,20 @@ struct RecordTests {
         #expect(server.openedConnections == 1)
     }
 
+    @Test func `Events that are taken are given once, and counts stay`() throws {
+        let client = try RawClient(server)
+        client.get("/a")
+        _ = client.hearAnswer()
+        try server.wait(until: .answers(1))
+        #expect(server.takeEvents().map(\.kind) == [.connectionOpened, .requestReceived, .answered])
+        #expect(server.events.isEmpty && server.requests.isEmpty)
+        client.get("/b")
+        _ = client.hearAnswer()
+        try server.wait(until: .answers(2))
+        #expect(server.takeEvents().map(\.path) == ["/b", "/b"])
+        #expect(server.requestCount == 2)
+    }
+
     @Test func `Pipelined requests are answered in order`() throws {
         let client = try RawClient(server)
         client.say((1...50).map { "GET /\($0) HTTP/1.1\r\n\r\n" }.joined())

@@ -49,8 +49,9 @@ private final class GalleryRun {
             at: program, urls: (0..<10_000).map { server.url("/row/\($0)") },
             options: ["--size", "64", "--memory", "\(Self.cacheMegabytes)", "--per-host", "64"])
         var tries = 0
-        while !gallery.takeWindow(), tries < 20_000 {
+        while !gallery.takeWindow() {
             tries += 1
+            guard tries < 50_000, gallery.isRunning else { throw GalleryProgram.Failure(message: "No window came.") }
             await Task.yield()
         }
         _ = gallery.waitForFrame(atMost: 10_000)

@@ -45,6 +45,8 @@ final class GalleryProgram {
         try? FileManager.default.removeItem(at: folder)
     }
 
+    var isRunning: Bool { process.isRunning }
+    /// What it has in memory, in bytes.
     var memory: Int { ResidentMemory.bytes(of: process.processIdentifier) }
 
     // MARK: What is seen

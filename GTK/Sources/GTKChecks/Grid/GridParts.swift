@@ -65,12 +65,12 @@ private final class GridRun {
             pause -= 1
             switch pause > 0 ? 600 : Int.random(in: 0..<600, using: &random) {
             case 0..<12: velocity = Double.random(in: -600...600, using: &random)
-            case 12..<30: grid.position = Double.random(in: 0...grid.limit, using: &random)
-            case 30..<36: velocity = -velocity
-            case 36..<46: grid.position += Double.random(in: -300...300, using: &random)
-            case 46..<60: (pause, velocity) = (Int.random(in: 5..<60, using: &random), 0)
-            case 60..<66: resize()
-            case 66..<69:
+            case 12..<40: grid.position = Double.random(in: 0...grid.limit, using: &random)
+            case 40..<46: velocity = -velocity
+            case 46..<56: grid.position += Double.random(in: -300...300, using: &random)
+            case 56..<70: (pause, velocity) = (Int.random(in: 5..<60, using: &random), 0)
+            case 70..<78: resize()
+            case 78..<82:
                 velocity = 0
                 await rest()
                 grid.retryFailed()
@@ -80,6 +80,7 @@ private final class GridRun {
             await frame()
             if grid.bindCount >= binds / 4 * memory.count { memory.append(ResidentMemory.bytes()) }
         }
+        while memory.count < 5 { memory.append(ResidentMemory.bytes()) }
     }
 
     private func resize() {
@@ -136,7 +137,7 @@ private final class GridRun {
         let seconds = (began.duration(to: .now)) / .seconds(1)
         let order = server.answerOrder()
         harness.note(
-            "\(grid.bindCount) binds in \(Int(seconds)) s, \(frames) frames, \(sizes.count) sizes of the window: "
+            "\(grid.bindCount) binds in \(Int(seconds)) s (\(Int(Double(grid.bindCount) / seconds)) a second), \(frames) frames, \(sizes.count) sizes of the window: "
                 + "\(seen.right) cells right, \(seen.blank) blank, \(seen.failed) failed, \(seen.other) something else, "
                 + "\(wrongCount) wrong; \(server.requestCount) requests")
         harness.note(
