@@ -3,6 +3,8 @@
 struct RunTrace {
     static let loads = 1
     static let lanes = 2
+    /// Rows of loads are numbered from this; those of lanes from ``TraceWork`` on. There are at most 10,000 loads.
+    private static let firstRow = 11
 
     private let record: RunRecord
     private(set) var events: [TraceEvent] = []
@@ -27,7 +29,8 @@ struct RunTrace {
 
     /// The whole file, in pieces.
     func write(_ write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
-        var bytes = Array("{\"displayTimeUnit\":\"ms\",\"otherData\":{".utf8)
+        // Without `displayTimeUnit`: viewers show milliseconds by themselves, and some took it for the unit of all times.
+        var bytes = Array("{\"otherData\":{".utf8)
         var writer = JSONWriter()
         writer.add("command", record.command)
         writer.add("startedAt", record.startedAt)
@@ -73,12 +76,15 @@ struct RunTrace {
     private mutating func addLoads() {
         name(process: Self.loads, "loads", order: 0)
         let rows = loadRows
-        for row in 0..<((rows.max() ?? -1) + 1) { name(process: Self.loads, thread: row + 1, "loads \(row + 1)") }
+        for row in 0..<((rows.max() ?? -1) + 1) {
+            name(process: Self.loads, thread: Self.firstRow + row, "loads \(row + 1)")
+        }
         for (load, row) in zip(record.loads, rows) {
             let end = max(load.end, load.start + 1)
             events.append(
                 TraceEvent(
-                    phase: .complete, name: load.url, category: "load", process: Self.loads, thread: row + 1,
+                    phase: .complete, name: load.url, category: "load", process: Self.loads,
+                    thread: Self.firstRow + row,
                     time: load.start, duration: end - load.start, arguments: Self.arguments(of: load)))
             var free = load.start
             for span in load.spans where min(span.end, end) > max(span.start, free) {
@@ -87,13 +93,13 @@ struct RunTrace {
                 events.append(
                     TraceEvent(
                         phase: .complete, name: span.stage.rawValue, category: "stage", process: Self.loads,
-                        thread: row + 1, time: start, duration: free - start))
+                        thread: Self.firstRow + row, time: start, duration: free - start))
             }
             for mark in load.marks where (load.start...end).contains(mark.at) {
                 events.append(
                     TraceEvent(
                         phase: .instant, name: mark.kind.rawValue, category: "mark", process: Self.loads,
-                        thread: row + 1, time: mark.at,
+                        thread: Self.firstRow + row, time: mark.at,
                         arguments: mark.why.isEmpty ? [] : [("why", .text(mark.why))]))
             }
         }
@@ -169,7 +175,8 @@ struct RunTrace {
                 id += 1
                 events.append(
                     TraceEvent(
-                        phase: .flowStart, name: "waits for", category: "flow", process: Self.loads, thread: row + 1,
+                        phase: .flowStart, name: "waits for", category: "flow", process: Self.loads,
+                        thread: Self.firstRow + row,
                         time: load.start, id: id))
                 events.append(
                     TraceEvent(

@@ -22,6 +22,7 @@ struct TraceEvent: Equatable, Sendable {
     var name: String
     var category = ""
     var process: Int
+    /// 0: the process's own. Viewers know threads by their numbers alone: none is another process's too, or a process's.
     var thread = 0
     var time = 0
     /// Of a slice.
@@ -39,7 +40,7 @@ struct TraceEvent: Equatable, Sendable {
         writer.add("name", name)
         if !category.isEmpty { writer.add("cat", category) }
         writer.add("pid", process)
-        writer.add("tid", thread)
+        writer.add("tid", thread == 0 ? process : thread)
         writer.add("ts", time)
         if let duration { writer.add("dur", duration) }
         if let id { writer.add("id", id) }

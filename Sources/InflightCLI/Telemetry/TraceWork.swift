@@ -18,8 +18,8 @@ struct TraceWork {
     var stages: [Part]
     var thread = 0
 
-    /// Rows of one lane are numbered from a multiple of this.
-    private static let rowsOfLane = 10_000
+    /// Rows of one lane are numbered from a multiple of this, the first lane's from one of it: below are those of loads.
+    private static let rowsOfLane = 100_000
     /// The lanes of the engine, and the command's own threads behind them.
     private static let names = ["store", "fetch", "decode", "write"]
 
@@ -65,7 +65,7 @@ struct TraceWork {
         for lane in names.indices {
             let own = work.indices.filter { work[$0].lane == lane }
             for (index, row) in zip(own, TraceRows.rows(of: own.map { (work[$0].start, work[$0].end) })) {
-                work[index].thread = lane * rowsOfLane + row + 1
+                work[index].thread = (lane + 1) * rowsOfLane + row
             }
         }
         return work
@@ -87,11 +87,11 @@ struct TraceWork {
     /// The rows that there are, with their names: as many as a lane has places, where not all are known to be needed.
     static func rows(of work: [TraceWork], limits: [RunRecord.Lane]) -> [Row] {
         names.enumerated().flatMap { lane, name in
-            let used = work.filter { $0.lane == lane }.map { $0.thread - lane * rowsOfLane }.max() ?? 0
+            let used = work.filter { $0.lane == lane }.map { $0.thread - (lane + 1) * rowsOfLane + 1 }.max() ?? 0
             let limit = limits.first { $0.name == name }?.limit ?? 0
             return (0..<used).map { row in
                 let over = limit > 0 && row >= limit ? " (beside the lane)" : ""
-                return Row(thread: lane * rowsOfLane + row + 1, name: "\(name) \(row + 1)\(over)")
+                return Row(thread: (lane + 1) * rowsOfLane + row, name: "\(name) \(row + 1)\(over)")
             }
         }
     }

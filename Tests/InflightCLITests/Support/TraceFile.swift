@@ -34,7 +34,6 @@ struct TraceFile: Decodable {
     }
 
     var traceEvents: [Event]
-    var displayTimeUnit: String?
 
     init(_ bytes: [UInt8]) throws {
         self = try JSONDecoder().decode(TraceFile.self, from: Data(bytes))
@@ -75,7 +74,8 @@ struct TraceFile: Decodable {
                 if event.id == nil { miss("no id") }
                 if event.cat == nil { miss("no cat") }
                 if event.ph == "f", event.bp != "e" { miss("binds to the next slice") }
-                let holds = traceEvents.contains { slice in
+                // Viewers read in the order of the file: the slice has begun before.
+                let holds = traceEvents[..<number].contains { slice in
                     slice.ph == "X" && slice.track == event.track && (slice.ts ?? 0) <= (event.ts ?? 0)
                         && (event.ts ?? 0) <= slice.end
                 }
@@ -87,7 +87,7 @@ struct TraceFile: Decodable {
             default: miss("unknown phase")
             }
         }
-        return problems + overlaps + unnamedTracks + brokenFlows
+        return problems + overlaps + unnamedTracks + brokenFlows + ambiguousThreads
     }
 
     /// Slices on one track lie inside one another, or beside one another.
@@ -110,6 +110,16 @@ struct TraceFile: Decodable {
         let named = Set(traceEvents.filter { $0.ph == "M" && $0.name == "thread_name" }.map(\.track))
         return Set(traceEvents.filter { ["X", "i", "s", "f"].contains($0.ph) }.map(\.track)).subtracting(named)
             .map { "track \($0) has no name" }
+    }
+
+    /// A viewer that knows threads by their numbers alone would take these for others.
+    private var ambiguousThreads: [String] {
+        let processes = Set(traceEvents.compactMap(\.pid))
+        return Dictionary(grouping: traceEvents.filter { $0.tid != $0.pid }, by: { $0.tid ?? 0 })
+            .compactMap { thread, events in
+                if thread == 0 || processes.contains(thread) { return "thread \(thread) has a process's number" }
+                return Set(events.map(\.pid)).count > 1 ? "thread \(thread) is of several processes" : nil
+            }
     }
 
     private var brokenFlows: [String] {

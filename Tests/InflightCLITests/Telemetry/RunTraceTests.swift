@@ -96,20 +96,22 @@ struct RunTraceTests {
     @Test(
         "the test's own eye sees what is wrong",
         arguments: [
-            (#"{"ph":"X","name":"a","pid":1,"tid":1,"ts":1}"#, "no dur"),
-            (#"{"ph":"X","name":"a","pid":1,"tid":2,"ts":1,"dur":1}"#, "has no name"),
-            (#"{"ph":"s","name":"a","cat":"c","pid":1,"tid":1,"ts":90,"id":1}"#, "no slice to bind to"),
-            (#"{"ph":"s","name":"a","cat":"c","pid":1,"tid":1,"ts":5,"id":1}"#, "is not one start"),
-            (#"{"ph":"C","name":"a","pid":1,"tid":1,"ts":5,"args":{"x":"y"}}"#, "no numbers"),
-            (#"{"ph":"Q","name":"a","pid":1,"tid":1,"ts":5}"#, "unknown phase"),
-            (#"{"ph":"i","name":"a","pid":1,"tid":1,"ts":5}"#, "no scope"),
-            (#"{"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":50}"#, "reaches out of"),
-            (#"{"ph":"i","s":"t","name":"b","pid":1,"tid":1,"ts":-2}"#, "before the beginning"),
+            (#"{"ph":"X","name":"a","pid":1,"tid":11,"ts":1}"#, "no dur"),
+            (#"{"ph":"X","name":"a","pid":1,"tid":12,"ts":1,"dur":1}"#, "has no name"),
+            (#"{"ph":"s","name":"a","cat":"c","pid":1,"tid":11,"ts":90,"id":1}"#, "no slice to bind to"),
+            (#"{"ph":"s","name":"a","cat":"c","pid":1,"tid":11,"ts":5,"id":1}"#, "is not one start"),
+            (#"{"ph":"C","name":"a","pid":1,"tid":11,"ts":5,"args":{"x":"y"}}"#, "no numbers"),
+            (#"{"ph":"Q","name":"a","pid":1,"tid":11,"ts":5}"#, "unknown phase"),
+            (#"{"ph":"i","name":"a","pid":1,"tid":11,"ts":5}"#, "no scope"),
+            (#"{"ph":"X","name":"b","pid":1,"tid":11,"ts":5,"dur":50}"#, "reaches out of"),
+            (#"{"ph":"i","s":"t","name":"b","pid":1,"tid":11,"ts":-2}"#, "before the beginning"),
+            (#"{"ph":"i","s":"t","name":"b","pid":2,"tid":11,"ts":5}"#, "is of several processes"),
+            (#"{"ph":"i","s":"t","name":"b","pid":1,"tid":0,"ts":5}"#, "has a process's number"),
         ])
     func sees(_ event: String, _ problem: String) throws {
         let good =
-            #"{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"x"}},"#
-            + #"{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":20}"#
+            #"{"ph":"M","name":"thread_name","pid":1,"tid":11,"args":{"name":"x"}},"#
+            + #"{"ph":"X","name":"a","pid":1,"tid":11,"ts":0,"dur":20}"#
         let trace = try TraceFile(Array("{\"traceEvents\":[\(good),\(event)]}".utf8))
         #expect(trace.problems.contains { $0.contains(problem) })
         #expect(try TraceFile(Array("{\"traceEvents\":[\(good)]}".utf8)).problems == [])
