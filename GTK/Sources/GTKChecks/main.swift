@@ -38,8 +38,8 @@ Task { @MainActor in
     gridParts(harness, binds: binds)
     galleryParts(harness, program: gallery, binds: binds)
     if filter.contains("costs") {
-        costParts(harness)
-        frameParts(harness)
+        bindCosts(harness)
+        flightCosts(harness)
     }
     exit(await harness.run(filter: filter) == 0 ? 0 : 1)
 }

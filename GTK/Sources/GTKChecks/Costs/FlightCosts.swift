@@ -8,7 +8,7 @@ import ScrollTrials
 /// What a frame costs, and how long cells wait that are seen: printed, not judged. Only where they are asked for by name, in
 /// an optimised build.
 @MainActor
-func frameParts(_ harness: Harness) {
+func flightCosts(_ harness: Harness) {
     harness.part("costs of a frame, thrown over 10,000 rows while all cores decode") { harness in
         let picture = try photograph(width: 640, height: 480)
         var configuration = ImagePipeline.Configuration()

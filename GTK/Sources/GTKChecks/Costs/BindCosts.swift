@@ -4,7 +4,7 @@ import InflightGTK
 
 /// What binding costs on the main thread: printed, not judged. Only where it is asked for by name, in an optimised build.
 @MainActor
-func costParts(_ harness: Harness) {
+func bindCosts(_ harness: Harness) {
     harness.part("costs of a bind") { harness in
         var configuration = ImagePipeline.Configuration()
         configuration.memoryCache.limit = 200_000_000
