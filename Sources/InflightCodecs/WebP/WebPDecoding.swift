@@ -117,7 +117,8 @@ import InflightCore
     ) throws(LoadError) {
         let reader = try WebPReader(
             width: structure.frameWidth, height: structure.frameHeight, wantsPlanes: wantsPlanes)
-        try unsafe reader.decode(bytes, structure.frame, cancellation: cancellation) { (rows, isDone) throws(LoadError) in
+        try unsafe reader.decode(bytes, structure.frame, cancellation: cancellation) {
+            (rows, isDone) throws(LoadError) in
             guard unsafe Int(rows.width) == structure.frameWidth, unsafe Int(rows.height) == structure.frameHeight
             else {
                 throw PictureError.damaged(.webp, "its sizes contradict each other")

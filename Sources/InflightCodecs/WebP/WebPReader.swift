@@ -15,7 +15,9 @@ import InflightCore
     init(width: Int, height: Int, wantsPlanes: Bool) throws(LoadError) {
         // Sizes that have passed the limits.
         pixelCount = width * height
-        guard let handle = unsafe inflight_webp_open(wantsPlanes ? 1 : 0, Int32(width), Int32(height)) else { throw PictureError.noMemory }
+        guard let handle = unsafe inflight_webp_open(wantsPlanes ? 1 : 0, Int32(width), Int32(height)) else {
+            throw PictureError.noMemory
+        }
         unsafe self.handle = unsafe handle
     }
 
