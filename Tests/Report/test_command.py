@@ -135,6 +135,18 @@ class Command(unittest.TestCase):
         # Anything may be in these: nobody looks.
         self.assertEqual(self.small_pictures("-o", "any", "--any")[0], 0)
 
+    def test_of_a_long_run_totals_are_those_of_all_and_it_says_what_is_left_out(self):
+        result, told = self.run_command(
+            [f"data:text/plain,{number}" for number in range(10_500)], "--any", "--discard", "--quiet", "--json",
+            "--report", "report.html")
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        figures = {each["name"]: each["value"] for each in self.open().value(FIGURES)}
+        self.assertEqual(figures["total.loads"], len(told))
+        self.assertEqual(figures["total.ok"], len(told))
+        self.assertEqual(figures["total.jobs.fetch"], len(told))
+        self.assertEqual(figures["total.bytes"], sum(line["bytes"] for line in told))
+        self.assertEqual((figures["listed"], figures["left-out"]), (10_000, 500))
+
     def test_it_stands_beside_every_other_option(self):
         result, told = self.run_command(
             [f"{self.server.url}/picture-3.png"] * 2, "--discard", "--json", "--unordered", "--quiet",

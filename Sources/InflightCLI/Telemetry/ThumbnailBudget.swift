@@ -6,7 +6,7 @@ struct ThumbnailBudget: Equatable, Sendable {
     /// Their bytes together. What is being made when they are used up is made.
     var bytes = 600_000
     /// Pixels of files that are decoded for their small pictures alone.
-    var pixels = 400_000_000
+    var pixels = 2_000_000_000
     /// One file has at most these: what has more costs more than a glance at it is worth.
     var pixelsOfOne = 16_000_000
 
