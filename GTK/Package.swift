@@ -34,11 +34,12 @@ let package = Package(
         .target(
             name: "CXPixels", dependencies: ["CGTK"],
             linkerSettings: [.linkedLibrary("X11"), .linkedLibrary("Xext"), .linkedLibrary("Xtst")]),
+        .target(name: "CAllocated"),
         // Parts that need a display, and a main thread that GTK owns: run under Xvfb by `make test-gtk`.
         .executableTarget(
             name: "GTKChecks",
             dependencies: [
-                "InflightGTK", "CInflightGTK", "CXPixels",
+                "InflightGTK", "CInflightGTK", "CXPixels", "CAllocated",
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightConcurrency", package: "inflight"),
                 .product(name: "InflightTestSupport", package: "inflight"),
