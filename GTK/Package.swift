@@ -34,6 +34,8 @@ let package = Package(
         .target(
             name: "CXPixels", dependencies: ["CGTK"],
             linkerSettings: [.linkedLibrary("X11"), .linkedLibrary("Xext"), .linkedLibrary("Xtst")]),
+        // What has been allocated and not freed.
+        .target(name: "CAllocated"),
         // How long what is seen waits, simulated and counted.
         .target(
             name: "ScrollTrials",
@@ -46,7 +48,7 @@ let package = Package(
         .executableTarget(
             name: "GTKChecks",
             dependencies: [
-                "InflightGTK", "CInflightGTK", "CXPixels", "ScrollTrials",
+                "InflightGTK", "CInflightGTK", "CXPixels", "CAllocated", "ScrollTrials",
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightConcurrency", package: "inflight"),
                 .product(name: "InflightTestSupport", package: "inflight"),

@@ -227,8 +227,8 @@ private final class GalleryRun {
         let order = server.answerOrder()
         harness.note(
             "\(frames) frames in \(Int(began.duration(to: .now) / .seconds(1))) s, \(torn) reads torn, \(unread) between two "
-                + "sizes, \(resizes) resizes, \(zooms) zooms, \(rests) rests, \(warnings) places that GTK lost: \(right) cells right, \(blank) blank, "
-                + "\(other) something else, \(wrongCount) wrong")
+                + "sizes, \(resizes) resizes, \(zooms) zooms, \(rests) rests, \(warnings) places that GTK "
+                + "lost: \(right) cells right, \(blank) blank, \(other) something else, \(wrongCount) wrong")
         harness.note(
             "\(cameIntoView) rows came into view, \(rows.count) of 10,000; \(server.requestCount) requests; "
                 + "\(order.overtaken * 100 / max(1, order.answered)) % of \(order.answered) answers came behind one that "
@@ -239,7 +239,7 @@ private final class GalleryRun {
         harness.expect(order.overtaken * 10 >= order.answered * 3, "nearly all answers came in the order of asking")
         let grown = (memory.max() ?? 0) - (memory.first ?? 0)
         harness.expect(
-            ResidentMemory.isWatched || grown <= (Self.cacheMegabytes << 20) + 100_000_000,
+            ProcessMemory.isWatched || grown <= (Self.cacheMegabytes << 20) + 100_000_000,
             "\(grown / 1_000_000) MB more than in the beginning")
     }
 }

@@ -47,7 +47,7 @@ final class GalleryProgram {
 
     var isRunning: Bool { process.isRunning }
     /// What it has in memory, in bytes.
-    var memory: Int { ResidentMemory.bytes(of: process.processIdentifier) }
+    var memory: Int { ProcessMemory.bytes(of: process.processIdentifier) }
 
     // MARK: What is seen
 
