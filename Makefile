@@ -20,7 +20,7 @@ SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzi
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
-	test-gtk gallery install-gallery gallery-stress screenshots clean
+	test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -158,6 +158,15 @@ test-gtk: deps ## run the tests of the views for GTK 4, on a display without a s
 	@$(RUN_TESTS) $(GTK_FLAGS)
 	@echo "==> views under a display"
 	@$(GTK_DISPLAY) "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))/GTKChecks"
+
+# What hands work to the main thread, and what takes it there; not the gallery, which is a program of its own.
+sanitize-gtk: deps ## run the bridge and the bindings of the views under the thread sanitizer
+	@Scripts/deps.sh gtk
+	@echo "==> views under the thread sanitizer"
+	@$(GTK_PLAN)
+	@$(SWIFT) build -c release --sanitize thread --package-path GTK --scratch-path $(SCRATCH)/gtk-thread --product GTKChecks
+	@$(GTK_DISPLAY) $(SCRATCH)/gtk-thread/release/GTKChecks main idle texture "in any order" placeholder moves larger blur \
+		"left the screen" "far away" again "no cell" --binds 5000
 
 gallery: deps build ## look at pictures in a window: URLS=file, or the demo's
 	@Scripts/deps.sh gtk

@@ -1,6 +1,6 @@
 // The parts of InflightGTK that need a display and a main thread that GTK owns:
 //
-//     GTKChecks [PART] [--binds N] [--gallery PROGRAM]
+//     GTKChecks [PART…] [--binds N] [--gallery PROGRAM]
 //
 // Without a display it says so and fails. `make test-gtk` runs it under Xvfb.
 
@@ -25,7 +25,7 @@ let binds = option("--binds").flatMap { Int($0) } ?? 20_000
 let gallery =
     option("--gallery")
     ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path + "/inflight-gallery"
-let filter = arguments.first ?? ""
+let wanted = arguments
 
 Task { @MainActor in
     let harness = Harness()
@@ -37,10 +37,10 @@ Task { @MainActor in
     frameParts(harness)
     gridParts(harness, binds: binds)
     galleryParts(harness, program: gallery, binds: binds)
-    if filter.contains("costs") {
+    if wanted.contains(where: { $0.contains("costs") }) {
         bindCosts(harness)
         flightCosts(harness)
     }
-    exit(await harness.run(filter: filter) == 0 ? 0 : 1)
+    exit(await harness.run(wanted) == 0 ? 0 : 1)
 }
 unsafe g_main_loop_run(g_main_loop_new(nil, 0))
