@@ -10,6 +10,8 @@ final class TerminalModes: Sendable {
     let descriptor: Int32
     private let original: termios
     private let isChanged = Guarded(false)
+    /// For a terminal that takes nothing when the end cannot wait, in milliseconds.
+    private static let longestWait: Int32 = 250
 
     /// `nil` where `stream` is not the terminal that this process is controlled from, or where another job has it: whoever
     /// runs in the background is stopped for changing it.
@@ -65,9 +67,10 @@ final class TerminalModes: Sendable {
     func abandon() {
         let sequence = Array(TerminalRescue.sequence.utf8)
         let isWritable = isChanged.withLock { isChanged in
-            // A terminal that takes nothing, as after Ctrl-S, would hold up the end.
+            // A terminal that takes nothing, as after Ctrl-S, would hold up the end. One that another thread is writing to
+            // right now takes nothing either, but soon does.
             var watched = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            return unsafe isChanged && poll(&watched, 1, 0) > 0
+            return unsafe isChanged && poll(&watched, 1, Self.longestWait) > 0
         }
         if isWritable { _ = unsafe write(descriptor, sequence, sequence.count) }
         restore(forgetsInput: true)
