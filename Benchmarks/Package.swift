@@ -73,22 +73,21 @@ let package = Package(
         .executableTarget(
             name: "PatternCosts",
             dependencies: ["CAllocationCount", .product(name: "InflightConcurrency", package: "inflight")]),
+        // Transport, decoder and callback queue that one thread moves by itself.
+        .target(
+            name: "OneThread",
+            dependencies: [
+                .product(name: "Inflight", package: "inflight"),
+                .product(name: "InflightTestSupport", package: "inflight"),
+            ]),
         // A loader's and a prefetcher's load beside the pipeline's own.
         .executableTarget(
             name: "LoaderCosts",
-            dependencies: [
-                "BenchmarkSupport",
-                .product(name: "Inflight", package: "inflight"),
-                .product(name: "InflightTestSupport", package: "inflight"),
-            ]),
+            dependencies: ["BenchmarkSupport", "OneThread", .product(name: "Inflight", package: "inflight")]),
         // A load with nobody who listens to the pipeline, with a listener that does nothing, and with a meter.
         .executableTarget(
             name: "ListenerCosts",
-            dependencies: [
-                "BenchmarkSupport",
-                .product(name: "Inflight", package: "inflight"),
-                .product(name: "InflightTestSupport", package: "inflight"),
-            ]),
+            dependencies: ["BenchmarkSupport", "OneThread", .product(name: "Inflight", package: "inflight")]),
         // Steps of the simulator on one core.
         .executableTarget(
             name: "SimulatorSpeed",

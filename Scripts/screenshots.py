@@ -146,7 +146,6 @@ def gallery_shots(studio, files):
         display.keys("Home", "Return")
         shot("One large", "large", display.settled())
         server.halved = lambda path: True
-        server.files = {name: body for name, body in files.items()}
         display.keys("Right")
         shot("A preview from the first two fifths of its bytes", "preview", display.settled(
             lambda shown: [row[:300] for row in shown[2][:500]]))

@@ -6,53 +6,11 @@
 
 import BenchmarkSupport
 import Inflight
-import InflightTestSupport
+import OneThread
 
 let count = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 20_000
 /// Loads that are begun before the thread turns to what else there is to do: their events fit into the buffer.
 let atOnce = 500
-
-/// A format whose pictures are of one pixel: any bytes that begin as PNG does.
-struct OnePixelCodec: ImageCodec {
-    var decodableFormats: Set<ImageFormat> { [.png] }
-    var encodableFormats: Set<ImageFormat> { [] }
-    private static let pixels = PixelBuffer(
-        width: 1, height: 1, bytesPerRow: 4, format: .rgbx, bytes: Bytes([0, 0, 0, 255]))
-
-    func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        .info(ImageInfo(format: .png, storedWidth: 1, storedHeight: 1))
-    }
-
-    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {}
-
-    func decode(
-        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
-    ) throws(LoadError) -> PixelBuffer {
-        Self.pixels
-    }
-
-    func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw LoadError(.cannotEncode, stage: .encode, message: "Nothing is written here.")
-    }
-}
-
-/// Work that the one thread of this measurement runs: callbacks, and decodes.
-// Unchecked: touched only by that thread.
-final class Hand: CallbackExecutor, WorkExecutor, @unchecked Sendable {
-    private var work: [@Sendable () -> Void] = []
-
-    func submit(_ work: @escaping @Sendable () -> Void) { self.work.append(work) }
-    func run(_ work: @escaping @Sendable () -> Void) { self.work.append(work) }
-    var isCurrent: Bool { true }
-
-    /// Runs what was submitted. Gives whether there was anything.
-    func turn() -> Bool {
-        let now = work
-        work.removeAll(keepingCapacity: true)
-        for item in now { item() }
-        return !now.isEmpty
-    }
-}
 
 /// Does nothing, or counts.
 // Unchecked: touched only by that thread.
@@ -74,26 +32,12 @@ final class Ears: PipelineListener, @unchecked Sendable {
     var counted: Int? { meter.map { $0.successes.values.reduce(0, +) } }
 }
 
-let hand = Hand()
-let transport = ScriptedTransport(.manual, records: false)
-let picture = Bytes([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + [UInt8](repeating: 7, count: 100))
-transport.serveOthers { _ in .ok(picture) }
-let queue = CallbackQueue.executor(hand)
+let stage = Stage()
 
 func makePipeline(_ ears: Ears?, memory: Int) throws -> ImagePipeline {
-    var configuration = ImagePipeline.Configuration(
-        transports: [.shared(transport)], codecs: CodecRegistry([OnePixelCodec()]))
-    configuration.memoryCache = MemoryCacheConfiguration(limit: memory, reactsToMemoryPressure: false)
-    configuration.decodeExecutor = hand
-    configuration.listening = ears.map { PipelineListening($0, on: queue) }
+    var configuration = stage.configuration(memory: memory)
+    configuration.listening = ears.map { PipelineListening($0, on: stage.queue) }
     return try ImagePipeline(configuration: configuration)
-}
-
-/// Runs until nothing is left to do.
-@MainActor
-func finish() {
-    var isBusy = true
-    while isBusy { isBusy = transport.finishAll() > 0 || hand.turn() }
 }
 
 /// Microseconds of CPU time of one load.
@@ -103,10 +47,10 @@ func cost(_ requests: [ImageRequest], by pipeline: ImagePipeline) -> Double {
     var begun = 0
     while begun < count {
         for _ in 0..<min(atOnce, count - begun) {
-            pipeline.load(requests[begun % requests.count], on: queue) { _, _ in }
+            pipeline.load(requests[begun % requests.count], on: stage.queue) { _, _ in }
             begun += 1
         }
-        finish()
+        stage.finish()
     }
     return (Usage.now() - start).cpu / Double(count) * 1e6
 }

@@ -1,11 +1,16 @@
 package import CInflightGTK
 
-private final class FrameHandler {
-    let body: @MainActor (Int64) -> Bool
-    init(_ body: @escaping @MainActor (Int64) -> Bool) {
+/// Keeps a closure for C, which knows it by a pointer and lets go of it by another call.
+private final class Handler<Body> {
+    let body: Body
+    init(_ body: Body) {
         self.body = body
     }
 }
+
+private typealias SignalHandler = Handler<@MainActor () -> Void>
+private typealias TimeHandler = Handler<@MainActor () -> Bool>
+private typealias FrameHandler = Handler<@MainActor (Int64) -> Bool>
 
 /// Calls `body` before each frame that a widget draws, as long as it gives `true`.
 ///
@@ -22,13 +27,6 @@ package func onFrames(of widget: UnsafeMutablePointer<GtkWidget>, _ body: @escap
         }, handler, { unsafe Unmanaged<FrameHandler>.fromOpaque($0!).release() })
 }
 
-private final class TimeHandler {
-    let body: @MainActor () -> Bool
-    init(_ body: @escaping @MainActor () -> Bool) {
-        self.body = body
-    }
-}
-
 /// Calls `body` after so many milliseconds, and again after as many as long as it gives `true`.
 @MainActor
 package func after(
@@ -43,24 +41,17 @@ package func after(
         }, handler, { unsafe Unmanaged<TimeHandler>.fromOpaque($0!).release() })
 }
 
-private final class Handler {
-    let body: @MainActor () -> Void
-    init(_ body: @escaping @MainActor () -> Void) {
-        self.body = body
-    }
-}
-
 /// Calls `body` at every emission of a signal, until its object goes. GTK emits on the main thread.
 @MainActor
 package func connectSignal(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping @MainActor () -> Void)
 {
-    let handler = unsafe Unmanaged.passRetained(Handler(body)).toOpaque()
+    let handler = unsafe Unmanaged.passRetained(SignalHandler(body)).toOpaque()
     unsafe inflight_connect(
         object, signal,
         { data in
-            let body = unsafe Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().body
+            let body = unsafe Unmanaged<SignalHandler>.fromOpaque(data).takeUnretainedValue().body
             MainActor.assumeIsolated { body() }
-        }, handler, { unsafe Unmanaged<Handler>.fromOpaque($0).release() })
+        }, handler, { unsafe Unmanaged<SignalHandler>.fromOpaque($0).release() })
 }
 
 extension UnsafeMutableRawPointer {

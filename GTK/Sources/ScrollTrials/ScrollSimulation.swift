@@ -28,8 +28,6 @@ package final class ScrollSimulation {
     private struct Cell {
         var machine: CellMachine
         var ticket: Lane<Int, Int>.Ticket?
-        var seenSince: Int?
-        var wasSeen = false
     }
 
     package init(seed: UInt64, places: Int = 24, priorities: CellMachine.Priorities) {
@@ -70,7 +68,6 @@ package final class ScrollSimulation {
         let first = max(0, middle - Self.boundLines / 2), last = min(Self.lines, middle + Self.boundLines / 2)
         let bound = first * Self.columns..<last * Self.columns
         for row in cells.keys.sorted() where !bound.contains(row) {
-            leave(row)
             perform(cells[row]!.machine.unbound(), of: row)
             cells[row] = nil
         }
@@ -82,29 +79,14 @@ package final class ScrollSimulation {
 
     private func look() {
         let room = ViewportRoom(width: 720, height: Self.page, direction: (0, direction))
+        var seen: [Int: Bool] = [:]
         for row in cells.keys.sorted() {
             let x = Double(row % Self.columns) * 90, y = Double(row / Self.columns) * Self.side - position
             let nearness = room.nearness(x: x, y: y, width: 90, height: Self.side)
             perform(cells[row]!.machine.looked(nearness), of: row)
-            if nearness == .visible { see(row) } else { leave(row) }
+            if nearness == .visible { seen[row] = cells[row]!.machine.phase == .loaded }
         }
-    }
-
-    private func see(_ row: Int) {
-        let isLoaded = cells[row]!.machine.phase == .loaded
-        if !cells[row]!.wasSeen {
-            cells[row]!.wasSeen = true
-            if isLoaded { waits.hadIt() } else { cells[row]!.seenSince = now }
-        } else if isLoaded, let since = cells[row]!.seenSince {
-            waits.gotIt(after: now - since)
-            cells[row]!.seenSince = nil
-        }
-    }
-
-    private func leave(_ row: Int) {
-        if let since = cells[row]!.seenSince { waits.left(after: now - since) }
-        cells[row]!.seenSince = nil
-        cells[row]!.wasSeen = false
+        waits.look(seen, at: now)
     }
 
     // MARK: Loads

@@ -9,10 +9,34 @@ package struct VisibleWaits: Sendable {
     package private(set) var got = 0
     package private(set) var left = 0
     private var ends: [(time: Int, isServed: Bool)] = []
+    /// Rows that are seen, and since when they have waited; none where they wait for nothing any more.
+    private var seen: [Int: Int?] = [:]
 
     package init() {}
 
-    package mutating func hadIt() { had += 1 }
+    /// Somebody looked.
+    ///
+    /// - Parameters:
+    ///   - rows: those that are seen now, and whether their pictures are there. The others have left.
+    ///   - now: in milliseconds.
+    package mutating func look(_ rows: [Int: Bool], at now: Int) {
+        for (row, isLoaded) in rows {
+            switch (seen[row], isLoaded) {
+            case (nil, true):
+                had += 1
+                seen[row] = .some(nil)
+            case (nil, false): seen[row] = now
+            case (.some(let since?), true):
+                gotIt(after: now - since)
+                seen[row] = .some(nil)
+            default: break
+            }
+        }
+        for (row, since) in seen where rows[row] == nil {
+            if let since { left(after: now - since) }
+            seen[row] = nil
+        }
+    }
 
     /// - Parameter milliseconds: since it came into sight.
     package mutating func gotIt(after milliseconds: Int) {

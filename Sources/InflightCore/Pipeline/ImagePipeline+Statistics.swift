@@ -20,8 +20,11 @@ extension ImagePipeline {
         var waitingJobs = Lanes()
         var runningJobs = Lanes()
 
-        var knownSuccesses = InlineArray<8, Int>(repeating: 0)
-        var otherSuccesses: [LoadSource: Int] = [:]
+        /// Loads that went well, by where their answers came from: hits by kind. Only sources that gave something are there.
+        ///
+        /// Counted where a load's result becomes known. What ``ImagePipeline/cached(_:)`` finds is no load: it is among the
+        /// hits of ``ImagePipeline/memoryCacheStatistics``.
+        public internal(set) var successes: [LoadSource: Int] = [:]
         /// Loads that went badly, by why; a fallback that went well instead makes a load a success.
         public internal(set) var failures: [LoadError.Code: Int] = [:]
         /// Loads that were cancelled before they were told an ending. One of which the result was known already is among
@@ -50,20 +53,8 @@ extension ImagePipeline.Statistics {
     /// Jobs that have a place now, by lane; every lane is there. Previews that are being made have places for decoding.
     public var running: [PipelineEvent.Lane: Int] { runningJobs.byName }
 
-    /// Loads that went well, by where their answers came from: hits by kind. Only sources that gave something are there.
-    ///
-    /// Counted where a load's result becomes known. What ``ImagePipeline/cached(_:)`` finds is no load: it is among the
-    /// hits of ``ImagePipeline/memoryCacheStatistics``.
-    public var successes: [LoadSource: Int] {
-        var counts = otherSuccesses
-        for (place, source) in Self.knownSources.enumerated() where knownSuccesses[place] > 0 {
-            counts[source] = knownSuccesses[place]
-        }
-        return counts
-    }
-
     /// In the order of ``place(of:)``.
-    private static let knownSources: [LoadSource] = [
+    static let knownSources: [LoadSource] = [
         .memory, .network, .shared, .disk, .revalidated, .file, .data, .source,
     ]
 
@@ -80,20 +71,5 @@ extension ImagePipeline.Statistics {
         case .source: 7
         default: nil
         }
-    }
-
-    public static func == (left: Self, right: Self) -> Bool {
-        left.tasks == right.tasks && left.sharedTasks == right.sharedTasks && left.exchanges == right.exchanges
-            && left.tasksUnderWay == right.tasksUnderWay && left.jobsUnderWay == right.jobsUnderWay
-            && left.waitingJobs == right.waitingJobs && left.runningJobs == right.runningJobs
-            && left.successes == right.successes && left.failures == right.failures
-            && left.cancelledLoads == right.cancelledLoads && left.bytesSavedBySharing == right.bytesSavedBySharing
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(tasks)
-        hasher.combine(exchanges)
-        hasher.combine(successes)
-        hasher.combine(failures)
     }
 }

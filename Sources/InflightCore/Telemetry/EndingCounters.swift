@@ -36,12 +36,13 @@ struct EndingCounters: ~Copyable, Sendable {
 
     /// Each number is right by itself; what ends meanwhile may be in some and not yet in others.
     func read(into statistics: inout ImagePipeline.Statistics) {
-        for place in successes.indices {
-            statistics.knownSuccesses[place] = successes[place].load(ordering: .relaxed)
-        }
         statistics.cancelledLoads = cancelled.load(ordering: .relaxed)
         statistics.bytesSavedBySharing = savedBytes.load(ordering: .relaxed)
-        (statistics.failures, statistics.otherSuccesses) = named.withLock { ($0.failures, $0.successes) }
+        (statistics.failures, statistics.successes) = named.withLock { ($0.failures, $0.successes) }
+        for (place, source) in ImagePipeline.Statistics.knownSources.enumerated() {
+            let count = successes[place].load(ordering: .relaxed)
+            if count > 0 { statistics.successes[source] = count }
+        }
     }
 }
 

@@ -73,27 +73,11 @@ private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
         }
     }
     var waits = VisibleWaits()
-    var seen: [Int: ContinuousClock.Instant] = [:]
+    let began = ContinuousClock.now
     await Flight(grid: grid, seed: seed, rests: true).fly(frames: 1500) {
-        let now = ContinuousClock.now
-        var visible: Set<Int> = []
-        grid.visible { row, isLoaded in
-            visible.insert(row)
-            switch (seen[row], isLoaded) {
-            case (nil, true):
-                waits.hadIt()
-                seen[row] = .distantPast
-            case (nil, false): seen[row] = now
-            case (let since?, true) where since != .distantPast:
-                waits.gotIt(after: Int((now - since) / .milliseconds(1)))
-                seen[row] = .distantPast
-            default: break
-            }
-        }
-        for (row, since) in seen where !visible.contains(row) {
-            if since != .distantPast { waits.left(after: Int((now - since) / .milliseconds(1))) }
-            seen[row] = nil
-        }
+        var rows: [Int: Bool] = [:]
+        grid.visible { rows[$0] = $1 }
+        waits.look(rows, at: Int((ContinuousClock.now - began) / .milliseconds(1)))
     }
     let text = "\(waits.told); \(server.requestCount) requests"
     grid.close()
@@ -147,11 +131,6 @@ private struct Flight {
 extension CellMachine.Priorities {
     /// What is seen is as urgent as what is not.
     fileprivate static var alike: CellMachine.Priorities { .init(visible: .normal, near: .normal, away: .normal) }
-}
-
-extension ContinuousClock.Instant {
-    /// Before everything.
-    fileprivate static let distantPast = ContinuousClock.now - .seconds(1_000_000)
 }
 
 private func tenths(_ value: Double) -> String { String((value * 10).rounded() / 10) }

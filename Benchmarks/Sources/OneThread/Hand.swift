@@ -1,0 +1,21 @@
+public import Inflight
+
+/// Work that the one thread of this measurement runs: callbacks, and decodes.
+// Unchecked: touched only by that thread.
+public final class Hand: CallbackExecutor, WorkExecutor, @unchecked Sendable {
+    private var work: [@Sendable () -> Void] = []
+
+    public init() {}
+
+    public func submit(_ work: @escaping @Sendable () -> Void) { self.work.append(work) }
+    public func run(_ work: @escaping @Sendable () -> Void) { self.work.append(work) }
+    public var isCurrent: Bool { true }
+
+    /// Runs what was submitted. Gives whether there was anything.
+    public func turn() -> Bool {
+        let now = work
+        work.removeAll(keepingCapacity: true)
+        for item in now { item() }
+        return !now.isEmpty
+    }
+}
