@@ -2,6 +2,8 @@ extension StoredResponse {
     /// With the fields of a newer head of the same representation (RFC 9111 section 3.2), and its times.
     package func updated(by head: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> StoredResponse {
         var updated = self
+        var head = head
+        head.fields = Storing.withoutSecrets(head.fields)
         updated.head.fields = Self.merged(
             self.head.fields, with: head.fields, leaving: Storing.namesNotKept(head.fields))
         updated.requestTime = requestTime

@@ -75,11 +75,25 @@ package enum Storing {
         return stored.head.status == 200 || control.staleIfError != nil || isEverFresh
     }
 
-    /// Without what must not be stored (RFC 9111 section 3.1), and what `no-cache="…"` names (section 5.2.2.4).
+    /// Without what must not be stored (RFC 9111 section 3.1), what `no-cache="…"` names (section 5.2.2.4), and secrets.
     package static func keptFields(of fields: HTTPFields) -> HTTPFields {
         let left = namesNotKept(fields)
-        return fields.filtered { !left.contains($0) }
+        return withoutSecrets(fields).filtered { !left.contains($0) }
     }
+
+    /// Returns the fields that hand out no credentials. Neither an image nor its freshness needs those, and RFC 9111
+    /// section 7.3 warns of storing them; Chromium's cache leaves out `Set-Cookie` and challenges too. All other fields
+    /// are stored, unknown ones included, as section 3.1 demands.
+    static func withoutSecrets(_ fields: HTTPFields) -> HTTPFields {
+        fields.filtered { name in
+            !secretParts.contains { name.contains($0) } && !name.split(separator: "-").contains("auth")
+        }
+    }
+
+    private static let secretParts = [
+        "cookie", "authenticat", "authoriz", "token", "secret", "session", "csrf", "xsrf", "password", "credential",
+        "api-key", "apikey", "jwt",
+    ]
 
     static func namesNotKept(_ fields: HTTPFields) -> Set<String> {
         connectionFields.union(fields.rawValues("connection").flatMap { FieldScanner.names($0) })

@@ -92,7 +92,7 @@ struct StoringTests {
             ("Proxy-Connection", "x"), ("TE", "x"), ("Transfer-Encoding", "chunked"), ("Upgrade", "x"),
             ("Trailer", "x"),
         ]
-        let rest = [("Set-Cookie", "a=b"), ("Content-Type", "image/png"), ("X", "1"), ("Content-Encoding", "gzip")]
+        let rest = [("Author", "a"), ("Content-Type", "image/png"), ("X", "1"), ("Content-Encoding", "gzip")]
         let fields = try #require(kept(dropped + rest)?.head.fields)
         for (name, _) in dropped { #expect(!fields.contains(name), "\(name)") }
         for (name, value) in rest { #expect(fields[name] == value) }
@@ -105,6 +105,18 @@ struct StoringTests {
         #expect(!response.head.fields.contains("a") && !response.head.fields.contains("b"))
         #expect(response.head.fields["c"] == "3")
         #expect(Freshness(of: response, at: at(5)).isFresh)
+    }
+
+    @Test(
+        "fields that hand out credentials are not stored (RFC 9111 7.3)",
+        arguments: [
+            "Set-Cookie", "SET-COOKIE2", "WWW-Authenticate", "Authentication-Info", "Authorization", "X-Auth-Token",
+            "X-Auth", "X-CSRF-Token", "X-Session-Id", "X-Api-Key", "X-Amz-Security-Token", "Client-Secret", "X-JWT",
+        ])
+    func secrets(name: String) throws {
+        let answer = [("Cache-Control", "max-age=60"), (name, "secret"), ("X-Author", "a"), (name, "again")]
+        let fields = try #require(kept(answer)?.head.fields)
+        #expect(!fields.contains(name) && fields["x-author"] == "a")
     }
 
     @Test("RFC 9111 3.5: a private cache keeps answers to requests with Authorization")
