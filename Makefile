@@ -19,14 +19,14 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz transitions faults bench \
-	test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
+.PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz \
+	simulator-coverage mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
 	@echo
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
-		| while IFS='|' read -r target text; do printf '%-16s %s\n' "$$target" "$$text"; done
+		| while IFS='|' read -r target text; do printf '%-25s %s\n' "$$target" "$$text"; done
 
 deps: ## install the system packages that are missing (apt-get)
 	@Scripts/deps.sh build test
@@ -61,13 +61,15 @@ install: build ## install the command: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
 	@Scripts/install.sh "$$($(RELEASE) --show-bin-path)" "$(DESTDIR)$(PREFIX)"
 
-lint: deps ## check format, files and imports; build with warnings as errors
+lint: deps ## check format, files, imports and mutants; build with warnings as errors
 	@echo "==> format"
 	@$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 	@echo "==> files"
 	@Scripts/check-files.py
 	@echo "==> imports"
 	@Scripts/check-imports.py
+	@echo "==> mutants: every text that they replace occurs once"
+	@Scripts/mutants.py --check
 	@echo "==> build, warnings are errors"
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
@@ -128,18 +130,15 @@ fuzz: deps ## have libFuzzer throw bytes at every parser, each for SECONDS=60 of
 	@echo "==> fuzzing, $(SECONDS) s of processor time each"
 	@Scripts/fuzz.py $(SCRATCH)/fuzz $(SECONDS) $(TARGETS)
 
-transitions: deps ## show which transitions of the engine the simulator reaches
-	@echo "==> transitions"
-	@Scripts/transitions.py $(SCRATCH)/transitions
+simulator-coverage: deps ## show which parts of the engine the simulator reaches
+	@echo "==> coverage by the simulator"
+	@Scripts/simulator-coverage.py $(SCRATCH)/simulator-coverage
 
-faults: deps ## prove that deliberate faults are found, each in Scripts/Faults
-	@echo "==> deliberate faults, and the simulator"
-	@Scripts/faults.py $(SCRATCH)/faults
-	@echo "==> rules of caching taken out, and their tests"
-	@Scripts/rule-faults.py $(SCRATCH)/faults
+MUTANTS ?=
+mutation-test: deps ## prove that the suites find the mutants of Scripts/Mutants: MUTANTS="engine two-endings" for some
 	@Scripts/deps.sh gtk
-	@echo "==> wrong cells, and the grid under a display"
-	@Scripts/view-faults.py $(SCRATCH)/faults
+	@echo "==> mutants"
+	@Scripts/mutants.py $(SCRATCH)/mutants $(MUTANTS)
 
 bench: deps build ## measure, beside the peers
 	@Scripts/deps.sh bench

@@ -2,9 +2,13 @@
 
 import pathlib
 import re
+import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "Scripts"))
+import mutants  # noqa: E402
+
 TESTS = {
     name
     for folder in ["Caching", "Retry"]
@@ -23,13 +27,13 @@ class Caching(unittest.TestCase):
         self.assertEqual(named - TESTS, set())
         self.assertEqual(CITING - named, set())
 
-    def test_each_test_that_cites_a_section_fails_by_a_rule_that_is_taken_out(self):
+    def test_each_test_that_cites_a_section_finds_a_mutant(self):
         named = set()
-        for patch in (ROOT / "Scripts" / "Faults" / "Caching").glob("*.patch"):
-            tests = set(re.findall(r"^Test: (.*)$", patch.read_text(encoding="utf-8"), re.MULTILINE))
-            self.assertTrue(tests, patch.name)
-            self.assertEqual(tests - TESTS, set(), patch.name)
-            named |= tests
+        for name, mutant in mutants.read_tables().items():
+            if mutant["suite"] == "rules":
+                self.assertTrue(mutant["tests"], name)
+                self.assertEqual(set(mutant["tests"]) - TESTS, set(), name)
+                named |= set(mutant["tests"])
         self.assertEqual(CITING - named, set())
 
 

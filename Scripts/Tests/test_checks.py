@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+import tempfile
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
@@ -16,6 +17,7 @@ def load(name):
 
 imports = load("check-imports")
 files = load("check-files")
+mutants = load("mutants")
 
 
 class Imports(unittest.TestCase):
@@ -97,6 +99,29 @@ class Files(unittest.TestCase):
         self.assertEqual(self.lines("// Not withCheckedContinuation.\n"), [])
         self.assertEqual(self.lines(line, "Examples/Sources/a/main.swift"), [])
         self.assertEqual(self.lines(line, "Sources/InflightConcurrency/Bridges/Bridge.swift"), [])
+
+
+class Mutants(unittest.TestCase):
+    def problems(self, *edits):
+        mutant = {"table": "t", "file": "a", **edits[0], "also": edits[1:]}
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "a").write_text("one two two\n")
+            self.texts = {}
+            problems = list(mutants.problems_in({"m": mutant}, pathlib.Path(folder)))
+            if not problems:
+                self.texts = mutants.mutated(mutant, pathlib.Path(folder))
+        return problems
+
+    def test_a_text_must_occur_exactly_once(self):
+        self.assertEqual(self.problems({"find": "one "}), [])
+        self.assertEqual(self.texts, {"a": "two two\n"})
+        self.assertIn("0 times", self.problems({"find": "three"})[0])
+        self.assertIn("2 times", self.problems({"find": "two"})[0])
+        self.assertIn("No such file", self.problems({"find": "one", "file": "b"})[0])
+
+    def test_edits_are_applied_in_turn(self):
+        self.assertEqual(self.problems({"find": "one two", "replace": "1"}, {"find": "two", "replace": "2"}), [])
+        self.assertEqual(self.texts, {"a": "1 2\n"})
 
 
 if __name__ == "__main__":

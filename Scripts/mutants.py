@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Proves that the suites find deliberate faults: `make mutation-test`.
+
+    Scripts/mutants.py --check
+    Scripts/mutants.py SCRATCH [NAME…]
+
+The tables in Scripts/Mutants hold the mutants, by subject. A mutant has a sentence (`fault`), a `file`, a text that
+occurs exactly once in it (`find`), and the text that replaces it (`replace`; without it, the text is removed). `also`
+lists further edits, in the same file unless they name another. Each table names the suite that must find its mutants:
+
+- `simulator`: `inflight-simulate` sees a rule of the contract broken within 10,000 schedules.
+- `rules`: of the unit tests of HTTP's rules, at least those fail that the mutant names (`tests`).
+- `views`: GTKChecks sees wrong cells under Xvfb, in its own grid and in the gallery. Needs `Scripts/deps.sh gtk`.
+
+With --check, only checks that every text occurs exactly once. Otherwise applies one mutant after the other to a copy
+of the sources, builds it and runs the suite: all mutants, or those of these names or tables. Prints a table of what
+found them, and fails if a mutant is not found.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SWIFT = os.environ.get("SWIFT", "swift")
+SCHEDULES = 10_000
+BINDS = "4000"
+# The rules and their tests need no more of the project than the folders below, and build in seconds.
+PACKAGE_OF_RULES = """// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "rules",
+    targets: [
+        .target(name: "CInflightConcurrency"),
+        .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
+        .target(name: "InflightCore", dependencies: ["InflightConcurrency"]),
+        .target(name: "InflightTestSupport"),
+        .testTarget(
+            name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+    ])
+for target in package.targets where !target.name.hasPrefix("C") {
+    target.swiftSettings = [.strictMemorySafety(), .enableUpcomingFeature("InternalImportsByDefault")]
+}
+"""
+
+
+class Broken(Exception):
+    """A copy that does not build, or a suite that does not run to its end."""
+
+
+def run(*command, **environment):
+    return subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def build(*flags):
+    # Not optimised: most mutants are found within seconds, and only what a mutant changes is compiled again.
+    built = run(SWIFT, "build", *flags)
+    if built.returncode != 0:
+        raise Broken(f"the copy does not build:\n{built.stdout[-3000:]}{built.stderr[-3000:]}")
+
+
+def simulator(copy, mutant):
+    build("--package-path", copy, "--product", "inflight-simulate")
+    count = SCHEDULES if mutant else 500
+    done = run(copy / ".build/debug/inflight-simulate", "--count", count, "--threads", 1, "--standstill", 10)
+    found = re.search(r"^seed (\d+) (?:breaks a rule|stands still): (contract \d+: .*)$", done.stdout, re.MULTILINE)
+    if not found and done.returncode < 0:
+        return True, f"crashed with signal {-done.returncode}"
+    return bool(found), f"schedule {found[1]}: {found[2]}" if found else f"nothing in {count} schedules"
+
+
+def rules(copy, mutant):
+    done = run(SWIFT, "test", "--package-path", copy, "--disable-xctest",
+               SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="4")
+    if "Test run with" not in done.stdout:
+        raise Broken(f"the tests do not build, or crash:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    failing = set(re.findall(r'✘ Test "(.*?)"(?: with \d+ test cases?)? failed after', done.stdout))
+    if not mutant:
+        return bool(failing), "; ".join(sorted(failing))
+    passing = [name for name in mutant["tests"] if name not in failing]
+    return not passing, f"{len(failing)} tests fail" + "".join(f"; “{name}” does not" for name in passing)
+
+
+def views(copy, mutant):
+    # Swift's package manager tells the copies apart by their contents, not by their times.
+    build("--package-path", copy / "GTK", "--scratch-path", copy / "build")
+    seen = {}
+    for place, part in {"grid": "no cell", "gallery": "the gallery"}.items():
+        done = run("xvfb-run", "-a", "-s", "-screen 0 1280x1024x24", copy / "build/debug/GTKChecks", part,
+                   "--binds", BINDS, GSK_RENDERER="cairo")
+        if not (told := re.search(r"(\d+) wrong\b", done.stdout)):
+            raise Broken(f"GTKChecks does not count wrong cells:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        seen[place] = int(told[1])
+    found = all(seen.values()) if mutant else any(seen.values())
+    return found, ", ".join(f"{count} wrong cells in the {place}" for place, count in seen.items())
+
+
+# Each suite, and the files that it needs.
+SUITES = {
+    "simulator": (simulator, ["Package.swift", "Sources", "Tests"]),
+    "rules": (rules, [
+        "Sources/CInflightConcurrency", "Sources/InflightConcurrency", "Sources/InflightCore",
+        "Tests/InflightCoreTests/HTTP/Caching", "Tests/InflightCoreTests/HTTP/Retry",
+        "Sources/InflightTestSupport/Support/SeededGenerator.swift",
+    ]),
+    "views": (views, ["Package.swift", "Sources", "Tests", "GTK/Package.swift", "GTK/Sources", "GTK/Tests"]),
+}
+
+
+def read_tables(folder=ROOT / "Scripts/Mutants"):
+    """The mutants by name, each with its table and suite."""
+    mutants = {}
+    for path in sorted(folder.glob("*.toml")):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        suite = table.pop("suite")
+        if taken := mutants.keys() & table.keys():
+            sys.exit(f"{path.name}: another table has a mutant of this name: {', '.join(taken)}")
+        mutants |= {name: {**mutant, "suite": suite, "table": path.stem} for name, mutant in table.items()}
+    return mutants
+
+
+def mutated(mutant, root):
+    """The files that a mutant changes, and their texts with its edits."""
+    texts = {}
+    for edit in [mutant, *mutant.get("also", [])]:
+        file = edit.get("file", mutant["file"])
+        text = texts[file] if file in texts else (root / file).read_text(encoding="utf-8")
+        if (count := text.count(edit["find"])) != 1:
+            raise ValueError(f"{file} has this text {count} times, not once:\n{edit['find']}")
+        texts[file] = text.replace(edit["find"], edit.get("replace", ""))
+    return texts
+
+
+def problems_in(mutants, root=ROOT):
+    for name, mutant in mutants.items():
+        try:
+            mutated(mutant, root)
+        except (OSError, ValueError) as error:
+            yield f"Scripts/Mutants/{mutant['table']}.toml: {name}: {error}"
+
+
+def write(target, content):
+    """Leaves a file alone that has this content, so that nothing is built again for it."""
+    if not target.exists() or target.read_bytes() != content:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def prepare(copy, suite):
+    """Makes the copy hold the files that the suite needs, as they are in the project, and no others."""
+    paths = [ROOT / name for name in SUITES[suite][1]]
+    files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
+    contents = {copy / file.relative_to(ROOT): file.read_bytes() for file in files}
+    if suite == "rules":
+        contents[copy / "Package.swift"] = PACKAGE_OF_RULES.encode()
+    for folder in ["Sources", "Tests", "GTK"]:
+        for file in (copy / folder).rglob("*"):
+            if file.is_file() and file not in contents:
+                file.unlink()
+    for file, content in contents.items():
+        write(file, content)
+
+
+def main(scratch, names):
+    mutants = read_tables()
+    known = mutants.keys() | {mutant["table"] for mutant in mutants.values()}
+    if unknown := set(names) - known:
+        sys.exit(f"no such mutant or table: {', '.join(sorted(unknown))}")
+    missed = []
+    print("| mutant | suite | found by |\n|---|---|---|")
+    for suite, (look, _) in SUITES.items():
+        chosen = {name: mutant for name, mutant in mutants.items()
+                  if mutant["suite"] == suite and (not names or {name, mutant["table"]} & set(names))}
+        if not chosen:
+            continue
+        copy = pathlib.Path(scratch).resolve() / suite
+        prepare(copy, suite)
+        found, told = look(copy, None)
+        if found:
+            sys.exit(f"the suite {suite} finds a fault without any mutant: {told}")
+        for name, mutant in chosen.items():
+            texts = mutated(mutant, copy)
+            before = {file: (copy / file).read_bytes() for file in texts}
+            try:
+                for file, text in texts.items():
+                    (copy / file).write_text(text, encoding="utf-8")
+                found, told = look(copy, mutant)
+            except Broken as broken:
+                print(f"{name}: {broken}", file=sys.stderr)
+                found, told = False, "nothing: the copy does not build, or its suite does not run"
+            finally:
+                for file, content in before.items():
+                    (copy / file).write_bytes(content)
+            if not found:
+                missed.append(name)
+            print(f"| {name} | {suite} | {told} |", flush=True)
+    if missed:
+        sys.exit("not found: " + ", ".join(missed))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit("\n".join(problems_in(read_tables())) or 0)
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    try:
+        main(sys.argv[1], sys.argv[2:])
+    except Broken as broken:
+        sys.exit(f"without any mutant, {broken}")
