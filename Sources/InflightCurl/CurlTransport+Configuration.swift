@@ -1,3 +1,5 @@
+public import InflightCore
+
 extension CurlTransport {
     /// How a ``CurlTransport`` connects.
     public struct Configuration: Sendable {
@@ -15,6 +17,9 @@ extension CurlTransport {
         public var usesEnvironmentProxies = true
         /// The DNS servers to ask, as `address` or `address:port`, instead of the system's. Empty: the system's.
         public var dnsServers: [String] = []
+        /// The addresses that connections may be opened to. A load that needs another fails with
+        /// ``LoadError/Code/addressNotAllowed``.
+        public var addressPolicy = AddressPolicy.any
         /// Sent as `User-Agent` where a request has none.
         public var userAgent = "inflight/\(CurlTransport.version)"
 

@@ -108,6 +108,7 @@ struct HelpText: Equatable {
                                     send it to HOST (or HOST:PORT) alone, and never behind
                                     a redirect to another place
               --cacert FILE         trust these certificates (PEM) instead of the system's
+              --public-only         connect to public addresses only, also after redirects
 
             Where pictures are decoded:
               --decode WHERE        auto (default): avif, heic, jxl and tiff in processes
@@ -167,6 +168,7 @@ struct HelpText: Equatable {
               --header-for HOST 'K: V'
                                     send it to HOST (or HOST:PORT) alone
               --cacert FILE         trust these certificates (PEM) instead of the system's
+              --public-only         connect to public addresses only, also after redirects
 
             Where pictures are decoded:
               --decode WHERE        auto (default): avif, heic, jxl and tiff in processes
@@ -220,6 +222,7 @@ struct HelpText: Equatable {
               --header-for HOST 'K: V'
                                     send it to HOST (or HOST:PORT) alone
               --cacert FILE         trust these certificates (PEM) instead of the system's
+              --public-only         connect to public addresses only, also after redirects
 
             Where pictures are decoded:
               --decode WHERE        auto (default): avif, heic, jxl and tiff in processes

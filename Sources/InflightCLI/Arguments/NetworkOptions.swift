@@ -16,6 +16,7 @@ struct NetworkOptions: Equatable, Sendable {
     var maximumPixels = 100_000_000
     var maximumRedirects = 20
     var certificateFile: String?
+    var connectsToPublicOnly = false
     var decoding = DecodeIsolation.auto
     var drawsSVG = false
     var json = false
@@ -23,8 +24,8 @@ struct NetworkOptions: Equatable, Sendable {
     var isVerbose = false
 
     static let names = [
-        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert", "--decode", "--svg",
-        "--json", "--quiet", "--verbose", "--help", "--version",
+        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert", "--public-only",
+        "--decode", "--svg", "--json", "--quiet", "--verbose", "--help", "--version",
     ]
 
     /// Takes the option if it is one of these.
@@ -57,12 +58,13 @@ struct NetworkOptions: Equatable, Sendable {
             decoding = try OptionValue.choice(
                 try reader.value(of: name, attached: attached, "where to decode"), of: name,
                 DecodeIsolation.allCases.map { ($0.rawValue, $0) })
-        case "--json", "--quiet", "--verbose", "--svg":
+        case "--json", "--quiet", "--verbose", "--svg", "--public-only":
             try reader.expectNoValue(of: name, attached: attached)
             switch name {
             case "--json": json = true
             case "--quiet": isQuiet = true
             case "--svg": drawsSVG = true
+            case "--public-only": connectsToPublicOnly = true
             default: isVerbose = true
             }
         default:

@@ -12,6 +12,7 @@ enum PipelineMaker {
     ) throws(LoadError) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = options.certificateFile
+        if options.connectsToPublicOnly { curl.addressPolicy = .publicOnly }
         var decoder = DecoderConfiguration()
         decoder.drawsSVG = options.drawsSVG
         var configuration = ImagePipeline.Configuration(curl: curl, decoding: options.decoding, decoder: decoder)

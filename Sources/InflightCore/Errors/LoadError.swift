@@ -105,6 +105,8 @@ extension LoadError.Code {
 
     /// The name did not resolve, the connection was refused, or was lost before any answer.
     public static let cannotConnect = Self(rawValue: "cannotConnect")
+    /// The address policy allows none of the addresses that the host has.
+    public static let addressNotAllowed = Self(rawValue: "addressNotAllowed")
     /// The server's certificate is not trusted, or TLS could not be agreed on.
     public static let untrusted = Self(rawValue: "untrusted")
     /// Connecting, a stall, the whole load, or its decoding took longer than allowed.

@@ -6,6 +6,7 @@ extension Exchange {
     func failure(for code: CURLcode, detail: String) -> LoadError {
         let host = request.url.origin?.description ?? "the server"
         let why = detail.isEmpty ? Message.cleaned(unsafe String(cString: curl_easy_strerror(code))) : detail
+        if let refusedAddress, !hasOpenedSocket { return failure(forRefused: refusedAddress) }
         switch code {
         case CURLE_OK:
             return failure(.truncated, "The connection to \(host) ended inside the head of its answer. Try again.")
@@ -49,6 +50,13 @@ extension Exchange {
         default:
             return failure(.badResponse, "The exchange with \(host) failed (\(why)).")
         }
+    }
+
+    func failure(forRefused address: String) -> LoadError {
+        failure(
+            .addressNotAllowed,
+            "The address policy does not allow a connection to \(request.url.origin?.description ?? "the server") "
+                + "(\(address)). Use a public address, or allow this one.")
     }
 
     func failure(forName host: String, _ why: String) -> LoadError {

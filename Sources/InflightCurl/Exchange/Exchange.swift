@@ -56,6 +56,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     var holdsBytes = false
     var heldSummary: TransportSummary?
     var hasOpenedSocket = false
+    /// The latest address that the address policy has refused.
+    var refusedAddress: String?
     /// How many names have to be looked up before it can be handed to libcurl.
     var missingNames = 0
 

@@ -111,8 +111,17 @@ extension EasyHandle {
     private static func open(
         _ context: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<curl_sockaddr>?
     ) -> curl_socket_t {
-        guard let address = unsafe address?.pointee else { return CURL_SOCKET_BAD }
-        unsafe with(context) { handle, exchange, _ in unsafe handle.loop.willConnect(exchange) }
+        guard let pointer = unsafe address, let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else {
+            return CURL_SOCKET_BAD
+        }
+        let address = unsafe pointer.pointee
+        // In place: the address is longer than its declared type.
+        let socketAddress = unsafe UnsafeRawPointer(pointer).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
+        let isAllowed: Bool? = unsafe with(context) { handle, exchange, _ in
+            unsafe handle.loop.willConnect(exchange, to: socketAddress)
+        }
+        // libcurl goes on with the host's next address.
+        if isAllowed == false { return CURL_SOCKET_BAD }
         // Closed in programs that this one starts.
         return socket(
             address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), address.protocol)

@@ -228,10 +228,19 @@ internal import InflightCore
         poller.forget(descriptor)
     }
 
-    func willConnect(_ exchange: Exchange) {
+    /// - Returns: whether the exchange may connect to that address.
+    func willConnect(_ exchange: Exchange, to address: UnsafePointer<sockaddr>) -> Bool {
+        // The address of a proxy is the operator's choice; what lies behind it was checked before.
+        if exchange.site?.route.proxy.isEmpty != false {
+            guard settings.addressPolicy.allows(ifKnown: unsafe SocketAddress.ip(address)) else {
+                exchange.refusedAddress = unsafe SocketAddress.text(address) ?? "of an unknown family"
+                return false
+            }
+        }
         exchange.hasOpenedSocket = true
-        guard exchange.connectingSince == 0, let site = exchange.site else { return }
+        guard exchange.connectingSince == 0, let site = exchange.site else { return true }
         exchange.connectingSince = site.connected > 0 ? now : max(exchange.startedAt, site.busyUntil)
+        return true
     }
 
     func didConnect(_ exchange: Exchange) {
@@ -291,6 +300,9 @@ internal import InflightCore
 
     /// Hands the exchange to libcurl.
     private func hand(_ exchange: Exchange, to site: Site) {
+        if let address = site.refusedBehindProxy(by: settings.addressPolicy) {
+            return finish(exchange, .failure(exchange.failure(forRefused: address)))
+        }
         guard let handle = unsafe pool.popLast() ?? EasyHandle(loop: self, share: share) else {
             return finish(exchange, .failure(exchange.failure(.cannotConnect, "libcurl has no memory left.")))
         }

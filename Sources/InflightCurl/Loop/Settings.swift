@@ -14,6 +14,7 @@ struct Settings: Sendable {
     let maximumIdleConnections: Int
     let dnsServers: String?
     let userAgent: String
+    let addressPolicy: AddressPolicy
     var proxies: ProxyRules
 
     init(_ configuration: CurlTransport.Configuration) throws(LoadError) {
@@ -37,6 +38,7 @@ struct Settings: Sendable {
                 message: "The userAgent holds what a header cannot hold. Use printable characters.")
         }
         userAgent = configuration.userAgent
+        addressPolicy = configuration.addressPolicy
         proxies = configuration.usesEnvironmentProxies ? ProxyRules(environment: Self.proxyVariables()) : .none
     }
 

@@ -15,7 +15,7 @@ final class Endpoint {
     /// Whether libcurl has addresses, good or not.
     var isInstalled = false
 
-    private var addresses: [String] = []
+    private(set) var addresses: [String] = []
     private var needsInstalling = false
 
     init(host: String, port: Int) {

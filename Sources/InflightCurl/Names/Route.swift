@@ -6,6 +6,8 @@ struct Route: Sendable {
     var proxy = ""
     /// Hosts in ASCII, with their ports, whose addresses libcurl will ask for.
     var names: [(host: String, port: Int, isLoopback: Bool)] = []
+    /// Whether the last of them is the origin's own.
+    var resolvesOrigin = false
     /// What stands instead of the URL's beginning up to its path, where that is not fit for libcurl.
     var replacedStart: String?
 
@@ -29,6 +31,7 @@ struct Route: Sendable {
         case .loopback:
             if needsAddresses { names.append((origin.host, origin.port, true)) }
         case .name(let name):
+            resolvesOrigin = needsAddresses
             if needsAddresses { names.append((name, origin.port, false)) }
         case .invalid: throw Self.noName(origin.host)
         }

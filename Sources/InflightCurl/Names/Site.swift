@@ -19,6 +19,19 @@ final class Site {
         self.endpoints = endpoints
     }
 
+    /// The address of the origin that `policy` refuses, where a proxy connects to it: a literal one, or one of those
+    /// that a SOCKS proxy is given. Direct connections are judged when they are opened.
+    func refusedBehindProxy(by policy: AddressPolicy) -> String? {
+        guard !route.proxy.isEmpty else { return nil }
+        let addresses =
+            switch HostName(origin.host) {
+            case .address: [HostName.encoded(origin.host) ?? origin.host]
+            case .loopback: ["127.0.0.1"]
+            case .name, .invalid: route.resolvesOrigin ? endpoints.last?.addresses ?? [] : []
+            }
+        return addresses.first { !policy.allows(ifKnown: SocketAddress.parse($0)) }
+    }
+
     /// The URL as libcurl takes it.
     func text(of url: ResourceURL) -> String {
         guard let start = route.replacedStart else { return url.string }

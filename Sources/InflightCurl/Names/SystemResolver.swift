@@ -1,5 +1,6 @@
 internal import CInflightCurl
 internal import InflightConcurrency
+internal import InflightCore
 
 #if canImport(Glibc)
     internal import Glibc
@@ -58,24 +59,38 @@ final class SystemResolver {
 
 enum SocketAddress {
     /// The address alone, without port; `nil` for other families than IPv4 and IPv6.
-    static func text(_ address: UnsafePointer<sockaddr>) -> String? {
-        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        let family = unsafe Int32(address.pointee.sa_family)
-        let isWritten: Bool
-        switch family {
+    static func ip(_ address: UnsafePointer<sockaddr>) -> IPAddress? {
+        switch unsafe Int32(address.pointee.sa_family) {
         case AF_INET:
-            isWritten = unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
-                var bytes = unsafe address.pointee.sin_addr
-                return unsafe inet_ntop(family, &bytes, &buffer, socklen_t(buffer.count)) != nil
+            return unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
+                unsafe withUnsafeBytes(of: address.pointee.sin_addr) { unsafe IPAddress(bytes: $0) }
             }
         case AF_INET6:
-            isWritten = unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
-                var bytes = unsafe address.pointee.sin6_addr
-                return unsafe inet_ntop(family, &bytes, &buffer, socklen_t(buffer.count)) != nil
+            return unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
+                unsafe withUnsafeBytes(of: address.pointee.sin6_addr) { unsafe IPAddress(bytes: $0) }
             }
         default: return nil
         }
-        guard isWritten else { return nil }
+    }
+
+    /// Reads a literal address, odd forms of IPv4 (`127.1`, `0x7f000001`) and zones of IPv6 included; `nil` if it is none.
+    static func parse(_ text: String) -> IPAddress? {
+        var v4 = in_addr()
+        if unsafe inet_aton(text.hasSuffix(".") ? String(text.dropLast()) : text, &v4) != 0 {
+            return unsafe withUnsafeBytes(of: v4) { unsafe IPAddress(bytes: $0) }
+        }
+        var v6 = in6_addr()
+        let bare = String(text.prefix { $0 != "%" })
+        guard unsafe inet_pton(AF_INET6, bare, &v6) == 1 else { return nil }
+        return unsafe withUnsafeBytes(of: v6) { unsafe IPAddress(bytes: $0) }
+    }
+
+    /// The address alone, without port, as text; `nil` for other families than IPv4 and IPv6.
+    static func text(_ address: UnsafePointer<sockaddr>) -> String? {
+        guard let bytes = unsafe ip(address)?.bytes else { return nil }
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        guard unsafe inet_ntop(family, bytes, &buffer, socklen_t(buffer.count)) != nil else { return nil }
         return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
