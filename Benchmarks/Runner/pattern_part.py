@@ -12,9 +12,8 @@ LINE = re.compile(r"\s*([\d.]+) ns,\s*([\d.]+) at least,\s*([\d.]+) allocations:
 # What stands beside what, with how many times the alternative it may cost: nothing where nothing was promised.
 PAIRS = [
     ("Guarded.write", "bare lock", ""),
-    ("WorkLock.enter", "bare lock", ""),
+    ("IsolationDomain.enter", "bare lock", ""),
     ("QueueGuarded.write", "DispatchQueue.sync", ""),
-    ("WorkQueue.enter", "DispatchQueue.sync", ""),
     ("CancellationToken.isCancelled", "bare lock", ""),
     ("CancellationToken.onCancel, remove", "actor: a hop there and back", ""),
     ("Gate: an event", "DispatchQueue.async", ""),

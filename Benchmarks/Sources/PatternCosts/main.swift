@@ -47,12 +47,10 @@ final class Counter: Confined {
 }
 
 func confinement(_ count: Int) {
-    let (byLock, byQueue) = (WorkLock("lock"), WorkQueue("queue"))
-    let (inLock, inQueue) = (Enclosed(0, in: byLock), Enclosed(0, in: byQueue))
-    measure("WorkLock.enter", count) { for _ in 0..<count { byLock.enter { _ in } } }
-    measure("WorkQueue.enter", count) { for _ in 0..<count { byQueue.enter { _ in } } }
-    byLock.enter { _ in measure("Enclosed in a WorkLock", count) { for _ in 0..<count { inLock.value += 1 } } }
-    byQueue.enter { _ in measure("Enclosed in a WorkQueue", count) { for _ in 0..<count { inQueue.value += 1 } } }
+    let domain = IsolationDomain("domain")
+    let isolated = Isolated(0, in: domain)
+    measure("IsolationDomain.enter", count) { for _ in 0..<count { domain.enter { _ in } } }
+    domain.enter { _ in measure("Isolated.value", count) { for _ in 0..<count { isolated.value += 1 } } }
 
     let queue = DispatchQueue(label: "serial")
     let here = CallbackQueue.queue(queue)

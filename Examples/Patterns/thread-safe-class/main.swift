@@ -1,59 +1,59 @@
-// A manager and its tasks in one area: every way in enters it, every way out is taken when it has been left. So whoever is
-// told something may call back in at once, from any thread.
+// A manager and its tasks in one isolation domain: every method enters it, and runs callbacks after it has left. So a
+// callback may call back in at once, from any thread.
 
 import Dispatch
 import InflightConcurrency
 
 final class Downloads: Sendable {
-    let area = WorkLock("downloads")
-    private let running: Enclosed<[String]>
+    let domain = IsolationDomain("downloads")
+    private let running: Isolated<[String]>
     private let onChange: @Sendable (Downloads, [String]) -> Void
 
     init(onChange: @escaping @Sendable (Downloads, [String]) -> Void) {
-        running = Enclosed([], in: area)
+        running = Isolated([], in: domain)
         self.onChange = onChange
     }
 
     func start(_ name: String) -> Download {
-        area.enter { out in
+        domain.enter { deferred in
             running.value.append(name)
-            tellChange(&out)
+            tellChange(&deferred)
         }
         return Download(name, of: self)
     }
 
-    var names: [String] { area.enter { _ in running.value } }
+    var names: [String] { domain.enter { _ in running.value } }
 
-    /// To be called inside, as its parameter says and the check makes sure of.
-    fileprivate func remove(_ name: String, _ out: inout WayOut) {
-        area.checkInside()
+    /// Call it inside: its parameter says so, and the check makes sure.
+    fileprivate func remove(_ name: String, _ deferred: inout DeferredActions) {
+        domain.checkInside()
         running.value.removeAll { $0 == name }
-        tellChange(&out)
+        tellChange(&deferred)
     }
 
-    private func tellChange(_ out: inout WayOut) {
+    private func tellChange(_ deferred: inout DeferredActions) {
         let names = running.value
-        out.afterLeaving { self.onChange(self, names) }
+        deferred.append { self.onChange(self, names) }
     }
 }
 
 final class Download: Sendable {
     private let name: String
     private let downloads: Downloads
-    private let isStopped: Enclosed<Bool>
+    private let isStopped: Isolated<Bool>
 
     init(_ name: String, of downloads: Downloads) {
         self.name = name
         self.downloads = downloads
-        isStopped = Enclosed(false, in: downloads.area)
+        isStopped = Isolated(false, in: downloads.domain)
     }
 
     /// Stops once, however many threads call it at once.
     func stop() {
-        downloads.area.enter { out in
+        downloads.domain.enter { deferred in
             if isStopped.value { return }
             isStopped.value = true
-            downloads.remove(name, &out)
+            downloads.remove(name, &deferred)
         }
     }
 }
