@@ -15,11 +15,11 @@ struct BrokenAnswerTests {
         .ok(Bytes(text), fields: StoreStage.fields([tag] + fields)).failing(.truncated, after: cut)
     }
 
-    private static func rest(_ tag: (String, String) = BrokenAnswerTests.tag, _ fields: (String, String)...)
-        -> ScriptedTransport.Script
-    {
+    private static func rest(
+        from start: Int = cut, _ tag: (String, String) = BrokenAnswerTests.tag, _ fields: (String, String)...
+    ) -> ScriptedTransport.Script {
         .partial(
-            Bytes(String(text.dropFirst(cut))), from: cut, of: text.utf8.count,
+            Bytes(String(text.dropFirst(start))), from: start, of: text.utf8.count,
             fields: StoreStage.fields([tag] + fields))
     }
 
@@ -96,13 +96,22 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("what must not be kept is not kept either where its transfer broke and went on")
-    func brokenAndNotToBeKept() async throws {
+    /// `Cache-Control` of the 200 that breaks off, of the 206 that breaks off again, and of the last 206.
+    private static let forbidding = [
+        ["no-store", "no-store", "no-store"], ["no-store", "max-age=100", "max-age=100"],
+        ["max-age=100", "no-store", "max-age=100"], ["max-age=100", "max-age=100", "no-store"],
+        ["no-store", "max-age=100, must-understand", "max-age=100"],
+    ]
+
+    @Test("RFC 9111 5.2.2.5: nothing is stored of a resumed body when any of its heads says no-store", arguments: forbidding)
+    func resumedNoStore(controls: [String]) async throws {
         let stage = try StoreStage(retry: Self.atOnce)
-        let control = ("Cache-Control", "no-store")
-        stage.serve(StoreStage.url, Self.broken(control), Self.rest(Self.tag, control))
+        let control = controls.map { ("Cache-Control", $0) }
+        stage.serve(
+            StoreStage.url, Self.broken(control[0]), Self.rest(Self.tag, control[1]).failing(.truncated, after: 1_000),
+            Self.rest(from: Self.cut + 1_000, Self.tag, control[2]))
         #expect(try await stage.waited { try await stage.data() } == Self.text)
-        #expect(stage.sent.last?.fields["range"] == "bytes=\(Self.cut)-")
+        #expect(stage.sent.map { $0.fields["range"] } == [nil, "bytes=30000-", "bytes=31000-"])
         #expect(stage.store.entries.isEmpty)
         await stage.end()
     }

@@ -23,6 +23,9 @@ package struct CacheControl: Hashable, Sendable {
     package var isPrivate = false
     package var isImmutable = false
 
+    /// Whether nothing of the response may be stored, `must-understand` considered (RFC 9111 sections 5.2.2.3 and 5.2.2.5).
+    var forbidsStoring: Bool { noStore && !mustUnderstand }
+
     package init() {}
 
     package init(_ fields: HTTPFields) {

@@ -1,6 +1,7 @@
 /// What an `ETag` says (RFC 9110 section 8.8.3), as the bytes that were sent.
 ///
 /// A tag without its quotation marks is kept as it is, for servers that compare it with what they sent; it counts as weak.
+/// So does one whose weakness indicator is misspelt.
 package struct EntityTag: Hashable, Sendable {
     /// What goes into a condition, `W/` and quotation marks included.
     package let text: [UInt8]
@@ -10,8 +11,8 @@ package struct EntityTag: Hashable, Sendable {
 
     package init?(_ value: ArraySlice<UInt8>) {
         let value = FieldScanner.trimmed(value)
-        let isMarkedWeak = value.starts(with: "W/\"".utf8)
-        let quoted = isMarkedWeak ? value.dropFirst(2) : value
+        let quoted = Self.quotedPart(value)
+        let isMarkedWeak = quoted.count < value.count
         text = Array(value)
         if quoted.count >= 2, quoted.first == .quote, quoted.last == .quote {
             guard quoted.dropFirst().dropLast().allSatisfy(Self.mayStandInTag) else { return nil }
@@ -24,6 +25,15 @@ package struct EntityTag: Hashable, Sendable {
             opaque = text
             isWeak = true
         }
+    }
+
+    /// Without the weakness indicator, in the spellings that servers send: `W/`, `w/`, `W` and `W\` before the quotation mark.
+    private static func quotedPart(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard value.first.map({ $0 | 0x20 }) == UInt8(ascii: "w") else { return value }
+        let rest = value.dropFirst()
+        if rest.first == .quote { return rest }
+        let isMarked = rest.first == UInt8(ascii: "/") || rest.first == .backslash
+        return isMarked && rest.dropFirst().first == .quote ? rest.dropFirst() : value
     }
 
     package init?(_ value: String) {

@@ -69,7 +69,17 @@ package struct Resumption: Hashable, Sendable {
         var merged = stored.updated(by: head, requestTime: requestTime, responseTime: responseTime)
         merged.totalLength = part.total ?? stored.totalLength
         if let total = merged.totalLength { merged.head.fields.set("Content-Length", "\(total)") }
+        keepRestriction(in: &merged.head)
         return .goOn(IncomingResponse(response: merged, end: range.upperBound))
+    }
+
+    /// The stricter of both heads counts: a part that must not be stored makes the whole so (RFC 9111 section 5.2.2.5).
+    private func keepRestriction(in head: inout ResponseHead) {
+        guard stored.cacheControl.forbidsStoring, !CacheControl(head.fields).forbidsStoring else { return }
+        head.fields.remove("cache-control")
+        for value in stored.head.fields.rawValues("cache-control") {
+            head.fields.append(name: "Cache-Control".utf8, value: value)
+        }
     }
 
     private func beyondTheEnd(_ head: ResponseHead) -> Verdict {

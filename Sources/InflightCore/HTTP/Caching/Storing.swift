@@ -18,7 +18,7 @@ package enum Storing {
         else { return false }
         let isUnderstood = understood.contains(head.status)
         if control.mustUnderstand, !isUnderstood { return false }
-        if control.noStore, !control.mustUnderstand { return false }
+        if control.forbidsStoring { return false }
         let isExplicit = control.maxAge != nil || head.fields.contains("expires")
         guard isExplicit || control.isPublic || control.isPrivate || Freshness.heuristicStatuses.contains(head.status)
         else { return false }

@@ -29,10 +29,20 @@ struct FieldTests {
         #expect(try !tag("\"a\"").isWeak && tag("W/\"a\"").isWeak)
         // Servers send it, and compare it with what comes back; it proves nothing strong.
         #expect(try tag("abc").isWeak)
-        for text in ["", "\"", "\"a\"b\"", "w/\"a\"", "W/", "a b", "*", "a,b", "\"a\u{7F}\"", "W\"a\""]
+        for text in ["", "\"", "\"a\"b\"", "W/", "a b", "*", "a,b", "\"a\u{7F}\"", "W//\"a\"", "x\"a\""]
         where text != "W/" {
             #expect(EntityTag(text) == nil, "\(text)")
         }
+    }
+
+    @Test("a tag with a misspelt weakness indicator is weak, and sent as it came", arguments: ["w/", "W", "w", "W\\"])
+    func misspelt(indicator: String) throws {
+        let misspelt = try tag(indicator + "\"a\"")
+        #expect(misspelt.isWeak && misspelt.text == Array((indicator + "\"a\"").utf8))
+        #expect(try misspelt.weaklyEquals(tag("\"a\"")) && misspelt.weaklyEquals(tag("W/\"a\"")))
+        #expect(try !misspelt.stronglyEquals(tag("\"a\"")) && !misspelt.weaklyEquals(tag("\"b\"")))
+        let condition = EntityTagCondition("if-none-match", of: fields([("If-None-Match", "\"c,d\", \(indicator)\"a\"")]))
+        #expect(try condition?.weaklyMatches(tag("W/\"a\"")) == true)
     }
 
     @Test("RFC 9110 13.1.2: If-None-Match holds a list in several lines, commas within tags, or an asterisk")
