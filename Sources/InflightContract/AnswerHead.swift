@@ -167,7 +167,7 @@ struct CachedRequest {
 
     func decide(_ found: [StoredCopy], now: Int64) -> Decision {
         let matching = matching(found)
-        if let first = matching.first(where: \.isComplete) {
+        if policy != .reload, let first = matching.first(where: \.isComplete) {
             switch reuse(first, now) {
             case .allowed: return .serve(first, isStale: !first.isFresh(at: now))
             case .whileRevalidating:
@@ -176,6 +176,7 @@ struct CachedRequest {
             }
         }
         guard mayAsk else { return .fail }
+        if policy == .reload { return .ask(Conditions(), offered: []) }
         for copy in matching {
             if copy.isComplete, copy.head.hasValidator { break }
             if copy.end > 0, !copy.isComplete, copy.head.status == 200, copy.head.hasStrongValidator {
@@ -210,7 +211,7 @@ struct CachedRequest {
         switch policy {
         case .refresh: return copy.head.isImmutable && isFresh ? .allowed : .forbidden
         case .preferCached: return isFresh || !copy.head.mustRevalidate ? .allowed : .forbidden
-        case .obey, .onlyCached, .noStore: break
+        case .obey, .onlyCached, .noStore, .reload: break
         }
         if isFresh { return .allowed }
         guard !copy.head.mustRevalidate, let window = copy.head.staleWhileRevalidate,
@@ -221,7 +222,7 @@ struct CachedRequest {
 
     /// RFC 5861 section 4: what stands in for an error.
     func standIn(_ found: [StoredCopy], now: Int64) -> StoredCopy? {
-        guard policy != .refresh, policy != .noStore,
+        guard policy != .refresh, policy != .reload, policy != .noStore,
             let copy = matching(found).first(where: { $0.isComplete && $0.head.status < 500 }),
             !copy.head.noCache, copy.isFresh(at: now) || !copy.head.mustRevalidate,
             let window = copy.head.staleIfError, copy.staleness(at: now) <= window * 1000

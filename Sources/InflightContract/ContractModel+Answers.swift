@@ -116,6 +116,8 @@ extension ContractModel {
             case .content:
                 var merged = part.copy
                 merged.head = merged.head.updated(by: head)
+                // The stricter of both heads counts (RFC 9111 section 5.2.2.5).
+                if part.copy.head.noStore { merged.head.noStore = true }
                 (merged.requestTime, merged.responseTime) = (copy.requestTime, copy.responseTime)
                 merged.total = total ?? merged.total
                 merged.mayBeKept = request(of: job).mayKeep(merged)

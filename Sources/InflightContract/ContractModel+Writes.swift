@@ -109,7 +109,7 @@ extension ContractModel {
         {
             broken(12, "an answer of \(copy.key) is kept with other fields than it had")
         }
-        if response.selectingFields.contains("authorization") != copy.hasProof
+        if response.selectingFields.contains(":credentials") != copy.hasProof
             || response.selectingFields.contains("x-caller") != (copy.isOfCaller && copy.head.variesByCaller)
         {
             broken(12, "an answer of \(copy.key) is kept for others than it was for")

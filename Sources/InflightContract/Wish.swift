@@ -71,7 +71,9 @@ public struct Wish: Sendable, Hashable {
 
     /// Fetch, decode, and a stage for each processor.
     /// Whether a picture that is in memory will do.
-    var mayBeInMemory: Bool { kind == .picture && purpose == .usual && policy != .refresh && policy != .noStore }
+    var mayBeInMemory: Bool {
+        kind == .picture && purpose == .usual && ![.refresh, .reload, .noStore].contains(policy)
+    }
 
     var stages: Int {
         guard kind == .picture else { return 1 }

@@ -8,8 +8,9 @@ struct CacheOptions: Equatable, Sendable {
     var isOff = false
     var bytes: Int64 = 150_000_000
     var policy = CachePolicy.obey
+    var servesStaleOnDisconnect = false
 
-    static let names = ["--cache", "--no-cache", "--cache-size", "--cache-policy"]
+    static let names = ["--cache", "--no-cache", "--cache-size", "--cache-policy", "--stale-on-disconnect"]
 
     /// The least that a cache makes sense with: its index takes room too.
     private static let leastBytes = 1 << 20
@@ -25,6 +26,9 @@ struct CacheOptions: Equatable, Sendable {
         case "--no-cache":
             try reader.expectNoValue(of: name, attached: attached)
             isOff = true
+        case "--stale-on-disconnect":
+            try reader.expectNoValue(of: name, attached: attached)
+            servesStaleOnDisconnect = true
         case "--cache-size":
             let text = try reader.value(of: name, attached: attached, "a number of bytes")
             bytes = Int64(try OptionValue.integer(text, of: name, in: Self.leastBytes...Int.max))
@@ -49,6 +53,9 @@ struct CacheOptions: Equatable, Sendable {
     func check() throws(UsageError) {
         guard isOff else { return }
         if folder != nil { throw UsageError("--cache and --no-cache contradict each other.") }
+        if servesStaleOnDisconnect {
+            throw UsageError("--stale-on-disconnect needs a cache, so not --no-cache.")
+        }
         if policy == .onlyCached { throw UsageError("--cache-policy only-cached needs a cache, so not --no-cache.") }
     }
 }

@@ -95,9 +95,10 @@ struct HelpText: Equatable {
               --cache DIR           in that directory (inflight in the user's cache folder)
               --cache-size BYTES    that is all it may take (150000000)
               --cache-policy HOW    obey (default): as the servers said; refresh: ask
-                                    whether it holds; only-cached: ask nobody;
-                                    prefer-cached: whatever its age; no-store: neither
-                                    use nor store anything
+                                    whether it holds; reload: fetch and store it again;
+                                    only-cached: ask nobody; prefer-cached: whatever its
+                                    age; no-store: neither use nor store anything
+              --stale-on-disconnect use a stale response when its server cannot be reached
               --no-cache            no such directory
 
             How servers are asked:

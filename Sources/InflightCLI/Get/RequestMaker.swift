@@ -14,6 +14,7 @@ struct RequestMaker {
     private let checksum: Checksum?
     private var previews: PreviewOptions?
     private var acceptsIncomplete = false
+    private var servesStaleOnDisconnect = false
     private let keepsMetadata: Bool
     private let page: Int
 
@@ -24,6 +25,7 @@ struct RequestMaker {
             keepsMetadata: options.keepsMetadata && options.treatment == .remade, page: options.page ?? 0)
         if options.showsPreviews { previews = PreviewOptions() }
         acceptsIncomplete = options.acceptsIncomplete
+        servesStaleOnDisconnect = options.cache.servesStaleOnDisconnect
     }
 
     init(
@@ -56,6 +58,7 @@ struct RequestMaker {
         request.expectsPicture = expectsPicture
         request.checksum = checksum
         if let previews { request.previews = previews }
+        if servesStaleOnDisconnect { request.servesStaleOnDisconnect = true }
         if acceptsIncomplete { request.acceptsIncomplete = true }
         if page != 0 { request.page = page }
         if keepsMetadata { request.keepsMetadata = true }

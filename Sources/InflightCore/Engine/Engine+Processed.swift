@@ -125,7 +125,8 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         guard let store = engine.store, let options = plan.request.storedForm.processedOptions else {
             preconditionFailure("a stored picture was looked for, and none are kept")
         }
-        let (key, request) = plan.stored(after: nil, usualFields: engine.usualFields)
+        let (key, request) = plan.stored(
+            after: nil, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
         // What is transparent was written as PNG.
         let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
         let identities = ways.map { plan.pictureIdentity($0) }

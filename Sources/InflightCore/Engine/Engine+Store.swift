@@ -40,7 +40,7 @@ extension Engine {
         guard retry != nil else { return nil }
         retryBudgets.noteFirstTry(of: url.originKey)
         // Whoever says that he wants it anew has his reasons.
-        if policy == .refresh || policy == .noStore { return nil }
+        if policy.asksAnew { return nil }
         return retryBudgets.remembered(url.string, now: clock.now())
     }
 

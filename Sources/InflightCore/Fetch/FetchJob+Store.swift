@@ -7,7 +7,8 @@ extension FetchJob {
     /// What the exchange that is next has to do with what is stored; `nil` where there is no store.
     func makeStoreUse(_ work: Work) -> StoreUse? {
         guard engine.store != nil, currentURL(work).origin != nil else { return nil }
-        let (key, request) = plan.stored(after: work.redirected, usualFields: engine.usualFields)
+        let (key, request) = plan.stored(
+            after: work.redirected, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
         return StoreUse(key: key, request: request)
     }
 

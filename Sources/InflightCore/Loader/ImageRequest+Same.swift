@@ -10,7 +10,8 @@ extension ImageRequest {
         return method == other.method && fields == other.fields && originFields == other.originFields
             && body == other.body && pixelOrder == other.pixelOrder && premultipliesAlpha == other.premultipliesAlpha
             && cachePolicy == other.cachePolicy && followsRedirects == other.followsRedirects
-            && checksum == other.checksum && limits == other.limits && processors == other.processors
+            && servesStaleOnDisconnect == other.servesStaleOnDisconnect && checksum == other.checksum
+            && limits == other.limits && processors == other.processors
     }
 
     /// The same request, whose picture goes through these processors after its own.

@@ -82,11 +82,19 @@ public struct ImageRequest: Sendable {
         get { rest.value.fallbacks }
         set { changeRest { $0.fallbacks = newValue } }
     }
-    /// What is wanted of what is stored of earlier answers. With ``CachePolicy/refresh`` and ``CachePolicy/noStore``
-    /// pictures in memory are not looked at either.
+    /// What is wanted of what is stored of earlier answers. With ``CachePolicy/refresh``, ``CachePolicy/reload`` and
+    /// ``CachePolicy/noStore`` pictures in memory are not looked at either.
     public var cachePolicy: CachePolicy {
         get { rest.value.cachePolicy }
         set { changeRest { $0.cachePolicy = newValue } }
+    }
+    /// Whether a stale response is used when the origin cannot be reached, whatever its age (RFC 9111 section 4.2.4): the
+    /// connection or the name lookup fails, times out or breaks. The result says that it is stale. `must-revalidate`,
+    /// `no-cache`, ``CachePolicy/refresh`` and ``CachePolicy/reload`` forbid it. The default is `false`: then only a response
+    /// that says `stale-if-error` is used so.
+    public var servesStaleOnDisconnect: Bool {
+        get { rest.value.servesStaleOnDisconnect }
+        set { changeRest { $0.servesStaleOnDisconnect = newValue } }
     }
     /// Whether a picture is expected, where bytes are asked for: what is none, as the page of a network that wants to be
     /// paid first, is given to the caller all the same, but not kept in a store.
@@ -213,6 +221,7 @@ extension ImageRequest {
         var limits = Limits()
         var identity: String?
         var cachePolicy = CachePolicy.obey
+        var servesStaleOnDisconnect = false
         var followsRedirects = true
         var expectsPicture = false
         var storedForm = StoredForm.original

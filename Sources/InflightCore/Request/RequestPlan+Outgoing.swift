@@ -47,7 +47,9 @@ extension RequestPlan {
     }
 
     /// What stored answers are looked for by, and compared with.
-    func stored(after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields) -> (StoreKey, CachingRequest) {
+    func stored(
+        after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, harmlessFields: Set<String>
+    ) -> (StoreKey, CachingRequest) {
         let sent = outgoing(
             after: redirected, usualFields: usualFields, limits: TransportRequest.Limits(), priority: .normal)
         let url = sent.url.string
@@ -55,6 +57,22 @@ extension RequestPlan {
         var caching = CachingRequest(
             method: sent.method, url: url, fields: sent.fields, policy: request.cachePolicy)
         caching.hasBody = sent.body != nil
+        caching.servesStaleOnDisconnect = !request.isUsual && request.servesStaleOnDisconnect
+        let names = credentialNames(redirected, harmlessFields)
+        if names != SelectingFields.usualCredentials {
+            caching.fields.append(SelectingFields.credentialNames, names.sorted().joined(separator: ", "))
+        }
         return (StoreKey(identity.map { "identity " + $0 } ?? url), caching)
+    }
+
+    /// What the caller sets for one origin alone is a credential too, unless the configuration says that it does not matter.
+    private func credentialNames(
+        _ redirected: RedirectPolicy.Exchange?, _ harmlessFields: Set<String>
+    ) -> Set<String> {
+        let own = redirected?.originFields ?? (request.isUsual ? HTTPFields() : request.originFields)
+        let names = (0..<own.count).reduce(into: SelectingFields.usualCredentials) {
+            $0.insert(own.name($1).lowercased())
+        }
+        return names.subtracting(harmlessFields)
     }
 }

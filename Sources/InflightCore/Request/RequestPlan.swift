@@ -127,7 +127,7 @@ final class RequestPlan: Sendable {
 
     /// Whether a picture that is in memory is good enough.
     var mayBeInMemory: Bool {
-        purpose == .usual && (request.isUsual || (request.cachePolicy != .refresh && request.cachePolicy != .noStore))
+        purpose == .usual && (request.isUsual || !request.cachePolicy.asksAnew)
     }
 
     /// Fetch, decode, and a step for each processor.
@@ -139,7 +139,7 @@ final class RequestPlan: Sendable {
     /// Whether the finished picture may be stored.
     var looksForProcessed: Bool {
         goal == .image && purpose == .usual && !request.isUsual && request.storedForm.processedOptions != nil
-            && mayBeStored && request.cachePolicy != .refresh && request.method == "GET" && request.checksum == nil
+            && mayBeStored && !request.cachePolicy.asksAnew && request.method == "GET" && request.checksum == nil
     }
 
     /// What makes the picture that is asked for another than others of the same bytes: in every process the same.
@@ -288,6 +288,7 @@ final class RequestPlan: Sendable {
             bytes.append(0)
         }
         if !request.followsRedirects { bytes.append(11) }
+        if request.servesStaleOnDisconnect { bytes.append(15) }
         if request.expectsPicture, goal != .image { bytes.append(12) }
         if let checksum = request.checksum {
             bytes.append(13)

@@ -118,6 +118,7 @@ struct Setup {
         case 1: .onlyCached
         case 2: .preferCached
         case 3: .noStore
+        case 4: .reload
         default: .obey
         }
     }

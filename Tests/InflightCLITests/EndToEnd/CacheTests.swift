@@ -36,10 +36,12 @@ struct CacheTests {
             #expect(try source(path, "--cache", "cache") == "network")
             #expect(try source(path, "--cache", "cache") == second)
             #expect(try source(path, "--cache", "cache", "--cache-policy", "prefer-cached") != "network")
-            #expect(try source(path, "--cache", "cache", "--cache-policy", "no-store") == "network")
+            for policy in ["no-store", "reload"] {
+                #expect(try source(path, "--cache", "cache", "--cache-policy", policy) == "network")
+            }
             #expect(try source(path, "--no-cache") == "network")
         }
-        #expect(server.requests(of: "/fresh.jpg").count == 3)
+        #expect(server.requests(of: "/fresh.jpg").count == 4)
         let told = place.run("get", server.url("/fresh.jpg"), "-o", "out", "--cache", "cache").errors
         #expect(told.contains("from the cache"))
     }
@@ -56,6 +58,29 @@ struct CacheTests {
         let elsewhere = ["HOME": place.path, "XDG_CACHE_HOME": place.appending("caches")]
         #expect(try source("/a.jpg", environment: elsewhere) == "network")
         #expect(TemporaryDirectory.names(place.appending("caches")) == ["inflight"])
+    }
+
+    @Test("Two accounts that differ in Cookie alone each get their own picture, and the cache holds no cookie")
+    func cookies() throws {
+        server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        for (cookie, expected) in [("s3cret=1", "network"), ("s3cret=2", "network"), ("s3cret=1", "disk")] {
+            #expect(try source("/a.jpg", "--cache", "cache", "--header", "Cookie: \(cookie)") == expected)
+        }
+        #expect(try source("/a.jpg", "--cache", "cache") == "network")
+        #expect(server.requests(of: "/a.jpg").map { $0.fields["Cookie"] } == ["s3cret=1", "s3cret=2", nil])
+    }
+
+    @Test("A stale picture stands in for a server that cannot be reached, with --stale-on-disconnect alone")
+    func disconnected() throws {
+        server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=0"))
+        #expect(try source("/a.jpg", "--cache", "cache") == "network")
+        let url = server.url("/a.jpg")
+        server.stop()
+        let alone = place.run("get", url, "-o", "out", "--json", "--cache", "cache", "--retries", "0")
+        #expect(alone.status == 1)
+        let standIn = place.run(
+            "get", url, "-o", "out", "--json", "--cache", "cache", "--retries", "0", "--stale-on-disconnect")
+        #expect(try standIn.lines.first?.from == "disk" && standIn.status == 0)
     }
 
     @Test("With only-cached nobody is asked, and what is not there is said to be so")

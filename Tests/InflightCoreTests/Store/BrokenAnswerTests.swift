@@ -103,7 +103,9 @@ struct BrokenAnswerTests {
         ["no-store", "max-age=100, must-understand", "max-age=100"],
     ]
 
-    @Test("RFC 9111 5.2.2.5: nothing is stored of a resumed body when any of its heads says no-store", arguments: forbidding)
+    @Test(
+        "RFC 9111 5.2.2.5: nothing is stored of a resumed body when any of its heads says no-store",
+        arguments: forbidding)
     func resumedNoStore(controls: [String]) async throws {
         let stage = try StoreStage(retry: Self.atOnce)
         let control = controls.map { ("Cache-Control", $0) }

@@ -198,12 +198,14 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("is not looked for with refresh and no-store, and found with only-cached", arguments: CachePolicy.allCases)
+    @Test(
+        "is not looked for with refresh, reload and no-store, and found with only-cached",
+        arguments: CachePolicy.allCases)
     func policies(policy: CachePolicy) async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
         _ = try await image(stage, .processed)
-        let asks = policy == .refresh || policy == .noStore
+        let asks = policy.asksAnew
         #expect(try await image(stage, .processed, policy: policy).source == (asks ? .network : .disk))
         #expect(stage.sent.count == (asks ? 2 : 1))
         await stage.end()

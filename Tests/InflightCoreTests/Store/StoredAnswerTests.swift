@@ -163,15 +163,76 @@ struct StoredAnswerTests {
         }
         _ = try await ask(.obey)
         _ = try await ask(policy)
-        #expect(stage.sent.count == (policy == .refresh || policy == .noStore ? 2 : 1))
+        #expect(stage.sent.count == (policy.asksAnew ? 2 : 1))
         stage.clock.advance(by: .seconds(100))
         if policy == .onlyCached {
             await #expect(throws: LoadError.self) { try await ask(policy) }
         } else {
             _ = try await ask(policy)
         }
-        let counts: [CachePolicy: Int] = [.obey: 2, .refresh: 3, .onlyCached: 1, .preferCached: 1, .noStore: 3]
+        let counts: [CachePolicy: Int] = [
+            .obey: 2, .refresh: 3, .reload: 3, .onlyCached: 1, .preferCached: 1, .noStore: 3,
+        ]
         #expect(stage.sent.count == counts[policy])
+        await stage.end()
+    }
+
+    @Test("reload sends no condition, asks caches on the way not to answer, and replaces what is stored and in memory")
+    func reload() async throws {
+        let stage = try StoreStage()
+        let fresh = StoreStage.fields([("Cache-Control", "max-age=60, immutable"), ("ETag", "\"a\"")])
+        stage.serve(
+            StoreStage.url, .ok(FakeCodec.picture(width: 4), fields: fresh),
+            .ok(FakeCodec.picture(width: 6), fields: fresh))
+        #expect(try await stage.image().width == 4)
+        #expect(try await stage.image { $0.cachePolicy = .reload }.width == 6)
+        #expect(stage.sent.last?.fields["cache-control"] == "no-cache")
+        #expect(stage.sent.last.map { CachingRequest(url: "", fields: $0.fields).isConditional } == false)
+        #expect(stage.store.entries.count == 1)
+        #expect(try await stage.image().width == 6)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test(
+        "RFC 9111 4.2.4: a stale response is served on disconnect where its request allows it and nothing forbids it",
+        arguments: ["max-age=1", "max-age=1, must-revalidate", "no-cache"], [false, true])
+    func disconnected(control: String, isAllowed: Bool) async throws {
+        let stage = try StoreStage()
+        let one = StoreStage.ok("one", ("Cache-Control", control), ("ETag", "\"a\""))
+        stage.serve(StoreStage.url, one, .failure(.cannotConnect))
+        _ = try await stage.get()
+        stage.clock.advance(by: .seconds(10_000))
+        if isAllowed, control == "max-age=1" {
+            let response = try await stage.get { $0.servesStaleOnDisconnect = true }
+            #expect(response.shown == "disk 200 one" && response.isStale)
+        } else {
+            await #expect(throws: LoadError.self) { try await stage.get { $0.servesStaleOnDisconnect = isAllowed } }
+        }
+        #expect(stage.sent.count == 2 && stage.store.entries.count == 1)
+        await stage.end()
+    }
+
+    @Test(
+        "what one account was answered is not given to another, and is stored for each",
+        arguments: ["Cookie", "Authorization", "X-Api-Key"])
+    func accounts(name: String) async throws {
+        let stage = try StoreStage { $0.harmlessFields = ["X-Trace"] }
+        let answers = ["one", "two", "nobody"].map { StoreStage.ok($0, ("Cache-Control", "max-age=60")) }
+        stage.serve(StoreStage.url, answers[0], answers[1], answers[2])
+        func get(_ value: String?, trace: String = "1") async throws -> String {
+            try await stage.data {
+                $0.originFields.append("X-Trace", trace)
+                guard let value else { return }
+                if name == "X-Api-Key" { $0.originFields.append(name, value) } else { $0.fields.append(name, value) }
+            }
+        }
+        for (value, text) in [("s=1", "one"), ("s=2", "two"), (nil, "nobody"), ("s=1", "one"), ("s=2", "two")] {
+            #expect(try await get(value) == text)
+        }
+        #expect(try await get("s=1", trace: "2") == "one")
+        #expect(stage.sent.count == 3)
+        #expect(!stage.store.entries.description.contains("s=1"))
         await stage.end()
     }
 

@@ -35,6 +35,9 @@ package enum CacheDecision: Hashable, Sendable {
         guard request.isReading, !request.passesByStore(control), !request.asksOriginAlone else {
             return mayAsk ? .exchange(CacheExchange()) : .fail(Self.gatewayTimeout)
         }
+        if request.policy == .reload {
+            return mayAsk ? .exchange(CacheExchange(reloading: request, control)) : .fail(Self.gatewayTimeout)
+        }
         let candidates = CacheCandidates(found, request)
         for position in candidates.matching {
             guard let answer = StoredAnswer(found[position], at: position, for: request, now: now) else { continue }

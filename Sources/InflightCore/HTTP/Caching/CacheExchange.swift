@@ -25,6 +25,13 @@ package struct CacheExchange: Hashable, Sendable {
         return fields
     }
 
+    /// For all of it: no cache on the way shall answer with what it has stored (RFC 9111 section 5.2.1.4).
+    init(reloading request: CachingRequest, _ control: CacheControl) {
+        guard !control.noCache else { return }
+        let own = request.fields.values("cache-control")
+        setting.set("Cache-Control", (["no-cache"] + own).joined(separator: ", "))
+    }
+
     /// For the caller, who waits.
     init(for request: CachingRequest, _ control: CacheControl, _ candidates: CacheCandidates, _ found: [StoredEntry]) {
         if request.policy == .refresh, !control.noCache, control.maxAge != 0 {

@@ -53,15 +53,20 @@ package enum CacheOutcome: Hashable, Sendable {
         after code: LoadError.Code, found: [StoredEntry], request: CachingRequest, now: WallTime
     ) -> StoredAnswer? {
         guard [.cannotConnect, .timedOut, .truncated, .badResponse].contains(code) else { return nil }
-        return stale(found: found, request: request, now: now)
+        let isDisconnected = request.servesStaleOnDisconnect && code != .badResponse
+        return stale(found: found, request: request, now: now, isAllowed: isDisconnected)
     }
 
     /// RFC 5861 section 4: what counts as an error, where an answer came.
     static let serverErrors: Set<Int> = [500, 502, 503, 504]
 
-    private static func stale(found: [StoredEntry], request: CachingRequest, now: WallTime) -> StoredAnswer? {
+    /// - Parameter isAllowed: whether a stale response may be used that nothing but `must-revalidate` or `no-cache` forbids
+    ///   (RFC 9111 section 4.2.4).
+    private static func stale(
+        found: [StoredEntry], request: CachingRequest, now: WallTime, isAllowed: Bool = false
+    ) -> StoredAnswer? {
         let control = CacheControl(request: request.fields)
-        guard request.isReading, request.policy != .refresh,
+        guard request.isReading, request.policy != .refresh, request.policy != .reload,
             !request.passesByStore(control), !request.asksOriginAlone, !control.noCache, control.maxAge != 0
         else { return nil }
         for position in CacheCandidates(found, request).matching {
@@ -71,8 +76,9 @@ package enum CacheOutcome: Hashable, Sendable {
             else { continue }
             let own = stored.cacheControl
             let freshness = Freshness(of: stored, at: now)
-            guard !own.noCache, !freshness.isUnknown, freshness.isFresh || !own.mustRevalidate,
-                let window = [own.staleIfError, control.staleIfError].compactMap({ $0 }).max(),
+            guard !own.noCache, !freshness.isUnknown, freshness.isFresh || !own.mustRevalidate else { return nil }
+            if isAllowed { return answer }
+            guard let window = [own.staleIfError, control.staleIfError].compactMap({ $0 }).max(),
                 freshness.staleness <= window * 1000
             else { return nil }
             return answer

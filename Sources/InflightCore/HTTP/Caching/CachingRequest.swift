@@ -9,6 +9,8 @@ package struct CachingRequest: Sendable, Hashable {
     /// Whether the request has a body. What one means in a `GET` only its origin knows (RFC 9110 section 9.3.1), so such an
     /// exchange has nothing to do with what is stored.
     package var hasBody = false
+    /// Whether a stale response stands in where no origin can be reached.
+    package var servesStaleOnDisconnect = false
 
     package init(method: String = "GET", url: String, fields: HTTPFields = HTTPFields(), policy: CachePolicy = .obey) {
         self.method = method

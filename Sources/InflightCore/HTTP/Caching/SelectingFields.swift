@@ -1,10 +1,16 @@
-/// Which request an answer was chosen for: the fields that its `Vary` names (RFC 9111 section 4.1), and `Authorization`.
+/// Which request an answer was chosen for: the fields that its `Vary` names (RFC 9111 section 4.1), and the caller's
+/// credentials.
 ///
-/// What proves who somebody is never stands in a store as it is: of `Authorization`, `Proxy-Authorization` and `Cookie` a
-/// SHA-256 digest is kept. A program may load for several people with one pipeline, so an answer to a request with
-/// `Authorization` is given to requests with the same alone, unless it says `public`.
+/// A program may load for several people with one pipeline, so an answer to a request with credentials is given to requests
+/// with the same alone, unless it says `public` (RFC 9111 section 3.5). Credentials are `Authorization`,
+/// `Proxy-Authorization`, `Cookie`, and the fields that the caller sends to one origin alone. None stands in a store as it
+/// is: see ``KeyedDigest``.
 package enum SelectingFields {
-    private static let secret: Set<String> = ["authorization", "proxy-authorization", "cookie"]
+    /// Stands for all credentials of a request together. No name of a field has a colon (RFC 9110 section 5.1).
+    package static let credentials = ":credentials"
+    /// The names of the fields that are credentials in this request, where they are others than usual.
+    package static let credentialNames = ":credential-names"
+    package static let usualCredentials: Set<String> = ["authorization", "proxy-authorization", "cookie"]
     /// Lists whose order and case mean nothing (RFC 9110 sections 12.5.3 and 12.5.4).
     private static let preferences: Set<String> = ["accept-encoding", "accept-language"]
 
@@ -12,7 +18,7 @@ package enum SelectingFields {
     package static func names(of head: ResponseHead) -> [String]? {
         var names = Set(head.fields.rawValues("vary").flatMap { FieldScanner.names($0) })
         guard !names.contains("*") else { return nil }
-        if !CacheControl(head.fields).isPublic { names.insert("authorization") }
+        if !CacheControl(head.fields).isPublic { names.insert(credentials) }
         names.insert(ProcessedPictures.field)
         return names.sorted()
     }
@@ -22,7 +28,8 @@ package enum SelectingFields {
         guard let names = names(of: head) else { return nil }
         var fields = HTTPFields()
         for name in names {
-            if let value = value(name, of: request) { fields.append(name: name.utf8, value: value) }
+            guard let value = value(name, of: request) else { continue }
+            fields.append(name: name.utf8, value: isSecret(name, of: request) ? KeyedDigest.text(of: value) : value)
         }
         return fields
     }
@@ -37,7 +44,7 @@ package enum SelectingFields {
     /// same, so that no server whose tags are not as unique as they should be lets one person have another's bytes.
     package static func mayBeOffered(_ stored: StoredResponse, _ request: HTTPFields) -> Bool {
         guard let names = names(of: stored.head) else { return false }
-        return agree(stored, request, in: names.filter(secret.contains))
+        return agree(stored, request, in: names.filter { isSecret($0, of: request) })
     }
 
     private static func agree(_ stored: StoredResponse, _ request: HTTPFields, in names: [String]) -> Bool {
@@ -45,21 +52,35 @@ package enum SelectingFields {
             let kept = stored.selectingFields.rawValues(name).first
             let now = value(name, of: request)
             guard let kept, let now else { return kept == nil && now == nil }
-            return kept.elementsEqual(now)
+            return kept.elementsEqual(now) || KeyedDigest.matches(kept, now)
         }
     }
 
     /// All lines of a field as one, without the white space around its commas (RFC 9111 section 4.1), and where order and
     /// case mean nothing without them too: what two requests are compared by.
     private static func value(_ name: String, of fields: HTTPFields) -> [UInt8]? {
+        if name == credentials { return allCredentials(of: fields) }
         let lines = fields.rawValues(name)
         guard !lines.isEmpty else { return nil }
-        var value = Array(lines.map { normalized($0) }.joined(separator: [UInt8.comma]))
-        if preferences.contains(name) { value = sortedMembers(of: value) }
-        guard secret.contains(name) else { return value }
-        var hash = SHA256()
-        hash.append(value)
-        return Array("sha256:\(hash.hex)".utf8)
+        let value = Array(lines.map { normalized($0) }.joined(separator: [UInt8.comma]))
+        return preferences.contains(name) ? sortedMembers(of: value) : value
+    }
+
+    private static func isSecret(_ name: String, of fields: HTTPFields) -> Bool {
+        name == credentials || usualCredentials.contains(name) || names(ofCredentials: fields).contains(name)
+    }
+
+    private static func names(ofCredentials fields: HTTPFields) -> Set<String> {
+        guard let line = fields.rawValues(credentialNames).first else { return usualCredentials }
+        return Set(FieldScanner.names(line))
+    }
+
+    /// Each name with its value, neither of which can be taken for a part of another; `nil` where there is none.
+    private static func allCredentials(of fields: HTTPFields) -> [UInt8]? {
+        let present = names(ofCredentials: fields).sorted().compactMap { name in
+            value(name, of: fields).map { Array("\(name):\($0.count):".utf8) + $0 }
+        }
+        return present.isEmpty ? nil : Array(present.joined())
     }
 
     private static func sortedMembers(of list: [UInt8]) -> [UInt8] {

@@ -41,7 +41,8 @@ struct FieldTests {
         #expect(misspelt.isWeak && misspelt.text == Array((indicator + "\"a\"").utf8))
         #expect(try misspelt.weaklyEquals(tag("\"a\"")) && misspelt.weaklyEquals(tag("W/\"a\"")))
         #expect(try !misspelt.stronglyEquals(tag("\"a\"")) && !misspelt.weaklyEquals(tag("\"b\"")))
-        let condition = EntityTagCondition("if-none-match", of: fields([("If-None-Match", "\"c,d\", \(indicator)\"a\"")]))
+        let line = ("If-None-Match", "\"c,d\", \(indicator)\"a\"")
+        let condition = EntityTagCondition("if-none-match", of: fields([line]))
         #expect(try condition?.weaklyMatches(tag("W/\"a\"")) == true)
     }
 

@@ -43,6 +43,7 @@ struct OutcomeTests {
         #expect(!stands("max-age=10, stale-if-error=60", "no-cache"))
         #expect(!stands("max-age=10, stale-if-error=60", "max-age=0"))
         #expect(!stands("max-age=10, stale-if-error=60", policy: .refresh))
+        #expect(!stands("max-age=10, stale-if-error=60", policy: .reload))
         #expect(!stands("max-age=10, stale-if-error=60", policy: .noStore))
     }
 

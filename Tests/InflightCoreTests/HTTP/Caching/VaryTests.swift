@@ -97,27 +97,51 @@ struct VaryTests {
         #expect(Stage.decide(entries).exchange?.offered.count == CacheExchange.maximumTags)
     }
 
-    @Test("what one person was answered is not given to another, nor offered for him, unless it is public")
-    func authorization() {
-        let mine = [("Authorization", "Basic bWU6c2VjcmV0")]
-        let answer = [("Cache-Control", "max-age=60"), ("ETag", "\"1\"")]
-        let entry = Stage.entry(answer, requestFields: mine)
-        #expect(Stage.Use(Stage.decide([entry], Stage.request(mine))) == .served)
-        #expect(Stage.Use(Stage.decide([entry], Stage.request())) == .fetched)
-        #expect(Stage.Use(Stage.decide([entry], Stage.request([("Authorization", "Basic b3RoZXI=")]))) == .fetched)
-        let open = Stage.entry([("Cache-Control", "public, max-age=60")], requestFields: mine)
-        #expect(Stage.Use(Stage.decide([open], Stage.request())) == .served)
+    @Test(
+        "what one account was answered is not given to another, nor offered for it, unless it is public",
+        arguments: ["Authorization", "Cookie", "Proxy-Authorization", "X-Key"])
+    func credentials(name: String) {
+        func request(_ value: String?) -> [(String, String)] {
+            let names = (SelectingFields.credentialNames, "authorization, cookie, proxy-authorization, x-key")
+            return (value.map { [(name, $0)] } ?? []) + (name == "X-Key" ? [names] : [])
+        }
+        for control in ["max-age=60", "max-age=0"] {
+            let isFresh = control == "max-age=60"
+            let entry = Stage.entry([("Cache-Control", control), ("ETag", "\"1\"")], requestFields: request("s=1"))
+            #expect(Stage.Use(Stage.decide([entry], Stage.request(request("s=1")))) == (isFresh ? .served : .asked))
+            #expect(Stage.Use(Stage.decide([entry], Stage.request(request("s=2")))) == .fetched)
+            #expect(Stage.Use(Stage.decide([entry], Stage.request(request(nil)))) == .fetched)
+            let other = name == "Cookie" ? "Authorization" : "Cookie"
+            #expect(Stage.Use(Stage.decide([entry], Stage.request([(other, "s=1")]))) == .fetched)
+        }
+        let open = Stage.entry([("Cache-Control", "public, max-age=60")], requestFields: request("s=1"))
+        #expect(Stage.Use(Stage.decide([open], Stage.request(request("s=2")))) == .served)
     }
 
-    @Test("no secret stands among what a request is known by")
-    func secrets() {
-        let head = Stage.head(200, [("Vary", "Cookie, Proxy-Authorization, Accept")])
+    @Test("no secret stands among what a request is known by, and no two of its digests are the same")
+    func secrets() throws {
+        let head = Stage.head(200, [("Vary", "Cookie, Proxy-Authorization, Accept, X-Key")])
         let request = fields([
-            ("Cookie", "s3cret"), ("Authorization", "s3cret"), ("Proxy-Authorization", "s3cret"), ("Accept", "image/*"),
+            ("Cookie", "s3cret"), ("Authorization", "s3cret"), ("Proxy-Authorization", "s3cret"), ("X-Key", "s3cret"),
+            ("Accept", "image/*"), (SelectingFields.credentialNames, "cookie, x-key"),
         ])
-        let kept = SelectingFields.of(request, for: head)
-        #expect(kept?.count == 4 && kept?["accept"] == "image/*")
-        #expect(kept?.description.contains("s3cret") == false)
-        #expect(kept?["cookie"] == kept?["authorization"])
+        let kept = try #require(SelectingFields.of(request, for: head))
+        #expect(kept.count == 5 && kept["accept"] == "image/*" && !kept.description.contains("s3cret"))
+        let digests = (0..<kept.count).map { kept.values(kept.name($0))[0] }.filter { $0.hasPrefix("hmac-sha256:") }
+        #expect(Set(digests).count == 4)
+        #expect(SelectingFields.of(request, for: head)?["cookie"] != kept["cookie"])
+    }
+
+    @Test("RFC 4231 4.2: a digest is HMAC with SHA-256 under the key that stands beside it")
+    func digests() {
+        // Test case 2 of RFC 4231, its key "Jefe" filled up with zeros as RFC 2104 has it.
+        let key = "4a656665000000000000000000000000"
+        let digest = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        let stored = Array("hmac-sha256:\(key):\(digest)".utf8)
+        #expect(KeyedDigest.matches(stored[...], Array("what do ya want for nothing?".utf8)))
+        #expect(!KeyedDigest.matches(stored[...], Array("what do ya want for nothing".utf8)))
+        for damaged in ["", "hmac-sha256:", "hmac-sha256:4a65", "hmac-sha256:\(key)", "hmac-sha256:x\(key):\(digest)"] {
+            #expect(!KeyedDigest.matches(Array(damaged.utf8)[...], []))
+        }
     }
 }

@@ -29,7 +29,8 @@ struct VaryRuleTests {
         (["", "*"], [("Foo", "1")], [("Foo", "1")], false), (["*, Foo"], [("Foo", "1")], [("Foo", "1")], false),
         (["Foo, *"], [("Foo", "1")], [("Foo", "1")], false), ([""], [("Foo", "1")], [("Foo", "2")], true),
         (["Cookie"], [("Cookie", "a=b")], [("Cookie", "a=b")], true),
-        (["Cookie"], [("Cookie", "a=b")], [("Cookie", "a=c")], false), ([], [], [("Cookie", "a=b")], true),
+        (["Cookie"], [("Cookie", "a=b")], [("Cookie", "a=c")], false), ([], [], [("Cookie", "a=b")], false),
+        (["Foo"], [("Cookie", "a=b")], [("Cookie", "a=b")], true), ([], [("Cookie", "a=b")], [], false),
     ]
 
     @Test(
