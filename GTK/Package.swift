@@ -9,6 +9,11 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+let inflight = Target.Dependency.product(name: "Inflight", package: "inflight")
+let core = Target.Dependency.product(name: "InflightCore", package: "inflight")
+let concurrency = Target.Dependency.product(name: "InflightConcurrency", package: "inflight")
+let testSupport = Target.Dependency.product(name: "InflightTestSupport", package: "inflight")
+
 let package = Package(
     name: "inflight-gtk",
     products: [
@@ -20,16 +25,8 @@ let package = Package(
         // Where GTK's headers and libraries are.
         .systemLibrary(name: "CGTK", pkgConfig: "gtk4"),
         .target(name: "CInflightGTK", dependencies: ["CGTK"]),
-        .target(
-            name: "InflightGTK",
-            dependencies: [
-                "CInflightGTK",
-                .product(name: "InflightCore", package: "inflight"),
-                .product(name: "InflightConcurrency", package: "inflight"),
-            ]),
-        .executableTarget(
-            name: "InflightGallery",
-            dependencies: ["InflightGTK", "CInflightGTK", .product(name: "Inflight", package: "inflight")]),
+        .target(name: "InflightGTK", dependencies: ["CInflightGTK", core, concurrency]),
+        .executableTarget(name: "InflightGallery", dependencies: ["InflightGTK", "CInflightGTK", inflight]),
         // What the X server shows of a window, of this program's and of another's.
         .target(
             name: "CXPixels", dependencies: ["CGTK"],
@@ -37,25 +34,15 @@ let package = Package(
         // What has been allocated and not freed.
         .target(name: "CAllocated"),
         // How long what is seen waits, simulated and counted.
-        .target(
-            name: "ScrollTrials",
-            dependencies: [
-                "InflightGTK", .product(name: "InflightCore", package: "inflight"),
-                .product(name: "InflightConcurrency", package: "inflight"),
-                .product(name: "InflightTestSupport", package: "inflight"),
-            ]),
+        .target(name: "ScrollTrials", dependencies: ["InflightGTK", core, concurrency, testSupport]),
         // Parts that need a display, and a main thread that GTK owns: run under Xvfb by `make test-gtk`.
         .executableTarget(
             name: "GTKChecks",
             dependencies: [
-                "InflightGTK", "CInflightGTK", "CXPixels", "CAllocated", "ScrollTrials",
-                .product(name: "Inflight", package: "inflight"),
-                .product(name: "InflightConcurrency", package: "inflight"),
-                .product(name: "InflightTestSupport", package: "inflight"),
+                "InflightGTK", "CInflightGTK", "CXPixels", "CAllocated", "ScrollTrials", inflight, concurrency,
+                testSupport,
             ]),
-        .testTarget(
-            name: "InflightGTKTests",
-            dependencies: ["InflightGTK", "ScrollTrials", .product(name: "InflightCore", package: "inflight")]),
+        .testTarget(name: "InflightGTKTests", dependencies: ["InflightGTK", "ScrollTrials", core]),
     ]
 )
 
