@@ -2,17 +2,22 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// The directory where files go. A file in it appears whole or not at all: it is written under a hidden name beside its
-/// own, then renamed.
+/// The directory where files go. A file in it appears whole or not at all: it is written in a hidden folder beside it, then
+/// renamed.
 ///
 /// May be used from any thread.
 final class FileStore: Sendable {
     /// A file that is written and waits for its name. It has to be given to ``publish(_:as:)`` or ``discard(_:)``.
     struct Draft: Equatable, Sendable {
-        fileprivate var name: String
+        fileprivate let folder: DraftFolder
+        fileprivate let name: String
+
+        static func == (left: Draft, right: Draft) -> Bool { left.folder === right.folder && left.name == right.name }
     }
 
     private struct State {
+        /// Made with the first draft.
+        var folder: DraftFolder?
         var drafts: Set<String> = []
         var counter = 0
         /// No more drafts: the program ends.
@@ -23,7 +28,6 @@ final class FileStore: Sendable {
     let shownPath: String
     private let descriptor: Int32
     private let state = Guarded(State())
-    private let salt = String(UInt32.random(in: 0 ... .max), radix: 36)
 
     /// Opens the directory, which is made, with those above it, where it is not there.
     init(directory: String) throws(LoadError) {
@@ -38,12 +42,15 @@ final class FileStore: Sendable {
         shownPath = Self.relative(directory)
     }
 
-    deinit { Glibc.close(descriptor) }
+    deinit {
+        close()
+        Glibc.close(descriptor)
+    }
 
     /// Writes `bytes` under a hidden name. Nothing is left of it when that fails.
     func draft(_ bytes: Bytes) throws(LoadError) -> Draft {
         do throws(SystemError) {
-            let (name, file) = try begin()
+            let (draft, file) = try begin()
             do throws(SystemError) {
                 let result = unsafe bytes.withUnsafeBytes { buffer in
                     Result { () throws(SystemError) in try unsafe Self.write(buffer, to: file) }
@@ -52,9 +59,9 @@ final class FileStore: Sendable {
                 let closed = Glibc.close(file)
                 try result.get()
                 if closed != 0 && errno != EINTR { throw .last }
-                return Draft(name: name)
+                return draft
             } catch {
-                discard(Draft(name: name))
+                discard(draft)
                 throw error
             }
         } catch {
@@ -64,7 +71,7 @@ final class FileStore: Sendable {
 
     /// Gives a draft its name. What had that name is replaced; a symbolic link is replaced too, not followed.
     func publish(_ draft: Draft, as name: String) throws(LoadError) {
-        guard unsafe renameat(descriptor, draft.name, descriptor, name) == 0 else {
+        guard unsafe renameat(draft.folder.descriptor, draft.name, descriptor, name) == 0 else {
             let error = SystemError.last
             discard(draft)
             throw Self.cannotWrite("\(path(of: name)) cannot be written: \(error.text).", error)
@@ -73,7 +80,7 @@ final class FileStore: Sendable {
     }
 
     func discard(_ draft: Draft) {
-        _ = unsafe unlinkat(descriptor, draft.name, 0)
+        _ = unsafe unlinkat(draft.folder.descriptor, draft.name, 0)
         state.withLock { _ = $0.drafts.remove(draft.name) }
     }
 
@@ -81,8 +88,10 @@ final class FileStore: Sendable {
     func close() {
         state.withLock { state in
             state.isClosed = true
-            for name in state.drafts { _ = unsafe unlinkat(descriptor, name, 0) }
-            state.drafts = []
+            guard let folder = state.folder else { return }
+            for name in state.drafts { _ = unsafe unlinkat(folder.descriptor, name, 0) }
+            (state.drafts, state.folder) = ([], nil)
+            folder.remove()
         }
     }
 
@@ -124,20 +133,18 @@ final class FileStore: Sendable {
     }
 
     /// Makes up a name, and registers it before its file is there: whoever closes the store finds both.
-    private func begin() throws(SystemError) -> (String, Int32) {
+    private func begin() throws(SystemError) -> (Draft, Int32) {
         try state.withLock { (state) throws(SystemError) in
             if state.isClosed { throw SystemError(code: ECANCELED) }
-            while true {
-                state.counter += 1
-                let name = ".inflight-\(getpid())-\(salt)-\(state.counter).part"
-                let file = unsafe openat(
-                    descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
-                if file >= 0 {
-                    state.drafts.insert(name)
-                    return (name, file)
-                }
-                if errno != EEXIST { throw .last }
-            }
+            let folder = if let made = state.folder { made } else { try DraftFolder(in: descriptor) }
+            state.folder = folder
+            state.counter += 1
+            let name = String(state.counter)
+            let file = unsafe openat(
+                folder.descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+            if file < 0 { throw .last }
+            state.drafts.insert(name)
+            return (Draft(folder: folder, name: name), file)
         }
     }
 

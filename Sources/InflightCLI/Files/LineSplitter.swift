@@ -3,20 +3,27 @@ struct LineSplitter {
     enum Line: Equatable {
         /// Without its end, and without white space at either side.
         case text([UInt8])
-        /// A line beyond the limit: how it begins. The rest of it is passed over, not kept.
-        case tooLong(beginning: [UInt8])
+        /// A line beyond the limit: its number, and how it begins. The rest of it is passed over, not kept.
+        case tooLong(number: Int, beginning: [UInt8])
+        /// A line so long that it has no end: its number. Nothing follows.
+        case endless(number: Int)
     }
 
     /// The longest line, in bytes.
     let limit: Int
+    /// A line that goes on for longer has no end.
+    let longest: Int
     private var pending: [UInt8] = []
     private var position = 0
-    /// Inside a line that is too long: what is left of it is dropped.
-    private var isDropping = false
+    /// Of the line that is read, from 1.
+    private var number = 1
+    /// Inside a line that is too long: so much of it was dropped.
+    private var dropped = 0
     private var isFirstLine = true
 
-    init(limit: Int) {
+    init(limit: Int, longest: Int = .max) {
         self.limit = limit
+        self.longest = longest
     }
 
     /// Adds what was read. Take all lines with ``next(isAtEnd:)`` before adding more.
@@ -38,12 +45,13 @@ struct LineSplitter {
             }
             if isAtEnd && rest.isEmpty { return nil }
             position = min(end + 1, pending.count)
-            if isDropping {
-                isDropping = false
+            defer { number += 1 }
+            if dropped > 0 {
+                dropped = 0
                 continue
             }
             let line = trimmed(rest[..<end])
-            if line.count > limit { return .tooLong(beginning: Array(line.prefix(200))) }
+            if line.count > limit { return .tooLong(number: number, beginning: Array(line.prefix(200))) }
             if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
             return .text(Array(line))
         }
@@ -52,16 +60,17 @@ struct LineSplitter {
 
     private mutating func lineGoesOn() -> Line? {
         let rest = pending[position...]
-        if isDropping {
+        if dropped > 0 {
+            dropped += rest.count
             position = pending.count
-            return nil
+            return dropped > longest ? .endless(number: number) : nil
         }
         // A little more than the limit, for the white space at the ends.
         guard rest.count > limit + 64 else { return nil }
-        isDropping = true
+        dropped = rest.count
         let line = trimmed(rest)
         position = pending.count
-        return line.first == UInt8(ascii: "#") ? nil : .tooLong(beginning: Array(line.prefix(200)))
+        return line.first == UInt8(ascii: "#") ? nil : .tooLong(number: number, beginning: Array(line.prefix(200)))
     }
 
     private mutating func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

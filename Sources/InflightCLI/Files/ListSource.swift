@@ -8,19 +8,21 @@ import InflightConcurrency
 /// something has.
 final class ListSource {
     static let longestLine = 256 * 1024
+    /// A line that goes on for longer, as that of `/dev/zero` does, has no end.
+    static let endlessLine = 16 << 20
     private static let chunkSize = 64 * 1024
 
     private let descriptor: Int32
     private let queue: DispatchQueue
     private let onReadable: () -> Void
-    private var splitter = LineSplitter(limit: longestLine)
+    private var splitter = LineSplitter(limit: longestLine, longest: endlessLine)
     /// There when something had to be waited for.
     private var waiter: Waiter?
     private var isWaiting = false
     private var chunk = [UInt8](repeating: 0, count: chunkSize)
     private(set) var isAtEnd = false
     /// Why reading stopped before the end.
-    private(set) var failure: SystemError?
+    private(set) var failure: String?
 
     init(descriptor: Int32, queue: DispatchQueue, onReadable: @escaping () -> Void) {
         self.descriptor = descriptor
@@ -49,7 +51,14 @@ final class ListSource {
     /// The next line; `nil` where none is there yet, or none follows (``isAtEnd``).
     func next() -> LineSplitter.Line? {
         while true {
-            if let line = splitter.next(isAtEnd: isAtEnd) { return line }
+            switch splitter.next(isAtEnd: isAtEnd) {
+            case .endless(let number)?:
+                failure = "Line \(number) does not end within \(Quantity.grouped(Self.endlessLine)) bytes"
+                stop()
+                return nil
+            case let line?: return line
+            case nil: break
+            }
             guard !isAtEnd, !isWaiting else { return nil }
             guard isReadable else {
                 wait()
@@ -78,7 +87,7 @@ final class ListSource {
         } else if count == 0 {
             isAtEnd = true
         } else if errno != EINTR && errno != EAGAIN {
-            failure = .last
+            failure = SystemError.last.text
             isAtEnd = true
         }
     }

@@ -25,7 +25,7 @@ struct WantedName: Hashable, Sendable {
     init(lastPart: Substring) {
         let name = Self.safe(PercentEncoding.decoded(lastPart))
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else {
-            self.init(stem: name.isEmpty ? "image" : name)
+            self.init(stem: name)
             return
         }
         let ending = String(name[name.index(after: dot)...])
@@ -39,7 +39,9 @@ struct WantedName: Hashable, Sendable {
     }
 
     private init(stem: String, pictureExtension: String? = nil, otherExtension: String? = nil) {
-        self.stem = stem
+        // Commands would take a name for an option, or nobody could see it.
+        let isPlain = stem.unicodeScalars.first != "-" && stem.unicodeScalars.contains(where: TerminalText.isVisible)
+        self.stem = isPlain ? stem : "image" + stem
         self.pictureExtension = pictureExtension
         self.otherExtension = otherExtension
     }

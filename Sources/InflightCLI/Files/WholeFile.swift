@@ -2,32 +2,66 @@ import Glibc
 
 /// A file that is written at once: a drawing, a report. It appears whole or not at all, and that it can be written is known
 /// before there is anything to write.
-struct WholeFile: Sendable {
-    private let path: String
-    private let draft: String
+final class WholeFile: Sendable {
+    private let name: String
+    private let parent: Int32
+    private let folder: DraftFolder
     private let descriptor: Int32
 
-    /// - Throws: what the system says against a file there.
+    private static let draft = "draft"
+
+    /// - Throws: what the system says against a file there; `ELOOP` where another user's link stands in its place.
     init(_ path: String) throws(SystemError) {
+        let path = try Self.target(of: path)
+        let parts = Self.split(path)
+        name = parts.name
         var status = stat()
         if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             throw SystemError(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
         }
-        // A link stays one, be it the user's or the system's: what it leads to is replaced.
-        let path = Self.target(of: path)
-        self.path = path
-        draft = path + ".\(getpid()).partial"
-        descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
-        if descriptor < 0 { throw .last }
+        parent = unsafe open(parts.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if parent < 0 { throw .last }
+        do {
+            folder = try DraftFolder(in: parent)
+        } catch {
+            close(parent)
+            throw error
+        }
+        descriptor = unsafe openat(
+            folder.descriptor, Self.draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        if descriptor < 0 {
+            let error = SystemError.last
+            folder.remove()
+            close(parent)
+            throw error
+        }
     }
 
-    private static func target(of path: String) -> String {
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
-        // A link that leads nowhere is replaced as a file would be.
-        guard let target = unsafe realpath(path, nil) else { return path }
-        defer { unsafe free(target) }
-        return unsafe String(cString: target)
+    deinit {
+        close(descriptor)
+        close(parent)
+    }
+
+    /// A link stays one, be it the user's or the system's: what it leads to is replaced. Another user's could lead anywhere.
+    private static func target(of path: String) throws(SystemError) -> String {
+        var (place, status) = (path, stat())
+        for _ in 0..<40 {
+            // A link that leads nowhere is replaced as a file would be.
+            guard unsafe lstat(place, &status) == 0 else { return path }
+            guard status.st_mode & S_IFMT == S_IFLNK else { return place }
+            guard status.st_uid == geteuid() || status.st_uid == 0 else { throw SystemError(code: ELOOP) }
+            var text = [UInt8](repeating: 0, count: Int(PATH_MAX))
+            let count = unsafe text.withUnsafeMutableBytes { unsafe readlink(place, $0.baseAddress!, $0.count) }
+            guard count > 0 else { throw .last }
+            let link = String(decoding: text[..<count], as: UTF8.self)
+            place = link.hasPrefix("/") ? link : split(place).directory + "/" + link
+        }
+        throw SystemError(code: ELOOP)
+    }
+
+    private static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
     func finish(_ bytes: [UInt8]) throws(SystemError) {
@@ -47,13 +81,17 @@ struct WholeFile: Sendable {
     }
 
     func finish() throws(SystemError) {
-        guard unsafe rename(draft, path) == 0 else {
+        guard unsafe renameat(folder.descriptor, Self.draft, parent, name) == 0 else {
             let error = SystemError.last
             abandon()
             throw error
         }
+        folder.remove()
     }
 
     /// Leaves nothing behind.
-    func abandon() { _ = unsafe unlink(draft) }
+    func abandon() {
+        _ = unsafe unlinkat(folder.descriptor, Self.draft, 0)
+        folder.remove()
+    }
 }

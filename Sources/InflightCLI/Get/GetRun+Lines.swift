@@ -26,7 +26,8 @@ extension GetRun {
             }
             switch line {
             case .text(let bytes): ask(bytes)
-            case .tooLong(let beginning): refuse(beginning)
+            case .tooLong(let number, let beginning): refuse(beginning, number: number)
+            case .endless: break
             }
         }
         schedulePump()
@@ -48,10 +49,10 @@ extension GetRun {
         refuse(text, LoadError(.invalidURL, stage: .request, message: message))
     }
 
-    func refuse(_ beginning: [UInt8]) {
+    func refuse(_ beginning: [UInt8], number: Int) {
         let text = String(decoding: beginning, as: UTF8.self) + "…"
         let message =
-            "This line of the list is longer than \(Quantity.grouped(ListSource.longestLine)) bytes, too long for a URL."
+            "Line \(number) of the list is longer than \(Quantity.grouped(ListSource.longestLine)) bytes, too long for a URL."
         refuse(text, LoadError(.invalidURL, stage: .request, message: message))
     }
 

@@ -11,6 +11,17 @@ enum TerminalText {
         }
     }
 
+    /// Whether a character can be seen by itself: no space, no mark on another one, nothing that only tells how to show others.
+    static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .spaceSeparator, .lineSeparator, .paragraphSeparator, .nonspacingMark, .enclosingMark,
+            .surrogate, .privateUse, .unassigned:
+            false
+        // Braille's blank has the category of its other patterns.
+        default: !scalar.properties.isDefaultIgnorableCodePoint && scalar.value != 0x2800
+        }
+    }
+
     /// `text` with every unsafe character written out, such as `\u{1b}`.
     static func safe(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }

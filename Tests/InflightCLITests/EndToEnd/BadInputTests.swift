@@ -43,6 +43,13 @@ struct BadInputTests {
         return line
     }
 
+    @Test("A list whose line never ends is refused at a bound, with the number of the line")
+    func endlessLine() {
+        let result = place.run("get", "-i", "/dev/zero", "--discard", "--json")
+        #expect(result.status == 66)
+        #expect(result.errors.contains("Line 1 does not end within 16,777,216 bytes"), "\(result.errors)")
+    }
+
     @Test(
         "What is no URL, or has another scheme, is refused before anything is sent",
         arguments: [

@@ -38,6 +38,26 @@ struct EndingTests {
         #expect(result.errors.contains("what is finished is kept"))
     }
 
+    @Test("After SIGKILL the next run removes what the killed one has left, reports and traces included")
+    func killed() throws {
+        server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
+        server.serve("/other.jpg", .ok(jpeg))
+        let outputs = ["-o", "out", "--report", "r.html", "--trace", "t.json"]
+        // The second is written and waits for its name, which the first may want.
+        let command = RunningCommand(
+            ["get", server.url("/slow/good.jpg"), server.url("/good.jpg"), server.url("/other.jpg")]
+                + ["--json", "--unordered", "--per-host", "2"] + outputs, in: place, pipesOutput: true)
+        try server.waitUntilHeld("slow")
+        #expect(command.readLine().contains("other"))
+        command.signal(SIGKILL)
+        _ = command.wait()
+        #expect(place.names.count { $0.hasPrefix(".inflight-") } == 2, "\(place.names)")
+        #expect(TemporaryDirectory.names(place.appending("out")).count { $0.hasPrefix(".inflight-") } == 1)
+        #expect(place.run(["get", server.url("/good.jpg")] + outputs).status == 0)
+        #expect(place.names == ["out", "r.html", "t.json"])
+        #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg", "other.jpg"])
+    }
+
     @Test("What is finished and waits for its name keeps it when the run is ended")
     func finishedAndUnnamed() throws {
         server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))

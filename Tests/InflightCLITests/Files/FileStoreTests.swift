@@ -20,6 +20,7 @@ struct FileStoreTests {
         let draft = try store.draft(Bytes("picture"))
         #expect(directory.names.count == 1 && directory.names[0].hasPrefix("."))
         try store.publish(draft, as: "a.jpg")
+        store.close()
         #expect(directory.names == ["a.jpg"])
         #expect(directory.holds("a.jpg", Array("picture".utf8)))
     }
@@ -62,6 +63,7 @@ struct FileStoreTests {
         let draft = try store.draft(Bytes("x"))
         let error = #expect(throws: LoadError.self) { try store.publish(draft, as: "a.jpg") }
         #expect(error?.code == .cannotWrite && error?.stage == .store)
+        store.close()
         #expect(directory.names == ["a.jpg"])
     }
 

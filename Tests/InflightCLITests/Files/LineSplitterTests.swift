@@ -5,15 +5,16 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct LineSplitterTests {
     /// The lines of a text that comes in pieces.
-    private func lines(_ pieces: [String], limit: Int = 1000) -> [String] {
-        var splitter = LineSplitter(limit: limit)
+    private func lines(_ pieces: [String], limit: Int = 1000, longest: Int = .max) -> [String] {
+        var splitter = LineSplitter(limit: limit, longest: longest)
         var result: [String] = []
         func take(_ isAtEnd: Bool) {
             while let line = splitter.next(isAtEnd: isAtEnd) {
                 switch line {
                 case .text(let bytes): result.append(String(decoding: bytes, as: UTF8.self))
-                case .tooLong(let beginning):
-                    result.append("TOO LONG " + String(decoding: beginning.prefix(3), as: UTF8.self))
+                case .tooLong(let number, let beginning):
+                    result.append("TOO LONG \(number) " + String(decoding: beginning.prefix(3), as: UTF8.self))
+                case .endless(let number): result.append("ENDLESS \(number)")
                 }
             }
         }
@@ -52,10 +53,20 @@ struct LineSplitterTests {
     func limit() {
         let fitting = String(repeating: "x", count: 100)
         #expect(lines([fitting + "\nb"], limit: 100) == [fitting, "b"])
-        #expect(lines([fitting + "y\nb"], limit: 100) == ["TOO LONG xxx", "b"])
+        #expect(lines([fitting + "y\nb"], limit: 100) == ["TOO LONG 1 xxx", "b"])
         let long = Array(repeating: fitting, count: 50)
-        #expect(lines(long + ["end\nb\n"], limit: 100) == ["TOO LONG xxx", "b"])
-        #expect(lines(long, limit: 100) == ["TOO LONG xxx"])
+        #expect(lines(long + ["end\nb\n"], limit: 100) == ["TOO LONG 1 xxx", "b"])
+        #expect(lines(long, limit: 100) == ["TOO LONG 1 xxx"])
+    }
+
+    @Test(
+        "A line that goes on beyond every bound has no end, a comment neither; its number is told",
+        arguments: ["", "#"])
+    func endless(beginning: String) {
+        let piece = String(repeating: "x", count: 90)
+        let found = lines(["a\n\n", beginning] + Array(repeating: piece, count: 8), limit: 100, longest: 700)
+        #expect(found == (beginning == "" ? ["a", "TOO LONG 3 xxx", "ENDLESS 3"] : ["a", "ENDLESS 3"]))
+        #expect(lines(Array(repeating: piece, count: 6) + ["\nb"], limit: 100, longest: 700).last == "b")
     }
 
     @Test("A comment beyond the limit is still a comment")

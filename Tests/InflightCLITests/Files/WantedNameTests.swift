@@ -30,8 +30,11 @@ struct WantedNameTests {
             ("http://h/a%5Cb.jpg", "a_b.jpg"), ("http://h/.htaccess", "htaccess.jpg"), ("http://h/...", "image.jpg"),
             ("http://h/a%00b%0A%1B[31mc%7F.jpg", "ab[31mc.jpg"), ("http://h/%C2%9Ba%E2%80%AE.jpg", "a.jpg"),
             ("http://h/%20%20", "image.jpg"), ("http://h/.jpg", "jpg.jpg"),
-            ("http://h/%2E%CC%81htaccess", "\u{301}htaccess.jpg"), ("http://h/.%20%CC%81%20", "\u{301}.jpg"),
+            ("http://h/%2E%CC%81htaccess", "\u{301}htaccess.jpg"), ("http://h/.%20%CC%81%20", "image\u{301}.jpg"),
             ("http://h/%2e%2e%2e.png", "png.jpg"),
+            ("http://h/-rf.jpg", "image-rf.jpg"), ("http://h/--help", "image--help.jpg"), ("http://h/-", "image-.jpg"),
+            ("http://h/%E2%80%8B.jpg", "image\u{200B}.jpg"), ("http://h/%E3%85%A4.jpg", "image\u{3164}.jpg"),
+            ("http://h/%E2%A0%80%C2%AD", "image\u{2800}\u{AD}.jpg"), ("http://h/a%E2%80%8B.jpg", "a\u{200B}.jpg"),
         ])
     func safety(_ url: String, _ expected: String) throws {
         #expect(try name(url) == expected)

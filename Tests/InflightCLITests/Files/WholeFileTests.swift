@@ -36,6 +36,19 @@ struct WholeFileTests {
         #expect(status.st_mode & S_IFMT == S_IFLNK)
     }
 
+    @Test("Another user's link is refused, wherever in a chain of links, and what it leads to is left alone")
+    func othersLink() throws {
+        try #require(geteuid() == 0, "only root can make another user's link")
+        place.write("file", "before")
+        #expect(unsafe symlink("file", place.appending("planted")) == 0)
+        #expect(unsafe lchown(place.appending("planted"), 65534, 65534) == 0)
+        #expect(unsafe symlink("planted", place.appending("own")) == 0)
+        for name in ["planted", "own"] {
+            #expect(throws: SystemError(code: ELOOP)) { try WholeFile(place.appending(name)) }
+        }
+        #expect(place.holds("file", Array("before".utf8)) && place.names == ["file", "own", "planted"])
+    }
+
     @Test("What is no file, and where no file can be, is said at once")
     func refuses() {
         #expect(throws: SystemError(code: EISDIR)) { try WholeFile(place.path) }

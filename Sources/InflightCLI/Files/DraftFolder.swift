@@ -1,0 +1,99 @@
+import Glibc
+
+/// A hidden folder beside the files that a run writes, for those that are not whole yet. It goes with the run; what a killed
+/// run has left, a later one removes.
+///
+/// The kernel says whether a run lives: it holds a lock on a file in its folder (`flock`), which ends with the process. So
+/// neither a process number that is given out again nor another container misleads. On a file system without such locks
+/// nothing is removed.
+///
+/// May be used from any thread.
+final class DraftFolder: Sendable {
+    /// Of the folder.
+    let descriptor: Int32
+    private let lock: Int32
+    private let parent: Int32
+    private let name: String
+
+    private static let prefix = ".inflight-"
+    private static let lockName = "lock"
+
+    /// Makes a folder, and removes those that killed runs have left beside it.
+    ///
+    /// - Parameter parent: the directory that it is made in, open for as long as this one lives.
+    init(in parent: Int32) throws(SystemError) {
+        for name in Self.names(in: parent) where name.hasPrefix(Self.prefix) { Self.removeAbandoned(name, in: parent) }
+        self.parent = parent
+        // Another run may take it for abandoned before it is locked: then once more.
+        for _ in 0..<16 {
+            let name = Self.prefix + String(UInt64.random(in: 0 ... .max), radix: 36)
+            guard unsafe mkdirat(parent, name, 0o700) == 0 else {
+                if errno == EEXIST { continue }
+                throw .last
+            }
+            let folder = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            let lock = unsafe openat(
+                folder, Self.lockName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            if lock >= 0 {
+                var status = stat()
+                let isOthers = flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+                if !isOthers, unsafe fstat(lock, &status) == 0, status.st_nlink > 0 {
+                    (descriptor, self.lock, self.name) = (folder, lock, name)
+                    return
+                }
+                close(lock)
+            }
+            let error = SystemError.last
+            if folder >= 0 { close(folder) }
+            if lock < 0, error.code != ENOENT { throw error }
+        }
+        throw SystemError(code: EBUSY)
+    }
+
+    deinit {
+        close(lock)
+        close(descriptor)
+    }
+
+    /// Removes the folder, from which all drafts are gone.
+    func remove() {
+        _ = unsafe unlinkat(descriptor, Self.lockName, 0)
+        _ = unsafe unlinkat(parent, name, AT_REMOVEDIR)
+    }
+
+    private static func removeAbandoned(_ name: String, in parent: Int32) {
+        let folder = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard folder >= 0 else { return }
+        defer { close(folder) }
+        var status = stat()
+        guard unsafe fstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
+        let lock = unsafe openat(folder, lockName, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        if lock >= 0 {
+            defer { close(lock) }
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return }
+            for file in names(in: folder) where file != lockName { _ = unsafe unlinkat(folder, file, 0) }
+            _ = unsafe unlinkat(folder, lockName, 0)
+        }
+        // With anything else in it, it stays.
+        _ = unsafe unlinkat(parent, name, AT_REMOVEDIR)
+    }
+
+    private static func names(in folder: Int32) -> [String] {
+        // With a position of its own.
+        let copy = unsafe openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard copy >= 0 else { return [] }
+        guard let stream = unsafe fdopendir(copy) else {
+            close(copy)
+            return []
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
+                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}
