@@ -28,8 +28,8 @@ int inflight_lock(int descriptor, enum inflight_lock_kind kind, int64_t start, i
     return errno == EACCES ? EAGAIN : errno;
 }
 
-bool inflight_lock_is_held(int descriptor, int64_t start) {
-    struct flock lock = range(F_WRLCK, start, 1);
+bool inflight_lock_is_held(int descriptor, int64_t start, int64_t length) {
+    struct flock lock = range(F_WRLCK, start, length);
     if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return true;
     return lock.l_type != F_UNLCK;
 }

@@ -33,7 +33,8 @@ extension ImagePipeline.Configuration {
         contentCodings = ContentCodings.standard
         retry = RetryPolicy()
         if let cache {
-            store = .owned { configuration in
+            store = .owned { configuration throws(LoadError) in
+                try cache.check()
                 var cache = cache
                 cache.clock = configuration.clock
                 return DiskStore(cache)

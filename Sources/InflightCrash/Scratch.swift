@@ -34,6 +34,14 @@ enum Scratch {
         }
     }
 
+    /// What all files below a folder take.
+    static func bytes(_ folder: String) -> Int64 {
+        files(folder).reduce(0) { sum, path in
+            var status = stat()
+            return unsafe lstat(folder + path, &status) == 0 ? sum + Int64(status.st_size) : sum
+        }
+    }
+
     static func read(_ path: String) -> [UInt8] {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }

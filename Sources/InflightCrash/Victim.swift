@@ -16,7 +16,7 @@ final class Victim: Sendable {
         var random: SeededGenerator
         var number = 0
         /// What was acknowledged lately, for the readers.
-        var known: [Int] = []
+        var known: [(number: Int, id: Int64)] = []
     }
 
     init(_ options: VictimOptions) {
@@ -57,17 +57,22 @@ final class Victim: Sendable {
     }
 
     private func writeNext() {
-        let (number, size) = state.withLock { state in
+        let (number, size, kind, replaced) = state.withLock { state in
             state.number += 1
-            return (state.number, CrashBody.size(&state.random))
+            let (size, kind) = (CrashBody.size(&state.random), state.random.below(8))
+            let isReplacing = kind == 0 && !state.known.isEmpty
+            return (state.number, size, kind, isReplacing ? state.known.removeFirst().id : nil)
         }
         let url = CrashBody.url(seed: seed, number: number)
         let body = CrashBody.bytes(seed: seed, number: number, size: size)
-        store.keep(.example(url, body: body), body: body, under: StoreKey(url), replacing: []) { [self] id in
+        if kind == 1, size > 1 { return writePart(url, body) }
+        if let replaced { Self.tell(pipe, "E \(replaced)") }
+        let old = replaced.map { [StoredEntry.ID(rawValue: $0)] } ?? []
+        store.keep(.example(url, body: body), body: body, under: StoreKey(url), replacing: old) { [self] id in
             if let id {
                 Self.tell(pipe, "A \(id.rawValue) \(number) \(size)")
                 state.withLock { state in
-                    state.known.append(number)
+                    state.known.append((number, id.rawValue))
                     if state.known.count > 64 { state.known.removeFirst() }
                 }
             }
@@ -75,9 +80,19 @@ final class Victim: Sendable {
         }
     }
 
+    /// The first half, then the second: what is not whole yet is missed by nobody, and counted all the same.
+    private func writePart(_ url: String, _ body: Bytes) {
+        let half = body.count / 2
+        let response = StoredResponse.example(url, bytes: 0..<Int64(half), total: Int64(body.count) + 1)
+        store.keep(response, body: body.part(0..<half), under: StoreKey(url), replacing: []) { [self] id in
+            guard let id else { return writeNext() }
+            store.extend(id, by: body.part(half..<body.count), at: Int64(half)) { _ in self.writeNext() }
+        }
+    }
+
     private func readNext() {
         let number = state.withLock { state in
-            state.known.isEmpty ? 1 : state.known[state.random.below(state.known.count)]
+            state.known.isEmpty ? 1 : state.known[state.random.below(state.known.count)].number
         }
         let url = CrashBody.url(seed: seed, number: number)
         store.find(StoreKey(url), choose: { $0.isEmpty ? nil : 0 }) { [self] _, body in

@@ -11,9 +11,14 @@ extension DiskStore {
         /// kept, and what looks after a cache throws ``LoadError/Code/notStored``.
         public var makesFolder = true
 
-        /// The most bytes that all of the folder takes, at every commit: index, bodies, and files that are being written
-        /// or are to be removed. At least 1 MiB. SQLite's write-ahead log comes on top, with ``logReserve`` at most.
+        /// The most bytes that all files of the folder take together, at every moment: the index with its write-ahead log
+        /// and shared memory, bodies, and files that are being written or are to be removed. A store that would exceed it,
+        /// because a reader keeps the log from being copied, is skipped. A limit below ``minimumLimit`` is refused when the
+        /// folder is opened. Only while a damaged index is repaired are both it and the new one there.
         public var limit: Int64
+
+        /// The least ``limit``, in bytes: 8 MiB.
+        public static let minimumLimit: Int64 = 8 << 20
 
         /// Entries that were stored longer ago are not found, and removed. `nil`: age alone removes nothing.
         public var ageLimit: Duration?
@@ -42,15 +47,37 @@ extension DiskStore {
             clock: any EngineClock = SystemClock(), onEvent: (@Sendable (Event) -> Void)? = nil
         ) {
             self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
-            self.limit = max(limit, 1 << 20)
+            self.limit = limit
             self.ageLimit = ageLimit
             self.durability = durability
             self.clock = clock
             self.onEvent = onEvent
         }
 
-        /// The most bytes that the write-ahead log takes: half of ``limit``, and 16 MiB at most.
-        public var logReserve: Int64 { min(16 << 20, limit / 2) }
+        /// The most bytes that the write-ahead log takes: an eighth of ``limit``, at least 2 MiB and at most 16 MiB.
+        public var logReserve: Int64 { min(mostLogBytes, max(2 << 20, limit / 8)) }
+        /// Smaller for whoever looks after a cache whose limit it does not know.
+        package var mostLogBytes: Int64 = 16 << 20
+
+        /// What is left for the index and the bodies: without the log, its shared memory (32 KiB for 4,096 pages of the
+        /// log, https://www.sqlite.org/walformat.html), and the tag of the folder.
+        var dataLimit: Int64 {
+            let pages = logReserve / (Layout.pageBytes + Layout.logPageHeadBytes)
+            return limit - logReserve - (pages / 4096 + 2) * (32 << 10) - 8192
+        }
+        /// Rows that one transaction removes for others' room, so that the log takes them all.
+        var mostEvictions: Int { Int(logReserve >> 16) }
+        /// Pages that one transaction cuts off the index.
+        var mostCutPages: Int64 { logReserve >> 14 }
+
+        /// Throws what is wrong with it.
+        package func check() throws(LoadError) {
+            guard limit < Self.minimumLimit else { return }
+            throw LoadError(
+                .cannotWrite, stage: .store,
+                message: "A limit of \(limit) bytes is too small for the cache \(folder). Set one of at least "
+                    + "\(Self.minimumLimit) bytes (8 MiB): the index and its log take room too.")
+        }
 
         /// The longest body that is kept.
         public var bodyLimit: Int64 { limit / 4 }

@@ -14,32 +14,35 @@ extension DiskStore {
         /// The sum of the lengths of all bodies.
         public var bodyBytes: Int64
         public var indexBytes: Int64
-        /// Files of entries, files that are being written, and files that are to be removed.
+        /// Files of entries, files that are being written, and files that are to be removed, with the room that they may
+        /// take until that is done.
         public var fileBytes: Int64
         /// How many of those files belong to no entry (yet, or any more).
         public var pendingFiles: Int64
-        /// SQLite's write-ahead log, which comes on top of the limit.
+        /// SQLite's write-ahead log, and the memory that processes share for it.
         public var logBytes: Int64
+        /// What says whose folder it is.
+        public var tagBytes: Int64
         public var limit: Int64
 
-        /// What counts towards the limit.
-        public var bytes: Int64 { indexBytes + fileBytes }
+        /// The apparent size of all files in the folder, which counts towards the limit.
+        public var bytes: Int64 { indexBytes + fileBytes + logBytes + tagBytes }
     }
 
+    /// Counts what there is, after what killed processes have left was removed.
     public func statistics() async throws(LoadError) -> Statistics {
-        let paths = core.bodies.paths
         let fileSystem = configuration.fileSystem
         let limit = configuration.limit
+        while case .done = await writing(.sweep) {}
         return try await reading { (connection) throws(DatabaseError) in
+            let paths = connection.index.paths
+            @Sendable func size(_ path: String) -> Int64 { (try? fileSystem.status(path).size) ?? 0 }
             let state = try IndexState.read(connection.database)
-            let pages = try connection.database.number("PRAGMA page_count") ?? 0
-            let fileSize = (try? fileSystem.status(paths.index).size) ?? 0
             return Statistics(
                 entries: state.entries, partialEntries: state.partial, entriesInFiles: state.files,
-                bodyBytes: state.bodyBytes, indexBytes: max(pages * Layout.pageBytes, fileSize),
-                fileBytes: state.fileBytes,
+                bodyBytes: state.bodyBytes, indexBytes: size(paths.index), fileBytes: state.fileBytes,
                 pendingFiles: try connection.database.number("SELECT count(*) FROM pending") ?? 0,
-                logBytes: (try? fileSystem.status(paths.log).size) ?? 0, limit: limit)
+                logBytes: size(paths.log) + size(paths.sharedMemory), tagBytes: size(paths.tag), limit: limit)
         }
     }
 
@@ -90,10 +93,11 @@ extension DiskStore {
     public func clear(_ which: Clearing) async throws(LoadError) -> Int {
         var removed = 0
         var last = Int64.min
+        let most = configuration.mostEvictions
         while true {
             let start = last
             let page = try await reading { (connection) throws(DatabaseError) in
-                let rows = try EntryRow.page(after: start, count: 256, in: connection.database)
+                let rows = try EntryRow.page(after: start, count: most, in: connection.database)
                 let identity = connection.index.identity
                 let ids = rows.filter { which.includes($0, identity: identity) }.map { StoredEntry.ID(rawValue: $0.id) }
                 return (end: rows.last?.id, ids: ids)

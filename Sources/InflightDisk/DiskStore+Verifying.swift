@@ -17,23 +17,25 @@ extension DiskStore {
         public var leftovers = 0
     }
 
-    /// Reads every row and every body, and changes nothing; what is damaged is removed when it is asked for.
+    /// Reads every row and every body, and changes nothing; what is damaged is removed when it is asked for. That the index
+    /// was repaired is told once.
     ///
     /// - Cost: as long as it takes to read all of the folder. Other calls go on meanwhile.
     public func verify() async throws(LoadError) -> Verification {
         var found = Verification()
-        if let kept = try await reading({ (connection) throws(DatabaseError) in connection.index.salvaged }) {
+        _ = try await reading { (_) throws(DatabaseError) in }
+        if let kept = core.takeRepair() {
             found.damage.append(
                 .init(reason: "The index was damaged. It was made anew, with \(kept) entries that were whole."))
         }
         var last = Int64.min
         while true {
             let start = last
-            let bodies = core.bodies
+            let configuration = core.configuration
             let page: (last: Int64?, found: Verification)
             do {
                 page = try await reading(mends: false) { (connection) throws(DatabaseError) in
-                    try Self.verify(after: start, connection, bodies)
+                    try Self.verify(after: start, connection, configuration.bodies(in: connection.index.paths))
                 }
             } catch {
                 found.damage.append(.init(reason: "The index cannot be read: some of its pages are damaged."))
@@ -94,8 +96,9 @@ extension DiskStore {
 
     /// How many files belong to no entry.
     private func leftovers() async throws(LoadError) -> Int {
-        let bodies = core.bodies
+        let configuration = core.configuration
         return try await reading { (connection) throws(DatabaseError) in
+            let bodies = configuration.bodies(in: connection.index.paths)
             var count = 0
             for folder in (try? bodies.fileSystem.names(in: bodies.paths.bodies)) ?? [] {
                 for name in (try? bodies.fileSystem.names(in: bodies.paths.bodies + "/" + folder)) ?? [] {

@@ -5,7 +5,6 @@ internal import InflightCore
 final class StoreCore: Sendable {
     let configuration: DiskStore.Configuration
     let readers: ReaderPool
-    let bodies: BodyFiles
     private let writer: Writer
     private let mailbox = Guarded(Mailbox())
     private let life = Guarded(Life())
@@ -28,8 +27,7 @@ final class StoreCore: Sendable {
         self.configuration = configuration
         let opened = Guarded<OpenIndex?>(nil)
         writer = Writer(configuration, opened: opened)
-        bodies = writer.bodies
-        readers = ReaderPool(paths: writer.paths, configuration, opened: opened)
+        readers = ReaderPool(configuration, opened: opened)
     }
 
     var now: WallTime { WallTime(secondsSince1970: configuration.clock.secondsSince1970()) }
@@ -80,12 +78,17 @@ final class StoreCore: Sendable {
 
     private func drain() {
         let byteLimit = Int(configuration.logReserve / 8)
-        while let batch = mailbox.withLock({ $0.next(byteLimit: byteLimit) }) { writer.run(batch) }
+        // A row and its ways take some pages of the log.
+        let mostOperations = min(64, Int(configuration.logReserve >> 16))
+        while let batch = mailbox.withLock({ $0.next(mostOperations: mostOperations, byteLimit: byteLimit) }) {
+            writer.run(batch)
+        }
         if mailbox.withLock({ $0.isClosed }) { writer.finish() }
     }
 
     /// Why the folder could not be used when that was tried last.
     var unavailability: LoadError? { writer.unavailability }
+    func takeRepair() -> Int? { writer.takeRepair() }
 
     // MARK: Reading
 

@@ -17,6 +17,16 @@ static inline int inflight_sqlite_bind_bytes(
     return sqlite3_bind_blob64(statement, position, count == 0 ? "" : bytes, count, SQLITE_STATIC);
 }
 
+/// What a write into a log that is full fails with: an extended `SQLITE_FULL` that SQLite itself does not use.
+#define INFLIGHT_SQLITE_LOG_FULL (SQLITE_FULL | (77 << 8))
+
+/// Registers a way to files whose write-ahead logs can be limited. Once; gives its name, or NULL where that fails.
+const char *_Nullable inflight_sqlite_register(void);
+
+/// Limits the length of a connection's log, in bytes, from here on. The connection has to have read in WAL mode; one that
+/// does not use that way to files has no limit.
+void inflight_sqlite_limit_log(sqlite3 *_Nonnull database, int64_t limit);
+
 // XXH64, after its specification (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
 
 struct inflight_checksum {
@@ -38,5 +48,5 @@ enum inflight_lock_kind { INFLIGHT_LOCK_SHARED, INFLIGHT_LOCK_EXCLUSIVE, INFLIGH
 /// Does not wait. Gives 0, `EAGAIN` where somebody else holds what excludes it, or another error number.
 int inflight_lock(int descriptor, enum inflight_lock_kind kind, int64_t start, int64_t length);
 
-/// Whether somebody else holds the byte at `start`; or that cannot be found out.
-bool inflight_lock_is_held(int descriptor, int64_t start);
+/// Whether somebody else holds any of these bytes; or that cannot be found out.
+bool inflight_lock_is_held(int descriptor, int64_t start, int64_t length);

@@ -1,5 +1,6 @@
 import Inflight
 import InflightCore
+import InflightDisk
 
 /// How `get` uses what is stored of earlier runs.
 struct CacheOptions: Equatable, Sendable {
@@ -11,9 +12,6 @@ struct CacheOptions: Equatable, Sendable {
     var servesStaleOnDisconnect = false
 
     static let names = ["--cache", "--no-cache", "--cache-size", "--cache-policy", "--stale-on-disconnect"]
-
-    /// The least that a cache makes sense with: its index takes room too.
-    private static let leastBytes = 1 << 20
 
     /// Takes the option if it is one of these.
     /// - Returns: whether it was.
@@ -31,7 +29,14 @@ struct CacheOptions: Equatable, Sendable {
             servesStaleOnDisconnect = true
         case "--cache-size":
             let text = try reader.value(of: name, attached: attached, "a number of bytes")
-            bytes = Int64(try OptionValue.integer(text, of: name, in: Self.leastBytes...Int.max))
+            let least = Int(DiskStore.Configuration.minimumLimit)
+            let number = try OptionValue.integer(text, of: name, in: 0...Int.max)
+            guard number >= least else {
+                throw UsageError(
+                    "--cache-size takes at least \(least) bytes (8 MiB), not \(text.quoted): the index of the cache and "
+                        + "its log take room too.")
+            }
+            bytes = Int64(number)
         case "--cache-policy":
             let choices = CachePolicy.allCases.map { (name: $0.rawValue, value: $0) }
             let list = choices.map(\.name).joined(separator: ", ")

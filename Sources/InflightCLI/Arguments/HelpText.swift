@@ -93,7 +93,7 @@ struct HelpText: Equatable {
 
             What is stored of earlier runs, by HTTP's rules:
               --cache DIR           in that directory (inflight in the user's cache folder)
-              --cache-size BYTES    that is all it may take (150000000)
+              --cache-size BYTES    limit of all its files, 8388608 at least (150000000)
               --cache-policy HOW    obey (default): as the servers said; refresh: ask
                                     whether it holds; reload: fetch and store it again;
                                     only-cached: ask nobody; prefer-cached: whatever its

@@ -40,8 +40,8 @@ struct CacheText {
         let rows: [(String, Int64)] = [
             ("entries", found.entries), ("  of them not whole yet", found.partialEntries),
             ("  of them in files", found.entriesInFiles), ("bytes of bodies", found.bodyBytes),
-            ("bytes on the disk", found.bytes + found.logBytes), ("  index", found.indexBytes),
-            ("  files", found.fileBytes), ("  log", found.logBytes),
+            ("bytes on the disk", found.bytes), ("  index", found.indexBytes),
+            ("  files", found.fileBytes), ("  log", found.logBytes), ("  tag", found.tagBytes),
         ]
         let numbers = rows.map { Quantity.grouped($0.1) }
         let (left, right) = (rows.map(\.0.count).max() ?? 0, numbers.map(\.count).max() ?? 0)
@@ -168,7 +168,7 @@ struct CacheText {
         let left = "\(Quantity.count(Int(after.entries), "entry", "entries")) left"
         return Self.words([
             style.bold(shownFolder), "  \(Quantity.count(removed, "entry", "entries")) removed, \(left)",
-            "  \(Quantity.grouped(after.bytes)) bytes in index and files; before, \(Quantity.grouped(before.bytes))",
+            "  \(Quantity.grouped(after.bytes)) bytes on the disk; before, \(Quantity.grouped(before.bytes))",
         ])
     }
 

@@ -34,6 +34,7 @@ enum CacheFolder {
             }
         }
         configuration.makesFolder = false
+        configuration.mostLogBytes = 2 << 20
         return DiskStore(configuration)
     }
 

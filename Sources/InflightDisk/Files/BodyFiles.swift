@@ -30,14 +30,21 @@ struct BodyFiles: Sendable {
     }
 
     private func create(_ file: Int64) throws(FileError) -> OpenFile {
-        do {
-            return try fileSystem.open(paths.body(file), for: .creating)
-        } catch {
-            guard error == .isMissing else { throw error }
-            try fileSystem.makeFolder(paths.bodyFolder(file))
-            if synchronizes { try synchronizeFolder(paths.bodies) }
-            return try fileSystem.open(paths.body(file), for: .creating)
+        // Whoever removes the last file of a folder removes the folder, perhaps in this moment.
+        for _ in 0..<8 {
+            do {
+                return try fileSystem.open(paths.body(file), for: .creating)
+            } catch {
+                guard error == .isMissing else { throw error }
+            }
+            do {
+                try fileSystem.makeFolder(paths.bodyFolder(file))
+                if synchronizes { try synchronizeFolder(paths.bodies) }
+            } catch {
+                guard error == .isMissing else { throw error }
+            }
         }
+        return try fileSystem.open(paths.body(file), for: .creating)
     }
 
     private func synchronizeFolder(_ path: String) throws(FileError) {
@@ -71,13 +78,20 @@ struct BodyFiles: Sendable {
         return (bytes, sum.value)
     }
 
-    /// Whether there is nothing under that name any more.
+    /// Whether there is nothing under that name any more. A folder that is left empty goes too.
     func remove(_ file: Int64) -> Bool {
         do {
             try fileSystem.remove(paths.body(file))
-            return true
         } catch {
-            return error == .isMissing
+            guard error == .isMissing else { return false }
+        }
+        try? fileSystem.removeFolder(paths.bodyFolder(file))
+        return true
+    }
+
+    func removeEmptyFolders() {
+        for name in (try? fileSystem.names(in: paths.bodies)) ?? [] {
+            try? fileSystem.removeFolder(paths.bodies + "/" + name)
         }
     }
 }

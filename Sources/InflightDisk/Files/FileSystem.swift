@@ -8,7 +8,11 @@ package protocol FileSystem: Sendable {
     func makeFolder(_ path: String) throws(FileError)
     /// Takes other users' rights away, and gives this one its own, whatever the umask took.
     func makePrivate(_ path: String, isFolder: Bool) throws(FileError)
-    /// What is at `path`, symbolic links followed.
+    /// The user to whom files belong that are made.
+    var user: UInt32 { get }
+    /// An absolute path without symbolic links to the same place, whose last parts may not be there yet.
+    func resolved(_ path: String) throws(FileError) -> String
+    /// What is at `path`; a symbolic link at its end is not followed.
     func status(_ path: String) throws(FileError) -> FileStatus
     /// The names in a folder, without `.` and `..`, in no order.
     func names(in folder: String) throws(FileError) -> [String]
@@ -25,6 +29,8 @@ package protocol FileSystem: Sendable {
 
     func rename(_ path: String, to other: String) throws(FileError)
     func remove(_ path: String) throws(FileError)
+    /// Removes a folder that holds nothing.
+    func removeFolder(_ path: String) throws(FileError)
 }
 
 /// What a file is opened for.
@@ -62,13 +68,19 @@ package struct FileStatus: Sendable, Hashable {
     package var identity: Identity
     package var size: Int64
     package var isFolder: Bool
+    package var isLink: Bool
+    package var owner: UInt32
     /// Other users have no rights on it.
     package var isPrivate: Bool
 
-    package init(identity: Identity, size: Int64, isFolder: Bool, isPrivate: Bool) {
+    package init(
+        identity: Identity, size: Int64, isFolder: Bool, isLink: Bool, owner: UInt32, isPrivate: Bool
+    ) {
         self.identity = identity
         self.size = size
         self.isFolder = isFolder
+        self.isLink = isLink
+        self.owner = owner
         self.isPrivate = isPrivate
     }
 }

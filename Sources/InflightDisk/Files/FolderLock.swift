@@ -25,7 +25,7 @@ final class FolderLock: @unchecked Sendable {
         self.fileSystem = fileSystem
         var random = SystemRandomNumberGenerator()
         while true {
-            let candidate = Int64.random(in: (1 << 20)..<(1 << 60), using: &random)
+            let candidate = Int64.random(in: Self.owners, using: &random)
             let status = inflight_lock(file.descriptor, INFLIGHT_LOCK_EXCLUSIVE, candidate, 1)
             if status == 0 {
                 owner = candidate
@@ -44,8 +44,13 @@ final class FolderLock: @unchecked Sendable {
 
     /// Whether a store of that number lives, in whatever process.
     func isAlive(_ owner: Int64) -> Bool {
-        owner == self.owner || (owner > 0 && inflight_lock_is_held(file.descriptor, owner))
+        owner == self.owner || (owner > 0 && inflight_lock_is_held(file.descriptor, owner, 1))
     }
+
+    /// Whether no other store has the folder open, in whatever process.
+    var isOnlyOne: Bool { !inflight_lock_is_held(file.descriptor, Self.owners.lowerBound, Int64(Self.owners.count)) }
+
+    private static let owners: Range<Int64> = (1 << 20)..<(1 << 60)
 
     /// Runs `body` while no index is replaced, or where `alone`, while nobody else writes.
     ///

@@ -25,9 +25,24 @@ package struct SystemFileSystem: FileSystem {
         guard unsafe chmod(path, isFolder ? 0o700 : 0o600) == 0 else { throw FileError(errno) }
     }
 
+    package var user: UInt32 { geteuid() }
+
+    package func resolved(_ path: String) throws(FileError) -> String {
+        if let real = unsafe realpath(path, nil) {
+            defer { unsafe free(real) }
+            return unsafe String(cString: real)
+        }
+        let error = FileError(errno)
+        // A link that leads nowhere has a name all the same, and may lead somewhere later.
+        guard error == .isMissing, (try? status(path)) == nil else { throw error }
+        guard let slash = path.lastIndex(of: "/") else { return try resolved(".") + "/" + path }
+        let above = try resolved(slash == path.startIndex ? "/" : String(path[..<slash]))
+        return (above == "/" ? "" : above) + path[slash...]
+    }
+
     package func status(_ path: String) throws(FileError) -> FileStatus {
         var found = stat()
-        guard unsafe stat(path, &found) == 0 else { throw FileError(errno) }
+        guard unsafe lstat(path, &found) == 0 else { throw FileError(errno) }
         return FileStatus(found)
     }
 
@@ -118,6 +133,10 @@ package struct SystemFileSystem: FileSystem {
     package func remove(_ path: String) throws(FileError) {
         guard unsafe unlink(path) == 0 else { throw FileError(errno) }
     }
+
+    package func removeFolder(_ path: String) throws(FileError) {
+        guard unsafe rmdir(path) == 0 else { throw FileError(errno) }
+    }
 }
 
 extension FileUse {
@@ -135,7 +154,8 @@ extension FileStatus {
     fileprivate init(_ found: stat) {
         self.init(
             identity: Identity(device: UInt64(found.st_dev), node: UInt64(found.st_ino)), size: Int64(found.st_size),
-            isFolder: found.st_mode & S_IFMT == S_IFDIR, isPrivate: found.st_mode & 0o077 == 0)
+            isFolder: found.st_mode & S_IFMT == S_IFDIR, isLink: found.st_mode & S_IFMT == S_IFLNK,
+            owner: found.st_uid, isPrivate: found.st_mode & 0o077 == 0)
     }
 }
 

@@ -1,14 +1,16 @@
 /// Opens a folder as a cache: makes what is missing, refuses what is not ours or newer, brings older layouts up to date,
 /// and mends what is damaged. Nothing of it takes longer for a cache with many entries but the mending.
 struct CacheOpener {
+    /// Without symbolic links, which SQLite refuses anywhere in a path.
     let paths: CachePaths
+    /// The folder as its owner names it.
+    let named: String
     let fileSystem: any FileSystem
     /// SQLite's own; `nil` for its usual one.
     let indexFileSystem: String?
     let layout: Layout
     let durability: DiskStore.Durability
-    /// How long the log's file stays when it begins anew: so much of it need not grow again.
-    let keptLogBytes: Int64
+    let logLimit: Int64
     /// Whether a cache is made where there is none.
     let makesFolder: Bool
 
@@ -20,7 +22,7 @@ struct CacheOpener {
 
     func open() throws(StoreFailure) -> Opened {
         let tag = try tagOrNew()
-        if tag.layout > layout.version { throw .newer(paths.folder, layout: tag.layout, known: layout.version) }
+        if tag.layout > layout.version { throw .newer(named, layout: tag.layout, known: layout.version) }
         let lock = try lockFile()
         do {
             return Opened(cache: try open(tag, lock), salvaged: nil)
@@ -55,12 +57,14 @@ struct CacheOpener {
     // MARK: The folder
 
     private func tagOrNew() throws(StoreFailure) -> FolderTag {
+        try checkOwner()
         if let tag = try tag() { return tag }
         if makesFolder {
             try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
+            try checkOwner()
         }
         if !CachePaths.namesWithoutTag.isSuperset(of: try names()) { return try tagFromIndex() }
-        guard makesFolder else { throw .absent(paths.folder) }
+        guard makesFolder else { throw .absent(named) }
         let lock = try lockFile()
         return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
             if let tag = try tag() { return tag }
@@ -76,12 +80,21 @@ struct CacheOpener {
         }
     }
 
+    /// What another user may change at any time is neither trusted nor written into, and bodies stay in the folder.
+    private func checkOwner() throws(StoreFailure) {
+        for path in [paths.folder, paths.bodies] {
+            guard let status = try? fileSystem.status(path) else { continue }
+            if path == paths.bodies, status.isLink { throw .linked(named) }
+            if status.owner != fileSystem.user { throw .othersFolder(named) }
+        }
+    }
+
     /// What lies in the folder.
     private func names() throws(StoreFailure) -> [String] {
         do {
             return try fileSystem.names(in: paths.folder)
         } catch {
-            if error == .isMissing, !makesFolder { throw .absent(paths.folder) }
+            if error == .isMissing, !makesFolder { throw .absent(named) }
             throw .file(error, "the folder")
         }
     }
@@ -108,7 +121,7 @@ struct CacheOpener {
             guard try database.number("PRAGMA application_id") == Layout.applicationID else { return nil }
             return (try IndexState.read(database), try database.number("PRAGMA user_version"))
         }()
-        guard let found = found ?? nil, let version = found.version else { throw .foreign(paths.folder) }
+        guard let found = found ?? nil, let version = found.version else { throw .foreign(named) }
         let tag = FolderTag(identity: found.state.identity, layout: version)
         if version <= layout.version { try write(tag) }
         return tag
@@ -138,6 +151,7 @@ struct CacheOpener {
         let index = try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.status(paths.index).identity }
         database.copiesLogWhenClosed()
         database.countsLog()
+        database.limitLog(to: logLimit)
         return OpenCache(
             paths: paths, fileSystem: fileSystem, lock: lock, database: database, identity: tag.identity, index: index)
     }
@@ -169,9 +183,9 @@ struct CacheOpener {
             (try database.number("PRAGMA application_id"), try database.number("PRAGMA user_version") ?? 0)
         }
         guard application == Layout.applicationID, version > 0 else { throw .database(.damaged) }
-        if version > layout.version { throw .newer(paths.folder, layout: version, known: layout.version) }
+        if version > layout.version { throw .newer(named, layout: version, known: layout.version) }
         try inDatabase { () throws(DatabaseError) in
-            try database.run(Layout.pragmas + durability.pragma + "PRAGMA journal_size_limit = \(keptLogBytes)")
+            try database.run(Layout.pragmas + durability.pragma + "PRAGMA journal_size_limit = \(logLimit)")
             if version < layout.version { try migrate(database) }
             guard try Set(Self.tables(in: database)) == Set(layout.statements) else { throw DatabaseError.damaged }
             guard try IndexState.read(database).identity == tag.identity else { throw DatabaseError.damaged }

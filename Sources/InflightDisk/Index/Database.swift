@@ -10,8 +10,10 @@ struct DatabaseError: Error, Hashable {
 
     /// The bytes of the index are not what SQLite wrote.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_FORMAT }
-    /// The limit of pages, or the disk, is full.
-    var isFull: Bool { primary == SQLITE_FULL }
+    /// The log has reached its limit.
+    var isLogFull: Bool { code == Self.logFull }
+    /// `INFLIGHT_SQLITE_LOG_FULL`, which Swift does not see.
+    private static let logFull = SQLITE_FULL | (77 << 8)
     /// Somebody else held a lock for longer than was waited for.
     var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
 
@@ -26,6 +28,13 @@ struct DatabaseError: Error, Hashable {
     /// How many pages the log had after this connection's last commit, others' included; `nil` before its first.
     fileprivate(set) var logPages: Int?
 
+    /// SQLite's way to files with logs that have limits; `nil`, which is its usual one, where that cannot be.
+    // Safe: a name that lives for ever, made once and never changed.
+    @safe private struct LimitedFiles: @unchecked Sendable {
+        let name = unsafe inflight_sqlite_register()
+        static let shared = LimitedFiles()
+    }
+
     enum Mode {
         case reading
         case writing
@@ -34,7 +43,7 @@ struct DatabaseError: Error, Hashable {
     }
 
     /// - Parameters:
-    ///   - fileSystem: SQLite's way to the files; `nil` for its usual one.
+    ///   - fileSystem: SQLite's way to the files; `nil` for its usual one, with a log that can be limited.
     ///   - milliseconds: how long a lock that another process holds is waited for.
     init(
         path: String, mode: Mode, fileSystem: String? = nil, waitingAtMost milliseconds: Int32
@@ -44,7 +53,12 @@ struct DatabaseError: Error, Hashable {
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
             | (mode == .making ? SQLITE_OPEN_CREATE : 0)
-        let status = unsafe sqlite3_open_v2(path, &opened, flags, fileSystem)
+        let status =
+            if let fileSystem {
+                unsafe sqlite3_open_v2(path, &opened, flags, fileSystem)
+            } else {
+                unsafe sqlite3_open_v2(path, &opened, flags, LimitedFiles.shared.name)
+            }
         guard let opened = unsafe opened else {
             throw DatabaseError(code: SQLITE_NOMEM, text: "there is no memory for an index")
         }
@@ -86,6 +100,12 @@ struct DatabaseError: Error, Hashable {
         unsafe sqlite3_wal_hook(handle, count, Unmanaged.passUnretained(self).toOpaque())
     }
 
+    /// Lets commits fail that would make the log longer, whoever has written into it (``DatabaseError/isLogFull``).
+    func limitLog(to bytes: Int64) { unsafe inflight_sqlite_limit_log(handle, bytes) }
+
+    /// Sets how long a lock that another process holds is waited for, in milliseconds.
+    func wait(atMost milliseconds: Int32) { unsafe sqlite3_busy_timeout(handle, milliseconds) }
+
     /// Runs statements that give nothing back.
     func run(_ text: String) throws(DatabaseError) {
         guard unsafe sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else { throw lastError }
@@ -122,6 +142,16 @@ struct DatabaseError: Error, Hashable {
             return false
         }
         return number
+    }
+
+    /// The first column of all rows.
+    func numbers(_ text: String, _ values: Value...) throws(DatabaseError) -> [Int64] {
+        var numbers: [Int64] = []
+        try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
+            numbers.append(row.number(0))
+            return true
+        }
+        return numbers
     }
 
     /// Everything that `body` reads is of the same moment.

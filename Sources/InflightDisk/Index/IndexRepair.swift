@@ -181,6 +181,7 @@ struct IndexRepair {
                 let isNamed = (try? made.number("SELECT 1 FROM entry WHERE file = ?", .number(file))) ?? nil
                 if isNamed == nil { try? fileSystem.remove(paths.body(file)) }
             }
+            try? fileSystem.removeFolder(paths.bodies + "/" + folder)
         }
     }
 }

@@ -25,6 +25,9 @@ struct Layout: Sendable {
     /// Bytes of a page, as measured in `Documentation/Decisions/0006-bodies-that-survive.md`.
     static let pageBytes: Int64 = 4096
 
+    /// What SQLite puts before each page in its log (https://www.sqlite.org/fileformat2.html#walformat).
+    static let logPageHeadBytes: Int64 = 24
+
     /// What a connection that writes is told, before anything else.
     static let pragmas = """
         PRAGMA journal_mode = WAL;

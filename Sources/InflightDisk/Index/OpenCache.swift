@@ -115,14 +115,22 @@ final class OpenCache {
         return row.file
     }
 
-    /// What the log holds. Its file may be longer, which then need not grow.
+    /// What the log held after this connection's last commit. Its file may be longer, which then need not grow.
     var logBytes: Int64 {
-        if let pages = database.logPages { return Int64(pages) * (Layout.pageBytes + Self.frameHeadBytes) }
-        return (try? fileSystem.status(paths.log))?.size ?? 0
+        database.logPages.map { Int64($0) * (Layout.pageBytes + Layout.logPageHeadBytes) } ?? logFileBytes
     }
 
-    /// What SQLite puts before each page in its log (https://www.sqlite.org/fileformat2.html#walformat).
-    private static let frameHeadBytes: Int64 = 24
+    var logFileBytes: Int64 { (try? fileSystem.status(paths.log))?.size ?? 0 }
+
+    /// Copies all of the log into the index and cuts its file off, unless somebody reads in it or writes for longer than
+    /// `milliseconds`.
+    ///
+    /// - Returns: whether it was done.
+    func truncateLog(waitingAtMost milliseconds: Int32) -> Bool {
+        database.wait(atMost: milliseconds)
+        defer { database.wait(atMost: Self.patience) }
+        return (try? database.checkpoint(.truncate)) ?? false
+    }
 
     /// SQLite itself refuses to have more pages, whatever was estimated.
     func limitPages(_ pages: Int64) throws(StoreFailure) {

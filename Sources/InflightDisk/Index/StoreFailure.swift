@@ -17,8 +17,8 @@ enum StoreFailure: Error {
         return false
     }
 
-    var isFull: Bool {
-        if case .database(let error) = self { return error.isFull }
+    var isLogFull: Bool {
+        if case .database(let error) = self { return error.isLogFull }
         return false
     }
 
@@ -54,6 +54,23 @@ enum StoreFailure: Error {
                 message:
                     "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty "
                     + "folder or one that is not there."))
+    }
+
+    static func othersFolder(_ folder: String) -> StoreFailure {
+        .refused(
+            LoadError(
+                .cannotWrite, stage: .store,
+                message:
+                    "The cache \(folder) belongs to another user, who could change what is in it. Nothing in it is "
+                    + "touched. Name a folder of your own."))
+    }
+
+    static func linked(_ folder: String) -> StoreFailure {
+        .refused(
+            LoadError(
+                .cannotWrite, stage: .store,
+                message: "The folder bodies in the cache \(folder) is a symbolic link. Nothing behind it is touched. "
+                    + "Remove the link, or make the cache's folder itself the link."))
     }
 
     /// Where none is to be made.

@@ -17,7 +17,7 @@ struct Finding: Sendable {
         var candidates: [Candidate] = []
         var damaged: [EntryRow] = []
         var tooOld: [StoredEntry.ID] = []
-        var identity: UInt64 = 0
+        var index: OpenIndex
         /// The body of the only candidate, where it lies in the index: mostly it is what is wanted.
         var body: Bytes?
 
@@ -43,7 +43,7 @@ struct Finding: Sendable {
 
     private func rows(_ connection: ReaderPool.Connection) throws(DatabaseError) -> Found {
         let identity = connection.index.identity
-        var found = Found(identity: identity)
+        var found = Found(index: connection.index)
         let oldest = core.configuration.ageLimit.map { limit in
             core.now.milliseconds.subtractingReportingOverflow(limit.saturatedNanoseconds / 1_000_000)
         }
@@ -76,7 +76,8 @@ struct Finding: Sendable {
             finish(found, position, body)
         } else if row.isInFile {
             do {
-                let read = try core.bodies.read(row.file, length: row.length, seed: found.identity)
+                let read = try core.configuration.bodies(in: found.index.paths).read(
+                    row.file, length: row.length, seed: found.index.identity)
                 finish(found, position, read.flatMap { $0.sum == row.sum ? $0.bytes : nil })
             } catch {
                 // Too many open files, say, are no reason to lose what is whole.
@@ -91,7 +92,7 @@ struct Finding: Sendable {
             let read = core.readers.read { (connection) throws(DatabaseError) in
                 try connection.database.snapshot { () throws(DatabaseError) -> Bytes? in
                     guard try EntryRow.find(row.id, in: connection.database)?.seal == row.seal else { return nil }
-                    return try StoredBodies.readBeside(row, identity: found.identity, in: connection.database)
+                    return try StoredBodies.readBeside(row, identity: found.index.identity, in: connection.database)
                 }
             }
             switch read {

@@ -2,7 +2,6 @@ internal import InflightConcurrency
 
 /// Connections that read, one for each thread that is at it. Writers do not hold them up, nor they writers.
 final class ReaderPool: Sendable {
-    private let paths: CachePaths
     private let fileSystem: any FileSystem
     /// SQLite's own.
     private let indexFileSystem: String?
@@ -15,8 +14,7 @@ final class ReaderPool: Sendable {
         let index: OpenIndex
     }
 
-    init(paths: CachePaths, _ configuration: DiskStore.Configuration, opened: Guarded<OpenIndex?>) {
-        self.paths = paths
+    init(_ configuration: DiskStore.Configuration, opened: Guarded<OpenIndex?>) {
         fileSystem = configuration.fileSystem
         indexFileSystem = configuration.indexFileSystem
         self.opened = opened
@@ -32,7 +30,7 @@ final class ReaderPool: Sendable {
     /// Reads in one connection, on this thread.
     func read<Value>(_ body: (Connection) throws(DatabaseError) -> Value) -> Result<Value> {
         guard let index = opened.withLock({ $0 }),
-            (try? fileSystem.status(paths.index))?.identity == index.index
+            (try? fileSystem.status(index.paths.index))?.identity == index.index
         else {
             closeIdle()
             return .notOpen
@@ -53,7 +51,7 @@ final class ReaderPool: Sendable {
             if connection.index == index { return connection }
         }
         let database = try Database(
-            path: paths.index, mode: .reading, fileSystem: indexFileSystem, waitingAtMost: OpenCache.patience)
+            path: index.paths.index, mode: .reading, fileSystem: indexFileSystem, waitingAtMost: OpenCache.patience)
         try database.run("PRAGMA cache_size = -1000")
         database.copiesLogWhenClosed()
         return Connection(database: database, index: index)

@@ -116,13 +116,6 @@ final class BatchTransaction {
         return PlannedFile(file: Int64.random(in: 1...(.max), using: &random), room: room)
     }
 
-    /// Files grow in steps, so that not each piece of a download needs a transaction for its room.
-    private func room(for length: Int64, _ response: StoredResponse) -> Int64 {
-        let step: Int64 = 1 << 20
-        let whole = response.totalLength.map { $0 - response.bodyRange.lowerBound } ?? .max
-        return max(length, min((length + step - 1) / step * step, whole))
-    }
-
     private func planned(
         _ id: StoredEntry.ID, _ bytes: Bytes, _ offset: Int64
     ) throws(StoreFailure) -> Plan? {
@@ -137,9 +130,8 @@ final class BatchTransaction {
         if row.isInFile {
             guard let sum = try sumSoFar(row) else { return nil }
             if length > row.room {
-                let room = room(for: length, record.response)
-                need.growing.append((row.id, room))
-                need.growth += room - row.room
+                need.growing.append((row.id, length))
+                need.growth += length - row.room
             }
             return .extend(from: row, sum: sum)
         }
@@ -151,7 +143,7 @@ final class BatchTransaction {
             need.pages += RoomMaker.Need.pages(for: Int(length))
             return .grow(from: row, body: Bytes(body.array + bytes.array))
         }
-        let file = newFile(room: room(for: length, record.response))
+        let file = newFile(room: length)
         need.files.append(file)
         var sum = Checksum(seed: cache.identity)
         for piece in [body, bytes] { unsafe piece.withUnsafeBytes { unsafe sum.add($0) } }
@@ -192,6 +184,8 @@ final class BatchTransaction {
             default: break
             }
             outcomes[index] = .failed
+            // Another store has evicted the entry meanwhile, file and all.
+            if case .extend? = plans[index], error == .isMissing { return }
             hadTrouble = true
             writer.note(.file(error, "bodies"), bytes: operations[index].bytes)
         }
@@ -207,7 +201,7 @@ final class BatchTransaction {
             return try writer.transaction(cache) { (state) throws(StoreFailure) in
                 let usage = try cache.usage()
                 if let room, !room.hasRoom(need, usage, state) { throw StoreFailure.crowded }
-                try cache.limitPages(max(usage.pages, (configuration.limit - state.fileBytes) / Layout.pageBytes))
+                try cache.limitPages(max(usage.pages, (configuration.dataLimit - state.fileBytes) / Layout.pageBytes))
                 var files: [Int64] = []
                 for (index, operation) in operations.enumerated() where outcomes[index] == nil {
                     outcomes[index] = try apply(operation.work, index, &state, &files)
@@ -250,13 +244,15 @@ final class BatchTransaction {
             if let file = try cache.takeOut(row, &state) { files.append(file) }
             return .done
         case .compact: return try compact()
-        case .open, .mend: return .done
+        case .open, .mend, .sweep: return .done
         }
     }
 
     private func compact() throws(StoreFailure) -> WriteOperation.Outcome {
         guard try cache.usage().freePages > 0 else { return .failed }
-        try inDatabase { () throws(DatabaseError) in try cache.database.run("PRAGMA incremental_vacuum(1024)") }
+        try inDatabase { () throws(DatabaseError) in
+            try cache.database.run("PRAGMA incremental_vacuum(\(configuration.mostCutPages))")
+        }
         return .done
     }
 
@@ -389,7 +385,8 @@ final class BatchTransaction {
     ) throws(StoreFailure) {
         let (was, isComplete) = (before.response.isComplete, record.response.isComplete)
         var rank = row.rank
-        var room = row.room
+        // Somebody may have taken for dead who let it grow, and given its room back.
+        var room = row.isInFile ? max(row.room, row.length) : row.room
         if was != isComplete {
             state.partial = max(0, state.partial + (isComplete ? -1 : 1))
             rank = RankRule.of(isComplete: isComplete, age: state.age, uses: row.uses)

@@ -47,16 +47,15 @@ struct Mailbox {
         var touches: [Int64: Int64] = [:]
     }
 
-    /// What is to be done in one go: at most 64 operations, with bodies of at most `byteLimit` but for the first.
-    mutating func next(byteLimit: Int) -> Batch? {
+    /// What is to be done in one go: at most `mostOperations`, with bodies of at most `byteLimit` but for the first.
+    mutating func next(mostOperations: Int, byteLimit: Int) -> Batch? {
         var (count, size) = (0, 0)
-        while count < waiting.count, count < 64 {
-            // Mending closes and opens everything: by itself.
-            if case .mend = waiting[count].work, count > 0 { break }
+        while count < waiting.count, count < mostOperations {
+            if waiting[count].isAlone, count > 0 { break }
             size += waiting[count].bytes
             if count > 0, size > byteLimit { break }
             count += 1
-            if case .mend = waiting[count - 1].work { break }
+            if waiting[count - 1].isAlone { break }
         }
         let isWorthIt = touches.count >= Self.touchLimit || isClosed
         guard count > 0 || (isWorthIt && !touches.isEmpty) else {

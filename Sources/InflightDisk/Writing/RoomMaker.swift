@@ -24,10 +24,7 @@ struct RoomMaker {
         static func pages(for bytes: Int) -> Int64 { Int64(bytes) / (Layout.pageBytes - 8) + 6 }
     }
 
-    private var limit: Int64 { writer.configuration.limit }
-
-    /// A transaction shall not evict more: the log has to take it.
-    private static let mostEvictions = 256
+    private var limit: Int64 { writer.configuration.dataLimit }
 
     /// How many bytes are missing; 0 or less where there is room.
     ///
@@ -49,7 +46,8 @@ struct RoomMaker {
             if round.hasRoom { return true }
             if round.isStuck { return false }
             // The index's file is cut when all of the log has been copied.
-            _ = try? cache.database.checkpoint(.passive)
+            let isCut = (try? cache.database.checkpoint(.passive)) ?? false
+            if round.waitsForCut, !isCut { return false }
         }
         return false
     }
@@ -63,6 +61,8 @@ struct RoomMaker {
         var hasRoom = false
         /// Nothing can be done about it.
         var isStuck = false
+        /// Nothing is left to do but to copy the log, which a reader may prevent.
+        var waitsForCut = false
         var files: [Int64] = []
     }
 
@@ -78,7 +78,7 @@ struct RoomMaker {
         var round = Round()
         var (evicted, doomedBytes): ([Int64], Int64) = ([], 0)
         while missing(need, usage, fileBytes: state.fileBytes - doomedBytes, isCut: true) > -slack,
-            evicted.count < Self.mostEvictions
+            evicted.count < writer.configuration.mostEvictions
         {
             let rows = try lowest(skipping: evicted)
             if rows.isEmpty { break }
@@ -96,10 +96,11 @@ struct RoomMaker {
         let isCutting = spare > 0 && missing(need, usage, fileBytes: state.fileBytes - doomedBytes) > 0
         if isCutting {
             try inDatabase { () throws(DatabaseError) in
-                try cache.database.run("PRAGMA incremental_vacuum(\(min(spare, 1024)))")
+                try cache.database.run("PRAGMA incremental_vacuum(\(min(spare, writer.configuration.mostCutPages)))")
             }
         }
-        round.isStuck = evicted.isEmpty && !isCutting && usage.filePages <= usage.pages
+        round.waitsForCut = evicted.isEmpty && !isCutting
+        round.isStuck = round.waitsForCut && usage.filePages <= usage.pages
         if !evicted.isEmpty { writer.configuration.willEvict?(evicted.map(StoredEntry.ID.init)) }
         return round
     }

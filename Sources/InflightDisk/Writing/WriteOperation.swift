@@ -14,6 +14,8 @@ struct WriteOperation: Sendable {
         case open
         /// Cuts some of what is free off the index; fails where there is nothing.
         case compact
+        /// Removes some of what killed processes have left; fails where there is nothing. By itself.
+        case sweep
         /// That index was found to be damaged.
         case mend(FileStatus.Identity)
     }
@@ -27,6 +29,14 @@ struct WriteOperation: Sendable {
 
     var work: Work
     var completion: @Sendable (Outcome) -> Void
+
+    /// Mending closes and opens everything, and a sweep takes transactions of its own.
+    var isAlone: Bool {
+        switch work {
+        case .mend, .sweep: true
+        default: false
+        }
+    }
 
     /// How many bytes of bodies it holds.
     var bytes: Int {

@@ -5,11 +5,13 @@ internal import InflightCore
 // Unchecked: everything mutable is touched on the writer's thread alone.
 final class Writer: @unchecked Sendable {
     let configuration: DiskStore.Configuration
-    let paths: CachePaths
-    let bodies: BodyFiles
+    /// Without symbolic links, since the folder was opened last.
+    private(set) var paths: CachePaths
     /// What readers may open; told when the folder was opened, and taken back when it is not usable.
     private let opened: Guarded<OpenIndex?>
     private let whyNot = Guarded<LoadError?>(nil)
+    /// How many entries a repair has kept that no verification has told of yet.
+    private let repair = Guarded<Int?>(nil)
 
     private(set) var cache: OpenCache?
     private var nextTry = MonotonicTime.zero
@@ -20,8 +22,11 @@ final class Writer: @unchecked Sendable {
     private var settled: [Int64] = []
     /// Files that no row names any more and that could not be removed yet.
     private var doomed: [Int64] = []
-    /// Where the sweep for what the dead have left goes on.
+    /// What the dead have left was removed.
     private var hasSwept = false
+    /// How long readers of the log are waited for, in milliseconds: not at all once one has outlasted it.
+    private var logPatience = Writer.longLogPatience
+    private static let longLogPatience: Int32 = 250
     /// Checksums of bodies that are growing, so that what is there need not be read again.
     var sums = GrowingSums()
 
@@ -29,20 +34,38 @@ final class Writer: @unchecked Sendable {
         self.configuration = configuration
         self.opened = opened
         paths = CachePaths(folder: configuration.folder)
-        bodies = BodyFiles(
-            paths: paths, fileSystem: configuration.fileSystem, synchronizes: configuration.durability == .powerCut)
     }
+
+    var bodies: BodyFiles { configuration.bodies(in: paths) }
 
     /// Why the folder could not be used when that was tried last. Any thread.
     var unavailability: LoadError? { whyNot.withLock { $0 } }
 
+    /// How many entries the last repair has kept, once. Any thread.
+    func takeRepair() -> Int? {
+        repair.withLock { repair in
+            defer { repair = nil }
+            return repair
+        }
+    }
+
     // MARK: Opening
 
-    private var opener: CacheOpener {
-        CacheOpener(
-            paths: paths, fileSystem: configuration.fileSystem, indexFileSystem: configuration.indexFileSystem,
-            layout: configuration.layout, durability: configuration.durability,
-            keptLogBytes: configuration.logReserve * 3 / 4, makesFolder: configuration.makesFolder)
+    private func opener() throws(StoreFailure) -> CacheOpener {
+        do {
+            try configuration.check()
+        } catch {
+            throw .refused(error)
+        }
+        paths = CachePaths(
+            folder: try inFiles("the folder") { () throws(FileError) in
+                try configuration.fileSystem.resolved(configuration.folder)
+            })
+        return CacheOpener(
+            paths: paths, named: configuration.folder, fileSystem: configuration.fileSystem,
+            indexFileSystem: configuration.indexFileSystem, layout: configuration.layout,
+            durability: configuration.durability, logLimit: configuration.logReserve,
+            makesFolder: configuration.makesFolder)
     }
 
     /// - Parameter looks: whether an index that is open is looked for in its place, which each transaction does too.
@@ -51,14 +74,14 @@ final class Writer: @unchecked Sendable {
         let now = configuration.clock.now()
         if cache == nil, isKnownUnavailable, now < nextTry { return }
         close()
-        adopt { () throws(StoreFailure) in try opener.open() }
+        adopt { () throws(StoreFailure) in try opener().open() }
     }
 
     private func mend(_ damaged: FileStatus.Identity) {
         // Others have told of it before, and it was mended.
         guard cache?.index == damaged else { return openIfNeeded() }
         close()
-        adopt { () throws(StoreFailure) in try opener.mend(damaged) }
+        adopt { () throws(StoreFailure) in try opener().mend(damaged) }
     }
 
     private func adopt(_ open: () throws(StoreFailure) -> CacheOpener.Opened) {
@@ -67,9 +90,12 @@ final class Writer: @unchecked Sendable {
             cache = opened.cache
             hasSwept = false
             let index = OpenIndex(
-                identity: opened.cache.identity, index: opened.cache.index, salvaged: opened.salvaged)
+                identity: opened.cache.identity, index: opened.cache.index, paths: opened.cache.paths)
             self.opened.withLock { $0 = index }
-            if let kept = opened.salvaged { configuration.onEvent?(.repaired(kept: kept)) }
+            if let kept = opened.salvaged {
+                repair.withLock { $0 = kept }
+                configuration.onEvent?(.repaired(kept: kept))
+            }
         } catch {
             fail(error)
         }
@@ -94,7 +120,7 @@ final class Writer: @unchecked Sendable {
     ///
     /// - Parameter bytes: how long the bodies are that it was about.
     func note(_ failure: StoreFailure, bytes: Int = 0) {
-        let error = failure.error(folder: paths.folder)
+        let error = failure.error(folder: configuration.folder)
         if !isKnownUnavailable { configuration.onEvent?(.unavailable(error)) }
         isKnownUnavailable = true
         refusedBytes = max(refusedBytes, bytes)
@@ -132,11 +158,12 @@ final class Writer: @unchecked Sendable {
                 mend(cache.index)
                 return again(batch)
             }
+            if error.isLogFull, truncateLog(cache), let done = try? attempt(batch, in: cache) { return done }
             if batch.operations.count > 1 {
                 // One that cannot be done, for want of room perhaps, shall not take the others along.
                 return batch.operations.flatMap { outcomes(of: Mailbox.Batch(operations: [$0])) }
             }
-            if !error.isBusy { note(error, bytes: batch.operations.reduce(0) { $0 + $1.bytes }) }
+            if !error.isBusy, !error.isLogFull { note(error, bytes: batch.operations.reduce(0) { $0 + $1.bytes }) }
             return failed
         }
     }
@@ -156,7 +183,18 @@ final class Writer: @unchecked Sendable {
         guard batch.changesIndex else {
             return batch.operations.map { _ in .done }
         }
-        guard keepsLogShort(cache) else { return batch.operations.map { _ in .failed } }
+        if case .sweep? = batch.operations.first?.work {
+            guard sweepSome(cache) else { return [.done] }
+            bodies.removeEmptyFolders()
+            _ = try? cache.database.checkpoint(.passive)
+            return [.failed]
+        }
+        if !keepsLogShort(cache), batch.operations.contains(where: \.isStoring) {
+            // What is left of the log is for what removes entries, or says that they are stale.
+            return batch.operations.flatMap { operation -> [WriteOperation.Outcome] in
+                operation.isStoring ? [.failed] : self.outcomes(of: Mailbox.Batch(operations: [operation]))
+            }
+        }
         let transaction = BatchTransaction(writer: self, cache: cache, batch: batch)
         defer { if !hasSwept { hasSwept = sweepSome(cache) } }
         let outcomes = try transaction.run()
@@ -166,18 +204,24 @@ final class Writer: @unchecked Sendable {
         return outcomes
     }
 
-    /// Copies the log into the index before it gets longer than it may.
+    /// Copies the log into the index before it is full; SQLite itself lets no commit make it longer than it may be.
     ///
-    /// - Returns: whether there is room for another transaction in it.
+    /// - Returns: whether there is room for another store in it.
     private func keepsLogShort(_ cache: OpenCache) -> Bool {
-        // In eighths of the reserve; a batch adds one of bodies, and little more.
-        let eighth = configuration.logReserve / 8
-        guard cache.logBytes > eighth * 4 else { return true }
-        _ = try? cache.database.checkpoint(.passive)
-        guard cache.logBytes > eighth * 5 else { return true }
-        // Readers that are at it go on; new ones read the index itself, so this ends soon.
-        _ = try? cache.database.checkpoint(.truncate)
-        return cache.logBytes <= eighth * 6
+        let reserve = configuration.logReserve
+        // A store with a larger limit has left it so long.
+        let isTooLong = cache.logFileBytes > reserve
+        guard isTooLong || cache.logBytes > reserve / 2 else { return true }
+        if !isTooLong, (try? cache.database.checkpoint(.passive)) == true { return true }
+        guard isTooLong || cache.logBytes > reserve / 8 * 5 else { return true }
+        return truncateLog(cache) || (!isTooLong && cache.logBytes <= reserve / 4 * 3)
+    }
+
+    /// Begins the log anew, where no reader keeps it.
+    private func truncateLog(_ cache: OpenCache) -> Bool {
+        let isDone = cache.truncateLog(waitingAtMost: logPatience)
+        logPatience = isDone ? Self.longLogPatience : 0
+        return isDone
     }
 
     // MARK: Files that go
@@ -222,24 +266,49 @@ final class Writer: @unchecked Sendable {
     ///
     /// - Returns: whether that was all.
     private func sweepSome(_ cache: OpenCache) -> Bool {
-        var owners: [Int64: Bool] = [:]
-        var left: [Int64] = []
-        let status: Void? = try? inDatabase { () throws(DatabaseError) in
-            try cache.database.query(
-                "SELECT file, owner FROM pending WHERE owner <> ? LIMIT 64", .number(cache.lock.owner)
-            ) {
-                (row: borrowing Row) throws(DatabaseError) in
-                let owner = row.number(1)
-                let isAlive = owners[owner] ?? cache.lock.isAlive(owner)
-                owners[owner] = isAlive
-                if !isAlive { left.append(row.number(0)) }
-                return true
+        let left = try? inDatabase { () throws(DatabaseError) -> [Int64] in
+            let owners = try cache.database.numbers(
+                "SELECT DISTINCT owner FROM pending WHERE owner <> ?", .number(cache.lock.owner))
+            var files: [Int64] = []
+            for owner in owners where !cache.lock.isAlive(owner) && files.count < 64 {
+                files += try cache.database.numbers(
+                    "SELECT file FROM pending WHERE owner = ? LIMIT 64", .number(owner))
             }
+            return files
         }
-        guard status != nil, !left.isEmpty else { return true }
+        guard let left, !left.isEmpty else {
+            if cache.lock.isOnlyOne { giveBackRoom(cache) }
+            return true
+        }
         remove(left)
         settle()
         return false
+    }
+
+    /// Gives back what bodies have not grown to, because whoever let them grow was killed. Only while there is nobody else,
+    /// who may be letting one grow.
+    private func giveBackRoom(_ cache: OpenCache) {
+        _ = try? transaction(cache) { (state) throws(StoreFailure) in
+            var rows: [EntryRow] = []
+            try inDatabase { () throws(DatabaseError) in
+                try cache.database.query(
+                    "SELECT \(EntryRow.columns) FROM entry WHERE rank < 0 AND file <> 0 AND room > length LIMIT 1024"
+                ) { (row: borrowing Row) throws(DatabaseError) in
+                    rows.append(EntryRow(row))
+                    return true
+                }
+            }
+            for row in rows {
+                guard let size = try? configuration.fileSystem.status(paths.body(row.file)).size, size < row.room
+                else { continue }
+                let room = max(size, row.length)
+                try inDatabase { () throws(DatabaseError) in
+                    try cache.database.change(
+                        "UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(row.id))
+                }
+                state.fileBytes = max(0, state.fileBytes + room - row.room)
+            }
+        }
     }
 
     /// What is to be done before the end.
@@ -264,6 +333,12 @@ extension WriteOperation.Outcome {
     fileprivate var isFailed: Bool { if case .failed = self { true } else { false } }
 }
 
+extension DiskStore.Configuration {
+    func bodies(in paths: CachePaths) -> BodyFiles {
+        BodyFiles(paths: paths, fileSystem: fileSystem, synchronizes: durability == .powerCut)
+    }
+}
+
 extension Mailbox.Batch {
     fileprivate var changesIndex: Bool { !touches.isEmpty || operations.contains(where: \.changesIndex) }
 }
@@ -275,14 +350,21 @@ extension WriteOperation {
         default: true
         }
     }
+
+    fileprivate var isStoring: Bool {
+        switch work {
+        case .keep, .extend: true
+        default: false
+        }
+    }
 }
 
 /// What a reader has to know to open an index: whose it is, and which file.
 struct OpenIndex: Sendable, Hashable {
     var identity: UInt64
     var index: FileStatus.Identity
-    /// How many entries were whole where it was made anew of a damaged one.
-    var salvaged: Int?
+    /// Where it lies, without symbolic links.
+    var paths: CachePaths
 }
 
 /// The checksums of bodies that are growing, by entry; as many as downloads that are likely to be under way at once.

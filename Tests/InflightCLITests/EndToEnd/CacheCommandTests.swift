@@ -88,7 +88,7 @@ struct CacheCommandTests {
         #expect(result.status == 0 && result.errors.isEmpty)
         #expect(result.text.contains("100,005\n"))
         let rows = result.text.split(separator: "\n").dropFirst()
-        #expect(rows.count == 8 && Set(rows.map(\.count)).count == 1 && rows.allSatisfy { $0.count <= 60 })
+        #expect(rows.count == 9 && Set(rows.map(\.count)).count == 1 && rows.allSatisfy { $0.count <= 60 })
     }
 
     @Test("list names each entry, whole into a pipe and within the width that it is told")

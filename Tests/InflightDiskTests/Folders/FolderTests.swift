@@ -76,6 +76,57 @@ struct FolderTests {
         await store.shutdown()
     }
 
+    @Test func `It may lie behind symbolic links, whether it is there already or not`() async throws {
+        let folder = Folder()
+        unsafe mkdir(folder.parent + "/real", 0o700)
+        unsafe symlink("real", folder.parent + "/link")
+        unsafe symlink("link/cache", folder.path)
+        let log = EventLog()
+        for isDirect in [false, true, false] {
+            let path = isDirect ? folder.path : folder.parent + "/link/./cache"
+            let store = folder.store(log: log) { $0.folder = path }
+            #expect(await store.keep("a", .random(100_000, seed: 1)) != nil)
+            #expect(await store.body("a") == .random(100_000, seed: 1))
+            #expect(try await store.verify().damage.isEmpty)
+            await store.shutdown()
+        }
+        #expect(log.unavailable.isEmpty, "\(log.unavailable)")
+        #expect(unsafe access(folder.parent + "/real/cache/index.sqlite", F_OK) == 0)
+    }
+
+    @Test func `One of another user is refused, told once, and nothing in it is touched`() async {
+        let folder = Folder()
+        let first = folder.store()
+        #expect(await first.keep("a", Bytes("x")) != nil)
+        await first.shutdown()
+        // As that user, whom everything is allowed here.
+        for name in folder.files.keys { unsafe chmod(folder.appending(name), 0o666) }
+        for path in [folder.parent, folder.path] { unsafe chmod(path, 0o777) }
+        let before = folder.files
+        let log = EventLog()
+        let store = folder.store(log: log) { $0.fileSystem = OtherUser() }
+        for _ in 0..<2 { #expect(await store.body("a") == nil) }
+        #expect(log.unavailable.map { $0.message.contains("belongs to another user") } == [true])
+        await store.shutdown()
+        #expect(folder.files == before)
+    }
+
+    @Test func `One whose bodies lie behind a link is refused, and nothing behind it is touched`() async {
+        let folder = Folder()
+        let first = folder.store()
+        #expect(await first.keep("a", Bytes("x")) != nil)
+        await first.shutdown()
+        unsafe mkdir(folder.parent + "/elsewhere", 0o700)
+        folder.remove("bodies")
+        unsafe symlink("../elsewhere", folder.appending("bodies"))
+        let log = EventLog()
+        let store = folder.store(log: log)
+        #expect(await store.keep("b", .random(100_000, seed: 1)) == nil)
+        #expect(log.unavailable.map { $0.message.contains("is a symbolic link") } == [true])
+        await store.shutdown()
+        #expect(unsafe rmdir(folder.parent + "/elsewhere") == 0)
+    }
+
     @Test func `Another program's cache folder is refused`() async {
         let folder = Folder()
         folder.write("CACHEDIR.TAG", Array("Signature: 8a477f597d28d172789f06886806bc55\n# somebody's\n".utf8))

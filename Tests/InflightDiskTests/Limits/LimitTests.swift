@@ -1,3 +1,4 @@
+import Glibc
 import InflightCore
 import InflightDisk
 import InflightTestSupport
@@ -5,11 +6,11 @@ import Testing
 
 @Suite("The limit of bytes", .timeLimit(.minutes(10)))
 struct LimitTests {
-    private static let limit: Int64 = 2 << 20
+    private static let limit: Int64 = 8 << 20
 
     /// Writes until far more has come than there is room for, and looks at the folder after each commit.
     @Test(arguments: [1...2000, 20_000...60_000, 65_537...400_000, 1...300_000])
-    func `Whatever is written, the folder never takes more, and the log keeps to its reserve`(
+    func `Whatever is written, the folder never takes more, its log and shared memory included`(
         sizes: ClosedRange<Int>
     ) async {
         let folder = Folder()
@@ -27,8 +28,6 @@ struct LimitTests {
             if let id { kept[id.rawValue] = number }
             let bytes = folder.bytes
             #expect(bytes <= Self.limit, "\(bytes) bytes after \(number)")
-            let logBytes = (folder.files["index.sqlite-wal"] ?? 0) + (folder.files["index.sqlite-shm"] ?? 0)
-            #expect(logBytes <= store.configuration.logReserve, "the log has \(logBytes) bytes after \(number)")
         }
         for (id, number) in kept {
             let found = await store.find(StoreKey("http://\(number)"))
@@ -43,17 +42,40 @@ struct LimitTests {
     @Test func `Room that small bodies took is given to large ones, and back`() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
-        for number in 0..<60 { await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) }
-        for number in 0..<8 {
-            #expect(await store.keep("large \(number)", .random(500_000, seed: UInt64(number))) != nil)
+        for number in 0..<240 { await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) }
+        for number in 0..<16 {
+            #expect(await store.keep("large \(number)", .random(1_000_000, seed: UInt64(number))) != nil)
             #expect(folder.bytes <= Self.limit)
         }
-        #expect(await store.body("large 7") == .random(500_000, seed: 7))
-        for number in 60..<120 {
+        #expect(await store.body("large 15") == .random(1_000_000, seed: 15))
+        for number in 240..<480 {
             #expect(await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) != nil)
             #expect(folder.bytes <= Self.limit)
         }
-        #expect(await store.body("small 119") == .random(30_000, seed: 119))
+        #expect(await store.body("small 479") == .random(30_000, seed: 479))
+        await store.shutdown()
+    }
+
+    @Test func `A limit below 8 MiB is refused, once, with what to do`() async {
+        let folder = Folder()
+        let log = EventLog()
+        let store = folder.store(limit: DiskStore.Configuration.minimumLimit - 1, log: log)
+        for _ in 0..<2 { #expect(await store.keep("a", Bytes("x")) == nil) }
+        #expect(log.unavailable.map(\.code) == [.cannotWrite])
+        #expect(log.unavailable.first?.message.contains("at least 8388608 bytes (8 MiB)") == true)
+        #expect(folder.files.isEmpty)
+        await store.shutdown()
+    }
+
+    @Test func `Folders of bodies go with their last file`() async throws {
+        let folder = Folder()
+        let store = folder.store(limit: Self.limit)
+        for number in 0..<200 { await store.keep("\(number)", .random(100_000, seed: UInt64(number))) }
+        #expect(Set(folder.bodyFolders) == Set(folder.bodies.map { String($0.dropFirst(7).prefix(2)) }))
+        unsafe mkdir(folder.appending("bodies/zz"), 0o700)
+        try await store.clear(.all)
+        _ = try await store.statistics()
+        #expect(folder.bodyFolders.isEmpty)
         await store.shutdown()
     }
 
@@ -77,9 +99,9 @@ struct LimitTests {
         await store.shutdown()
         // Uses are written in batches, and at the end.
         let next = folder.store(limit: Self.limit)
-        for number in 0..<20 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
+        for number in 0..<60 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
         #expect(await next.body("part") == nil)
-        for number in 20..<80 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
+        for number in 60..<240 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
         #expect(await next.body("used") == .random(100_000, seed: 2))
         #expect(await next.body("0") == nil)
         await next.shutdown()
@@ -92,7 +114,7 @@ struct LimitTests {
         for _ in 0..<100 { _ = await store.body("used") }
         await store.shutdown()
         let next = folder.store(limit: Self.limit)
-        for number in 0..<400 { await next.keep("\(number)", .random(100_000, seed: 1)) }
+        for number in 0..<1200 { await next.keep("\(number)", .random(100_000, seed: 1)) }
         #expect(await next.body("used") == nil)
         await next.shutdown()
     }

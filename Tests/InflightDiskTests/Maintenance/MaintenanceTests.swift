@@ -1,3 +1,4 @@
+import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 import Testing
@@ -15,7 +16,7 @@ struct MaintenanceTests {
 
     @Test func `Statistics say what there is`() async throws {
         let folder = Folder()
-        let store = folder.store(limit: 5_000_000)
+        let store = folder.store(limit: 10_000_000)
         #expect(try await store.statistics().entries == 0)
         await Self.filled(store)
         let found = try await store.statistics()
@@ -24,10 +25,45 @@ struct MaintenanceTests {
         #expect(found.entriesInFiles == 1)
         #expect(found.bodyBytes == 301_000)
         #expect(found.fileBytes == 100_000)
-        #expect(found.limit == 5_000_000)
+        #expect(found.limit == 10_000_000)
         #expect(found.pendingFiles == 0)
-        #expect(found.indexBytes > 201_000 && found.bytes < 500_000)
+        #expect(found.indexBytes > 201_000 && found.bytes == folder.bytes)
         await store.shutdown()
+    }
+
+    @Test func `After a kill statistics count the bytes that are there`() async throws {
+        let folder = Folder()
+        let part = Bytes.random(600_000, seed: 1)
+        let isKilled = Guarded<Folder?>(nil)
+        let store = folder.store {
+            $0.fileSystem = FailingFileSystem(beforeWrite: {
+                isKilled.withLock { $0 = $0 == nil ? nil : folder.copy() }
+            })
+        }
+        for number in 0..<16 { await store.keep("\(number)", .random(100_000, seed: UInt64(number))) }
+        for number in 0..<16 {
+            let old = await store.find(StoreKey("\(number)")).found.map(\.id)
+            let body = Bytes.random(110_000, seed: UInt64(number))
+            _ = await store.keep(
+                .example("\(number)", body: body), body: body, under: StoreKey("\(number)"), replacing: old)
+        }
+        // A replaced file is gone, and its room is still counted.
+        let idle = folder.copy()
+        let response = StoredResponse.example("part", bytes: 0..<100_000, total: 600_000)
+        let id = try #require(await store.keep(response, body: part.part(0..<100_000), under: StoreKey("part")))
+        isKilled.withLock { $0 = Folder() }
+        #expect(await store.extend(id, by: part.part(100_000..<600_000), at: 100_000))
+        await store.shutdown()
+        // The part's file has its room, and not yet its bytes.
+        let growing = try #require(isKilled.withLock { $0 })
+        for (left, bytes) in [(idle, 0), (growing, 100_000)] {
+            let next = left.store()
+            let found = try await next.statistics()
+            #expect(found.fileBytes == 16 * 110_000 + Int64(bytes) && found.pendingFiles == 0)
+            #expect(found.bytes == left.bytes)
+            #expect(try await next.verify().bodyBytes == found.bodyBytes)
+            await next.shutdown()
+        }
     }
 
     @Test func `A list comes in pages, in the order of storing`() async throws {
@@ -114,6 +150,7 @@ struct MaintenanceTests {
         folder.write("index.sqlite", Bytes.random(20_000, seed: 5).array)
         let store = folder.store()
         #expect(try await store.verify().damage.first?.reason.contains("made anew") == true)
+        #expect(try await store.verify().damage.isEmpty, "it is told once")
         await store.shutdown()
     }
 

@@ -1,8 +1,9 @@
 import InflightConcurrency
 import InflightCore
-import InflightDisk
 import InflightTestSupport
 import Testing
+
+@testable import InflightDisk
 
 /// Several stores on one folder: SQLite's locks and ours tell them apart as they do processes.
 @Suite("One folder for several", .timeLimit(.minutes(10)))
@@ -21,14 +22,14 @@ struct SharingTests {
 
     @Test func `Writing at once they lose nothing that was acknowledged, and keep the limit together`() async {
         let folder = Folder()
-        let limit: Int64 = 3 << 20
+        let limit: Int64 = 8 << 20
         let log = EventLog()
         let stores = (0..<4).map { _ in folder.store(limit: limit, log: log) }
         let kept = Guarded<[Int64: String]>([:])
         await withTaskGroup(of: Void.self) { group in
             for (index, store) in stores.enumerated() {
                 group.addTask {
-                    for number in 0..<60 {
+                    for number in 0..<120 {
                         let url = "http://\(index)/\(number)"
                         let body = Bytes.random(number % 4 == 0 ? 90_000 : 10_000, seed: UInt64(index * 1000 + number))
                         let id = await store.keep(url, body)
@@ -50,6 +51,42 @@ struct SharingTests {
         let found = try? await stores[2].verify()
         #expect(found?.damage.isEmpty == true)
         #expect(statistics.map { Int($0.entries) } == found?.entries)
+        for store in stores { await store.shutdown() }
+    }
+
+    @Test func `Eight writers and a long reader keep the limit: stores are skipped until the reader ends`() async throws
+    {
+        let folder = Folder()
+        let limit: Int64 = 8 << 20
+        let log = EventLog()
+        let stores = (0..<8).map { _ in folder.store(limit: limit, log: log) }
+        for (index, store) in stores.enumerated() { #expect(await store.keep("first \(index)", Bytes("x")) != nil) }
+        let reader = try Database(path: folder.appending("index.sqlite"), mode: .reading, waitingAtMost: 0)
+        try reader.run("BEGIN")
+        #expect(try reader.number("SELECT count(*) FROM entry") == 8)
+        let skipped = Guarded(0)
+        await withTaskGroup(of: Void.self) { group in
+            for (index, store) in stores.enumerated() {
+                group.addTask {
+                    for number in 0..<60 {
+                        let body = Bytes.random(number % 4 == 0 ? 90_000 : 20_000, seed: UInt64(index * 100 + number))
+                        if await store.keep("http://\(index)/\(number)", body) == nil { skipped.withLock { $0 += 1 } }
+                        if let bytes = folder.settledBytes { #expect(bytes <= limit, "\(bytes) bytes") }
+                    }
+                }
+            }
+        }
+        #expect(folder.bytes <= limit)
+        #expect(skipped.withLock { $0 } > 0 && log.unavailable.isEmpty)
+        // What says that an entry is not to be used goes before what is new.
+        await stores[3].removeAll(under: StoreKey("first 3"))
+        #expect(await stores[0].find(StoreKey("first 3")).found.isEmpty)
+        try reader.run("COMMIT")
+        for (index, store) in stores.enumerated() {
+            #expect(await store.keep("last \(index)", .random(20_000, seed: UInt64(index))) != nil)
+        }
+        #expect(folder.bytes <= limit)
+        #expect(try await stores[0].verify().damage.isEmpty)
         for store in stores { await store.shutdown() }
     }
 }

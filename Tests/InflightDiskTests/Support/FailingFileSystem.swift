@@ -73,6 +73,12 @@ final class FailingFileSystem: FileSystem {
         if try !count(isWriting: true) { try system.makePrivate(path, isFolder: isFolder) }
     }
 
+    var user: UInt32 { system.user }
+
+    func resolved(_ path: String) throws(FileError) -> String { try system.resolved(path) }
+
+    func removeFolder(_ path: String) throws(FileError) { try system.removeFolder(path) }
+
     func status(_ path: String) throws(FileError) -> FileStatus {
         if try count() { throw .isMissing }
         return try system.status(path)

@@ -38,15 +38,15 @@ final class Folder: Sendable {
     /// Files of bodies.
     var bodies: [String] { files.keys.filter { $0.hasPrefix("bodies/") }.sorted() }
 
-    /// What all but the write-ahead log takes.
-    var bytes: Int64 { files.filter { !$0.key.hasPrefix("index.sqlite-") }.values.reduce(0, +) }
+    /// What all files take.
+    var bytes: Int64 { files.values.reduce(0, +) }
 
     /// The same while others write: files are looked at one after the other, so that a sum may have one that was removed for
     /// another beside it. `nil` where that may be so.
     var settledBytes: Int64? {
         let first = files
         guard first == files else { return nil }
-        return first.filter { !$0.key.hasPrefix("index.sqlite-") }.values.reduce(0, +)
+        return first.values.reduce(0, +)
     }
 
     func read(_ name: String) -> [UInt8] {
@@ -65,6 +65,22 @@ final class Folder: Sendable {
     }
 
     func remove() { Self.remove(path) }
+
+    /// A copy of all files as they are: what a kill leaves, if a store has the folder open.
+    func copy() -> Folder {
+        let other = Folder()
+        for name in files.keys {
+            let parts = name.split(separator: "/").dropLast()
+            for count in 0...parts.count {
+                unsafe mkdir(other.appending(parts[..<count].joined(separator: "/")), 0o700)
+            }
+            other.write(name, read(name))
+        }
+        return other
+    }
+
+    /// Folders below `bodies`.
+    var bodyFolders: [String] { Self.names(appending("bodies")) }
 
     func remove(_ name: String) { Self.remove(appending(name)) }
 

@@ -27,6 +27,9 @@ struct OtherUser: FileSystem {
     func makePrivate(_ path: String, isFolder: Bool) throws(FileError) {
         try become().makePrivate(path, isFolder: isFolder)
     }
+    var user: UInt32 { geteuid() == 0 ? Self.number : geteuid() }
+    func resolved(_ path: String) throws(FileError) -> String { try become().resolved(path) }
+    func removeFolder(_ path: String) throws(FileError) { try become().removeFolder(path) }
     func status(_ path: String) throws(FileError) -> FileStatus { try become().status(path) }
     func names(in folder: String) throws(FileError) -> [String] { try become().names(in: folder) }
     func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile { try become().open(path, for: use) }
