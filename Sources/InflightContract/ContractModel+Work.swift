@@ -41,6 +41,11 @@ extension ContractModel {
             if jobs[found].state == .looking { store.waiting.append(found) }
         }
         tasks[task].job = found
+        // It may hear at once how far the fetch has come.
+        while found >= 0 {
+            tasks[task].sent = max(tasks[task].sent, jobs[found].received)
+            found = jobs[found].upstream
+        }
         noteLevels()
     }
 
@@ -348,6 +353,7 @@ extension ContractModel {
     /// So much of an answer's body has come, these bytes included.
     public func bytesCome(_ serial: Int, received: Int64) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return }
+        jobs[job].received = received
         for task in waiting where waits(task, for: job) { tasks[task].sent = max(tasks[task].sent, received) }
     }
 

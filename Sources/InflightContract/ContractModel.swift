@@ -98,6 +98,8 @@ public final class ContractModel {
         var state: State
         /// The exchange that it runs, or whose bytes it works on.
         var exchange = -1
+        /// How much of a body came last.
+        var received: Int64 = 0
         var level = -1
         var sequence = 0
         var redirects = 0

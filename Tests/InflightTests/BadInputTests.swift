@@ -80,7 +80,7 @@ struct BadInputTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test("time limits: connecting, stalling, in all, and a TLS handshake that stalls")
+    @Test("time limits: connecting, stalling, in all, too slow, and a TLS handshake that stalls")
     func timeouts() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -95,6 +95,12 @@ struct BadInputTests {
             $0.limits.totalTimeout = .milliseconds(150)
         }
         #expect(long.code == .timedOut)
+        let slow = try await failure(pipeline, withPassword(server.url("/half"))) {
+            $0.limits.stallTimeout = nil
+            $0.limits.minimumRatePeriod = .milliseconds(120)
+        }
+        #expect(slow.code == .timedOut)
+        #expect(slow.message.contains("less than 1024 bytes per second over 120 ms"))
         var configuration = LoopbackServer.Configuration()
         configuration.greeting = .silence
         let mute = try LoopbackServer(configuration)

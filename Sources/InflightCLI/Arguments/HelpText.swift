@@ -87,6 +87,8 @@ struct HelpText: Equatable {
               --per-host N          loads at once from one host (6)
               --timeout SECONDS     for each URL, redirects included, without the waits
                                     between tries (none)
+              --min-rate N          end transfers that bring fewer bytes per second than
+                                    this over 30 s (1024); 0 disables it
               --max-bytes N         for each body (200000000)
               --max-pixels N        for each picture (100000000)
               --max-redirects N     for each URL (20)
@@ -163,6 +165,8 @@ struct HelpText: Equatable {
                                     read for that
               --json                a line of JSON on standard output for each picture
               --timeout SECONDS     for each URL, redirects included (none)
+              --min-rate N          end transfers that bring fewer bytes per second than
+                                    this over 30 s (1024); 0 disables it
               --max-bytes N         for each body (200000000)
               --max-redirects N     for each URL (20)
               --header 'K: V'       send a header to every host
@@ -216,6 +220,8 @@ struct HelpText: Equatable {
 
             How servers are asked:
               --timeout SECONDS     for each URL, redirects included (none)
+              --min-rate N          end transfers that bring fewer bytes per second than
+                                    this over 30 s (1024); 0 disables it
               --max-bytes N         for each body (200000000)
               --max-pixels N        for each picture (100000000)
               --max-redirects N     for each URL (20)

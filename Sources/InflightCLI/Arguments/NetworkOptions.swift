@@ -15,6 +15,8 @@ struct NetworkOptions: Equatable, Sendable {
     /// Of `get` alone: `info` takes no memory for pixels.
     var maximumPixels = 100_000_000
     var maximumRedirects = 20
+    /// Bytes per second, averaged over 30 s; 0 disables it.
+    var minimumRate = 1024
     var certificateFile: String?
     var connectsToPublicOnly = false
     var decoding = DecodeIsolation.auto
@@ -24,8 +26,8 @@ struct NetworkOptions: Equatable, Sendable {
     var isVerbose = false
 
     static let names = [
-        "--header", "--header-for", "--timeout", "--max-bytes", "--max-redirects", "--cacert", "--public-only",
-        "--decode", "--svg", "--json", "--quiet", "--verbose", "--help", "--version",
+        "--header", "--header-for", "--timeout", "--min-rate", "--max-bytes", "--max-redirects", "--cacert",
+        "--public-only", "--decode", "--svg", "--json", "--quiet", "--verbose", "--help", "--version",
     ]
 
     /// Takes the option if it is one of these.
@@ -46,6 +48,9 @@ struct NetworkOptions: Equatable, Sendable {
             headers.append(Header(name: header.name, value: header.value, host: host))
         case "--timeout":
             timeout = try OptionValue.seconds(try reader.value(of: name, attached: attached, "seconds"), of: name)
+        case "--min-rate":
+            let text = try reader.value(of: name, attached: attached, "bytes per second")
+            minimumRate = try OptionValue.integer(text, of: name, in: 0...Int.max)
         case "--max-bytes":
             let text = try reader.value(of: name, attached: attached, "a number of bytes")
             maximumBytes = Int64(try OptionValue.integer(text, of: name, in: 1...Int.max))

@@ -44,6 +44,7 @@ struct RequestMaker {
         fields = HTTPFields(options.headers.filter { $0.host == nil }.map { ($0.name, $0.value) })
         var limits = ImageRequest.Limits()
         limits.totalTimeout = options.timeout
+        limits.minimumBytesPerSecond = options.minimumRate
         limits.maximumBodyBytes = options.maximumBytes
         limits.maximumPixels = options.maximumPixels
         limits.maximumRedirects = options.maximumRedirects

@@ -23,6 +23,7 @@ final class Engine: @unchecked Sendable {
     let retry: RetryPolicy?
     let storing: StoreWork
     let retryBudgets = RetryBudgets()
+    let rates: RateWatch
     let decodeMemory: Guarded<MemoryBudget<DecodeJob>>
     let maximumDecodeTime: Duration?
     let revalidations = Guarded(0)
@@ -54,6 +55,7 @@ final class Engine: @unchecked Sendable {
 
     init(_ configuration: ImagePipeline.Configuration) throws(LoadError) {
         clock = configuration.clock
+        rates = RateWatch(clock: configuration.clock)
         codecs = configuration.codecs
         hooks = Hooks(configuration)
         telemetry = configuration.listening.map { Telemetry($0, clock: configuration.clock) }
@@ -188,20 +190,22 @@ final class Engine: @unchecked Sendable {
             lock.unlock()
             return task.didEnd(JobResult(.failure(shutDown(plan.url))))
         }
-        let isShared = take(task, plan: plan, into: &machine, now: now, actions: &actions)
+        let (isShared, progress) = take(task, plan: plan, into: &machine, now: now, actions: &actions)
         lock.unlock()
         perform(actions)
+        if let progress { task.didProgress(progress) }
         log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(isShared)")] }
     }
 
     /// Puts a task into the engine's machine. Called with the lock held.
     ///
-    /// - Returns: whether there was a job that it joined.
+    /// - Returns: whether there was a job that it joined, and what that has told of its body: a transfer that stalls
+    ///   has no next byte to tell it with.
     @discardableResult
     func take(
         _ task: ImageTask, plan: RequestPlan, into machine: inout Machine, now: MonotonicTime,
         actions: inout Machine.Actions
-    ) -> Bool {
+    ) -> (isShared: Bool, progress: LoadProgress?) {
         let (id, joined) = machine.taskAdded(
             task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: task.priority, now: now,
             actions: &actions
@@ -217,7 +221,8 @@ final class Engine: @unchecked Sendable {
         } else {
             machine.taskCancelled(id, now: now, actions: &actions)
         }
-        return joined > 0
+        let isTold = joined > 0 && task.hearsProgress
+        return (joined > 0, isTold ? (machine.firstJob(of: id) as? FetchJob)?.progress : nil)
     }
 
     func cancelTask(_ id: Machine.TaskID) {
@@ -250,6 +255,11 @@ final class Engine: @unchecked Sendable {
     }
 
     // MARK: Jobs
+
+    /// The body begins anew: who subscribes before its first byte is told nothing.
+    func forgetProgress(_ job: FetchJob) {
+        lock.withLock { job.progress = nil }
+    }
 
     func hasJob(_ key: JobKey) -> Bool {
         lock.withLock { machine.hasJob(key) }
@@ -311,11 +321,12 @@ final class Engine: @unchecked Sendable {
     /// Bytes have come: those who want to hear of it do.
     ///
     /// - Returns: how often somebody wants to see what there is; `nil` where nobody does.
-    func didProgress(_ id: Machine.JobID, _ progress: LoadProgress) -> PreviewOptions? {
+    func didProgress(_ job: FetchJob, _ progress: LoadProgress) -> PreviewOptions? {
         var listeners: [ImageTask] = []
         var previews: PreviewOptions?
         lock.withLock {
-            machine.forEachTask(of: id) { _, task in
+            job.progress = progress
+            machine.forEachTask(of: job.id) { _, task in
                 if task.hearsProgress { listeners.append(task) }
                 if let options = task.previewOptions { previews = options.together(with: previews) }
             }

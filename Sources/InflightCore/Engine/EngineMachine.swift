@@ -97,6 +97,14 @@ struct EngineMachine<Task, Job>: ~Copyable {
         liveJob(key) >= 0
     }
 
+    /// The first job whose result a task still waits for.
+    func firstJob(of id: TaskID) -> Job? {
+        guard isAlive(id) else { return nil }
+        var index = tasks[Int(id.index)].job
+        while jobs[Int(index)].upstream >= 0 { index = jobs[Int(index)].upstream }
+        return jobs[Int(index)].job
+    }
+
     /// A task wants what comes out of the last of its steps, each of which works on the result of the one before.
     ///
     /// - Parameter step: gives the step at a position.

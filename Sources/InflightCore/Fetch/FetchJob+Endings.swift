@@ -8,6 +8,7 @@ extension FetchJob {
         guard let work else { return nil }
         // Where a hook is being asked about the answer, its return goes on with the end.
         if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
+        let result = endRate(result, work)
         if engine.telemetry != nil { tellEnd(result, work) }
         switch (work.verdict, result) {
         case (.again(let head), _):

@@ -98,6 +98,7 @@ extension FetchJob {
         work.head = head
         work.expectedBytes = expectedBytes
         work.verdict = undoCoding(of: head, work)
+        if plan.request.limits.stallTimeout == nil, work.verdict == nil { watchRate(work, receivedBytes: 0) }
         if let expectedBytes, work.coded == nil { work.body.expect(expectedBytes) }
     }
 

@@ -94,6 +94,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         /// When it was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
         var sentAt = MonotonicTime.zero
         var toldBytes: Int64 = 0
+        /// Measures the exchange, where its body takes longer than one piece, and whether it was too slow. Both are
+        /// guarded by the job's stripe of locks.
+        var rate: RateMonitor?
+        var isTooSlow = false
         /// Shows what there is so far, where somebody wants that.
         var previews: PreviewMaker?
 
@@ -123,6 +127,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     let plan: RequestPlan
+    /// What subscribers were last told of the body. Guarded by the engine's lock.
+    var progress: LoadProgress?
     var isCancelled = false
     var work: Work?
 
@@ -264,11 +270,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             work.use?.changes.keeping = .nothing
             return .cancel
         }
+        noteRate(bytes.count, work)
         if engine.telemetry != nil { tellBytes(work) }
         if let use = work.use { keepPart(work, use) }
         if plan.goal == .info { return probe(work) ? .cancel : .proceed }
         let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
-        if let options = engine.didProgress(id, progress) { preview(work, options) }
+        if let options = engine.didProgress(self, progress) { preview(work, options) }
         return .proceed
     }
 
@@ -373,6 +380,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         endExchange(work)
         work.verdict = nil
         work.forgetBody()
+        engine.forgetProgress(self)
     }
 
     /// Forgets the exchange that has ended, but not what came of it.

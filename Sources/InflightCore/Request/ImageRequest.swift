@@ -16,6 +16,12 @@ public struct ImageRequest: Sendable {
         public var stallTimeout: Duration? = .seconds(15)
         /// For the whole fetch with its redirects, from its start; waiting for a turn is not counted. `nil`: none.
         public var totalTimeout: Duration?
+        /// The rate below which a transfer ends with ``LoadError/Code/timedOut``, in bytes of the body on the wire per
+        /// second, averaged over ``minimumRatePeriod``. It is measured from the first byte of the body; time in which
+        /// the pipeline has paused the transfer does not count. 0 disables it.
+        public var minimumBytesPerSecond: Int = 1024
+        /// The period over which ``minimumBytesPerSecond`` is averaged: what a slow transfer is given at least.
+        public var minimumRatePeriod: Duration = .seconds(30)
         /// Bytes of the body on the wire, and again after its content coding is undone.
         public var maximumBodyBytes: Int64 = 200_000_000
         /// Width × height by the picture's header.

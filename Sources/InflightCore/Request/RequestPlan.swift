@@ -215,10 +215,13 @@ final class RequestPlan: Sendable {
         }
         guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
             request.limits.maximumDecodeBytes >= 0,
-            request.limits.maximumRedirects >= 0
+            request.limits.maximumRedirects >= 0, request.limits.minimumBytesPerSecond >= 0
         else { throw refuse("A limit is below zero.") }
         for timeout in [request.limits.connectTimeout, request.limits.stallTimeout, request.limits.totalTimeout] {
             if let timeout, timeout < .zero { throw refuse("A timeout is below zero.") }
+        }
+        guard request.limits.minimumRatePeriod > .zero else {
+            throw refuse("The period of the minimum rate is not above zero. Set the rate to 0 to disable it.")
         }
     }
 
@@ -319,9 +322,9 @@ final class RequestPlan: Sendable {
         fetchLimits.maximumDecodeBytes = ImageRequest.Limits().maximumDecodeBytes
         guard fetchLimits != ImageRequest.Limits() else { return }
         bytes.append(4)
-        let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout]
+        let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout, limits.minimumRatePeriod]
         for number in durations.map({ $0?.saturatedNanoseconds ?? -1 })
-            + [limits.maximumBodyBytes, Int64(limits.maximumRedirects)]
+            + [limits.maximumBodyBytes, Int64(limits.maximumRedirects), Int64(limits.minimumBytesPerSecond)]
         {
             unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
         }

@@ -40,6 +40,36 @@ struct Contract5Tests {
         }
     }
 
+    @Test("a subscriber that joins a stalled transfer hears how far it has come, unless that begins anew")
+    func lateSubscriber() throws {
+        var retry = RetryPolicy()
+        retry.firstDelay = .seconds(1)
+        let stage = try Stage { $0.retry = retry }
+        let broken = LoadError(.truncated, stage: .fetch, message: "It broke.")
+        let head = ScriptedTransport.Script.Step.head(ResponseHead(status: 200), expectedBytes: nil)
+        stage.transport.serve(
+            Stage.url,
+            inOrder: [
+                ScriptedTransport.Script([head, .bytes(Bytes("ab")), .bytes(Bytes("cd")), .fail(broken)]),
+                .ok(Bytes("abcdef"), chunks: [2]),
+            ])
+        let log = Log()
+        stage.loadInSteps(log: log, prefix: "first ")
+        for _ in 0..<3 { stage.transport.step(Stage.url) }
+        stage.loadInSteps(log: log, prefix: "second ")
+        #expect(log.lines.isEmpty)
+        stage.queue.runAll()
+        #expect(log.lines.sorted() == ["first 4", "second 4"])
+        stage.transport.finishAll()
+        stage.loadInSteps(log: log, prefix: "third ")
+        stage.queue.runAll()
+        #expect(log.lines.count == 2)
+        stage.clock.advance(by: .seconds(60))
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.suffix(3).allSatisfy { $0.hasSuffix("abcdef") })
+    }
+
     @Test("the next is submitted only when the last has returned, and what nobody has heard is replaced")
     func oneAtATime() throws {
         let stage = try Stage()

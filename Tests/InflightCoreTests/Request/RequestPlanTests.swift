@@ -98,6 +98,8 @@ struct RequestPlanTests {
             try plan { $0.limits.totalTimeout = .seconds(10) },
             try plan { $0.limits.maximumBodyBytes = 1 },
             try plan { $0.limits.maximumRedirects = 1 },
+            try plan { $0.limits.minimumBytesPerSecond = 1 },
+            try plan { $0.limits.minimumRatePeriod = .seconds(1) },
         ]
         for (index, left) in plans.enumerated() {
             for (other, right) in plans.enumerated() where other > index {
@@ -258,6 +260,8 @@ struct RequestPlanTests {
             { $0.limits.maximumBodyBytes = -1 },
             { $0.limits.maximumPixels = -1 },
             { $0.limits.maximumRedirects = -1 },
+            { $0.limits.minimumBytesPerSecond = -1 },
+            { $0.limits.minimumRatePeriod = .zero },
             { $0.limits.connectTimeout = .seconds(-1) },
             { $0.limits.stallTimeout = .nanoseconds(-1) },
             { $0.limits.totalTimeout = .seconds(-1) },
