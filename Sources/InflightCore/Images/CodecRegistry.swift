@@ -4,9 +4,13 @@ public import InflightConcurrency
 public struct CodecRegistry: Sendable {
     private let decoders: [ImageFormat: any ImageCodec]
     private let encoders: [ImageFormat: any ImageCodec]
+    private let signatures: [FormatSignature]
+    private let codecs: [any ImageCodec]
 
-    /// Where two codecs serve one format, the earlier is taken.
+    /// Creates a registry of codecs. Where two codecs serve one format, or recognise one file, the earlier is used.
     public init(_ codecs: [any ImageCodec]) {
+        self.codecs = codecs
+        signatures = codecs.flatMap { codec in codec.signatures.filter { codec.decodableFormats.contains($0.format) } }
         var decoders: [ImageFormat: any ImageCodec] = [:]
         var encoders: [ImageFormat: any ImageCodec] = [:]
         for codec in codecs {
@@ -17,15 +21,33 @@ public struct CodecRegistry: Sendable {
         self.encoders = encoders
     }
 
+    /// Returns a registry with one more codec, which is preferred to those that serve the same formats.
+    ///
+    /// ```swift
+    /// configuration.codecs = .standard().adding(PPMCodec())
+    /// ```
+    public func adding(_ codec: any ImageCodec) -> CodecRegistry { CodecRegistry([codec] + codecs) }
+
+    /// Returns the format of an image file, recognised by its first bytes; `nil` if no signature matches.
+    ///
+    /// Signatures of registered codecs are compared first, in the order of the codecs, then those of
+    /// ``ImageFormat/detect(_:)``. Needs at most the first 1,024 bytes.
+    public func detect(_ bytes: Bytes) -> ImageFormat? {
+        for signature in signatures where bytes.holds(signature.bytes, at: signature.offset) {
+            return signature.format
+        }
+        return ImageFormat.detect(bytes)
+    }
+
     public var decodableFormats: Set<ImageFormat> { Set(decoders.keys) }
     public var encodableFormats: Set<ImageFormat> { Set(encoders.keys) }
 
     /// From how many bytes the format is told, if there are as many: in front of the first element of markup there may
     /// be comments.
-    private static func detectionLength(_ bytes: Bytes) -> Int {
+    private func detectionLength(_ bytes: Bytes) -> Int {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) || [0xEF, 0xBB, 0xBF].contains($0) }
         let first = (0..<min(bytes.count, 64)).lazy.map { bytes[$0] }.first { !isBlank($0) }
-        return first == UInt8(ascii: "<") ? 1024 : 64
+        return signatures.reduce(first == UInt8(ascii: "<") ? 1024 : 64) { max($0, $1.reach) }
     }
 
     /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
@@ -35,8 +57,8 @@ public struct CodecRegistry: Sendable {
     ///
     /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        if !isComplete, ImageFormat.detect(bytes) == nil {
-            let needed = Self.detectionLength(bytes)
+        if !isComplete, detect(bytes) == nil {
+            let needed = detectionLength(bytes)
             if bytes.count < needed { return .needsMoreBytes(needed) }
         }
         let (codec, format) = try decoder(for: bytes)
@@ -168,7 +190,7 @@ public struct CodecRegistry: Sendable {
     package func decoder(of format: ImageFormat) -> (any ImageCodec)? { decoders[format] }
 
     func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
-        guard let format = ImageFormat.detect(bytes) else {
+        guard let format = detect(bytes) else {
             throw LoadError(.notAnImage, stage: .decode, message: ContentGuess.message(for: bytes))
         }
         guard let codec = decoders[format] else {

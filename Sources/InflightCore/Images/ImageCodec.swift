@@ -10,6 +10,10 @@ public protocol ImageCodec: Sendable {
     var decodableFormats: Set<ImageFormat> { get }
     /// The formats that this codec writes.
     var encodableFormats: Set<ImageFormat> { get }
+    /// How files of formats that ``ImageFormat/detect(_:)`` does not know are recognised; empty by default.
+    ///
+    /// Read once, when the codec is registered. Formats that are not among ``decodableFormats`` are ignored.
+    var signatures: [FormatSignature] { get }
 
     /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult
@@ -66,6 +70,8 @@ public protocol ImageCodec: Sendable {
 }
 
 extension ImageCodec {
+    public var signatures: [FormatSignature] { [] }
+
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         DecodeMemory.bytes(for: info, options, perPixel: 4)
     }

@@ -13,6 +13,7 @@ public struct WorkerCodec: ImageCodec {
 
     public var decodableFormats: Set<ImageFormat> { codec.decodableFormats }
     public var encodableFormats: Set<ImageFormat> { codec.encodableFormats }
+    public var signatures: [FormatSignature] { codec.signatures }
 
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         try codec.probe(bytes, format: format, isComplete: isComplete)

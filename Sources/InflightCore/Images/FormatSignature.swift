@@ -1,0 +1,37 @@
+/// Bytes by which files of a format are recognised.
+///
+/// A codec for a format that ``ImageFormat/detect(_:)`` does not know brings its signatures:
+///
+/// ```swift
+/// var signatures: [FormatSignature] { [FormatSignature(.ppm, Array("P6\n".utf8))] }
+/// ```
+public struct FormatSignature: Sendable, Hashable {
+    /// How far into a file a signature may reach, in bytes.
+    public static let maximumReach = 1024
+
+    public let format: ImageFormat
+    /// The bytes that the file holds.
+    public let bytes: [UInt8]
+    /// Where they stand, in bytes from the start of the file.
+    public let offset: Int
+
+    /// Creates a signature.
+    ///
+    /// - Parameters:
+    ///   - format: The format of files that match.
+    ///   - bytes: At least one byte. Use as many as the format fixes: signatures of registered codecs are compared before
+    ///     the built-in ones.
+    ///   - offset: Where they stand, in bytes from the start of the file. Traps if the signature begins before the file or
+    ///     reaches beyond ``maximumReach``.
+    public init(_ format: ImageFormat, _ bytes: [UInt8], at offset: Int = 0) {
+        precondition(
+            !bytes.isEmpty && offset >= 0 && offset <= Self.maximumReach - bytes.count,
+            "a signature has 1 to \(Self.maximumReach) bytes within the first \(Self.maximumReach) of a file")
+        self.format = format
+        self.bytes = bytes
+        self.offset = offset
+    }
+
+    /// The number of bytes at the start of a file that decide whether it matches.
+    var reach: Int { offset + bytes.count }
+}
