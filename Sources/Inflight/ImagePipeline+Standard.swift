@@ -32,6 +32,7 @@ extension ImagePipeline.Configuration {
             codecs: .standard(decoding, decoder))
         contentCodings = ContentCodings.standard
         retry = RetryPolicy()
+        circuitBreaker = ImagePipeline.CircuitBreaker()
         if let cache {
             store = .owned { configuration throws(LoadError) in
                 try cache.check()

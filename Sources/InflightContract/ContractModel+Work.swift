@@ -16,6 +16,7 @@ extension ContractModel {
         }
         // What was begun is finished, in another place too.
         if isStopped || isClosed && !tasks[task].wasTaken { return tell(task, .failure(.shutDown)) }
+        if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return tell(task, .failure(.overloaded)) }
         var found = -1
         var stage = wish.stages
         while stage > 0 {
@@ -47,6 +48,9 @@ extension ContractModel {
             found = jobs[found].upstream
         }
         noteLevels()
+        if stage == 0, let root = live.last(where: { jobs[$0].stage == 0 }), jobs[root].state == .wanting {
+            comesToQueue(root)
+        }
     }
 
     /// Whether the task waits for the job, or for what comes of it.
@@ -105,6 +109,7 @@ extension ContractModel {
     }
 
     func abandon(_ job: Int) {
+        if jobs[job].state == .wanting { leavesProbe(job) }
         jobs[job].isInTable = false
         jobs[job].state = .over
     }
@@ -214,6 +219,7 @@ extension ContractModel {
         checkOrigin(origin, of: job, serial)
         checkProof(hasCredentials, of: job)
         if bounds.isOrderKnown { checkTurn(of: job) }
+        checkCircuit(job)
         if bounds.isPriorityKnown { check(priority, of: job) }
         jobs[job].state = .running
         jobs[job].exchange = serial
@@ -277,6 +283,7 @@ extension ContractModel {
     /// Whether there is a place for a job that waits for one.
     func hasPlace(_ job: Int) -> Bool {
         let free = bounds.fetches - exchanges.count
+        if !circuitHasPlace(for: job) { return false }
         if free <= 0 || jobs[job].hasAnyOrigin || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin {
             return false
         }
@@ -289,7 +296,9 @@ extension ContractModel {
             broken(11, "a fetch of level \(level) took one of the last \(bounds.reserved) places")
         }
         for other in live
-        where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other) {
+        where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other)
+            && !isProbedElsewhere(other, job)
+        {
             if jobs[other].level > level {
                 broken(7, "a fetch of level \(level) went before one of level \(jobs[other].level)")
             } else if jobs[other].level == level, goesBefore(jobs[other].sequence, jobs[job].sequence) {
@@ -372,6 +381,8 @@ extension ContractModel {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         var record = exchanges.remove(at: index)
         let job = record.job
+        if case .failure(.cannotConnect) = end { connectionFails(record) }
+        leavesProbe(job)
         guard job >= 0, isLive(job) else {
             // Told of a leave before it is told to leave: then the hook is asked all the same.
             if case .again = end, !bounds.isFlat { lateQuestions += 1 }
@@ -398,6 +409,7 @@ extension ContractModel {
             // It had a place and gave it back: it goes before all others of its level.
             lastSequence += 1
             jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
+            comesToQueue(job)
         }
     }
 

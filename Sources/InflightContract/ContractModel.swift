@@ -198,6 +198,7 @@ public final class ContractModel {
     /// Pictures in memory: the exchange each came from.
     var kept: [Int: Int] = [:]
     var multiplexed: UInt8 = 0
+    var circuits: [UInt8: CircuitRecord] = [:]
     var isClosed = false
     var isStopped = false
     var store = StoreRecord()

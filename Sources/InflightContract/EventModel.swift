@@ -95,7 +95,7 @@ public struct EventModel: Sendable {
         }
         switch event.kind {
         case .queued(let lane):
-            if case .queued = job.state { broken("queued twice", event) }
+            if job.state == .queued(lane) { broken("queued twice", event) }
             if job.isAbandoned { broken("queued when nobody wants it", event) }
             job.state = .queued(lane)
         case .started(let lane):

@@ -169,6 +169,15 @@ public struct Bounds: Sendable {
     public var hasStore = false
     /// Tries after the first, where there is a store.
     public var retries = 0
+    /// Tasks that may be in progress at once.
+    public var maximumTasks = Int.max
+    /// How many connection failures in a row open an origin's circuit; 0 where none does.
+    public var failuresToOpen = 0
+    /// In nanoseconds.
+    public var firstBackoff: Int64 = 0
+    public var maximumBackoff: Int64 = 0
+    /// Loads wait while their origin's circuit is open.
+    public var waitsWhileOpen = false
     /// The longest wait that a server is obeyed for, in milliseconds.
     public var longestRetryAfter: Int64 = 60_000
 

@@ -49,7 +49,8 @@ extension Engine {
     ) -> RetryPolicy.Decision {
         guard let retry else { return .fail }
         return retryBudgets.decide(
-            retry, after: failure, method: method, failedTries: failedTries, origin: origin, now: wallTime)
+            retry, after: failure, method: method, failedTries: failedTries, origin: origin, now: wallTime,
+            random: random())
     }
 }
 

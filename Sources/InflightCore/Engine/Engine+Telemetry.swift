@@ -28,6 +28,12 @@ extension Engine {
                 let kind: PipelineEvent.Kind =
                     job.result?.error.map { .failed($0.code, why: $0.message) } ?? .succeeded
                 telemetry.record(kind, job: id.number, at: now)
+            case .refused(let id, let refusal):
+                let error = unavailable(refusal)
+                telemetry.record(.failed(error.code, why: error.message), job: id.number, at: now)
+            case .circuit(let id, let origin, let state):
+                telemetry.record(
+                    .circuitChanged(origin: origin.description, state), job: id.number, at: now)
             case .discarded(let id): telemetry.record(.discarded, job: id.number, at: now)
             case .stopped(let id): telemetry.record(.stopped, job: id.number, at: now)
             }

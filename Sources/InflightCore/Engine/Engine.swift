@@ -24,6 +24,10 @@ final class Engine: @unchecked Sendable {
     let storing: StoreWork
     let retryBudgets = RetryBudgets()
     let rates: RateWatch
+    let random: @Sendable () -> Double
+    let hasCircuitBreaker: Bool
+    /// How many origins the machine remembers connection failures of.
+    let failingOrigins = Atomic(0)
     let decodeMemory: Guarded<MemoryBudget<DecodeJob>>
     let maximumDecodeTime: Duration?
     let revalidations = Guarded(0)
@@ -88,6 +92,10 @@ final class Engine: @unchecked Sendable {
         let decodeLane = lane(limit: threads)
         machine = Machine(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
         if configuration.listening != nil { machine.journal = [] }
+        machine.circuits = configuration.circuitBreaker.map { OriginCircuits($0) }
+        machine.maximumTasks = configuration.maximumQueuedTasks
+        hasCircuitBreaker = configuration.circuitBreaker != nil
+        random = configuration.random
         laneLimits = [.store: storeLane.limit, .fetch: fetchLane.limit, .decode: decodeLane.limit]
 
         var transports: [String: any Transport] = [:]
@@ -190,9 +198,12 @@ final class Engine: @unchecked Sendable {
             lock.unlock()
             return task.didEnd(JobResult(.failure(shutDown(plan.url))))
         }
+        guard wasTaken || machine.admitsTask else {
+            lock.unlock()
+            return task.didEnd(JobResult(.failure(overloaded(plan.url))))
+        }
         let (isShared, progress) = take(task, plan: plan, into: &machine, now: now, actions: &actions)
-        lock.unlock()
-        perform(actions)
+        unlockAndPerform(actions)
         if let progress { task.didProgress(progress) }
         log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(isShared)")] }
     }
@@ -287,8 +298,10 @@ final class Engine: @unchecked Sendable {
                 switch step.event {
                 case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
                 case .failed: machine.jobFailed(step.job.id, now: now, actions: &actions)
-                case .moved(let lane, let group, let ahead):
-                    machine.jobMoved(step.job.id, to: lane, group: group, ahead: ahead, now: now, actions: &actions)
+                case .moved(let lane, let group, let ahead, let hasStandIn):
+                    machine.jobMoved(
+                        step.job.id, to: lane, group: group, ahead: ahead, hasStandIn: hasStandIn, now: now,
+                        actions: &actions)
                 case .slept: machine.jobSlept(step.job.id, now: now, actions: &actions)
                 case .woke: machine.jobWoke(step.job.id, now: now, actions: &actions)
                 }
@@ -354,15 +367,21 @@ final class Engine: @unchecked Sendable {
         lock.lock()
         let ended = body(&machine, &actions)
         if let now { note(machine.takeJournal(), at: now) }
+        unlockAndPerform(actions, ended: ended)
+    }
+
+    /// Releases the lock and does what the machine said; ends what was taken out of it.
+    private func unlockAndPerform(_ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []) {
         var fallingNow = ended.count
         // With the lock held: another thread may start the job as soon as it is released.
         actions.forEach { action in
             switch action {
+            case .refuse(let job, let refusal): job.refuse(unavailable(refusal))
             case .feed(let job, let from):
                 if let result = from.result { job.feed(result) }
             case .deliver(let task, let from):
                 if let result = from.result, !way(on: task, after: result).isEnd { fallingNow += 1 }
-            case .start, .cancel, .discard, .reprioritize: break
+            case .start, .cancel, .discard, .reprioritize, .scheduleProbe: break
             }
         }
         falling += fallingNow
@@ -399,6 +418,9 @@ final class Engine: @unchecked Sendable {
             switch action {
             case .start(let job, let priority): job.start(priority: priority)
             case .discard(let job): job.discard()
+            case .refuse(let job, let refusal):
+                if !refusal.hasStandIn { job.discard() }
+            case .scheduleProbe(let origin, let time): scheduleProbe(origin, at: time)
             case .reprioritize(let job, let priority): job.reprioritize(priority)
             case .cancel, .feed: break
             case .deliver: delivers = true

@@ -29,6 +29,9 @@ class EngineJob: @unchecked Sendable {
     /// any start.
     func feed(_ result: JobResult) {}
 
+    /// Its origin cannot be reached, and it is not sent. Called with the engine's lock held.
+    func refuse(_ error: LoadError) { result = JobResult(.failure(error)) }
+
     /// Nobody wants it any more, and it does not run: let go of what it holds.
     func discard() {}
 
@@ -50,7 +53,7 @@ struct JobStep {
         /// Its work went badly, or was cancelled; the error stands in the job.
         case failed
         /// It has to go on in another lane, or at another origin; ahead of those that wait, where its turn has come before.
-        case moved(Engine.Machine.LaneName, OriginKey, ahead: Bool)
+        case moved(Engine.Machine.LaneName, OriginKey, ahead: Bool, hasStandIn: Bool = false)
         /// It waits for a time to come, without a place.
         case slept
         /// The time has come.

@@ -14,6 +14,10 @@ extension EngineMachine {
         case abandoned(JobID)
         /// It went well, or badly, as its result says.
         case ended(JobID, Job)
+        /// It was refused, because its origin's circuit is open.
+        case refused(JobID, Refusal)
+        /// The circuit of an origin has changed because of what the job did.
+        case circuit(JobID, OriginKey, PipelineEvent.CircuitState)
         case discarded(JobID)
         case stopped(JobID)
     }

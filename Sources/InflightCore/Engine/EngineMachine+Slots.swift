@@ -32,6 +32,9 @@ extension EngineMachine {
         var generation: UInt32 = 0
         var lane = LaneName.fetch
         var state = State.waiting
+        var circuitRole = CircuitRole.ordinary
+        /// What is stored for it may be served where its origin cannot be reached.
+        var hasStandIn = false
         /// The highest priority of those who wait, or -1 where nobody does.
         var level: Int8 = -1
         /// How many waiters there are of each priority, later jobs included.
@@ -159,6 +162,8 @@ extension EngineMachine {
         jobs[Int(index)].group = nil
         jobs[Int(index)].generation &+= 1
         jobs[Int(index)].state = .waiting
+        jobs[Int(index)].circuitRole = .ordinary
+        jobs[Int(index)].hasStandIn = false
         jobs[Int(index)].level = -1
         jobs[Int(index)].counts = (0, 0, 0, 0, 0)
         jobs[Int(index)].firstTask = -1

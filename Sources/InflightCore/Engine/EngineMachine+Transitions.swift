@@ -22,7 +22,7 @@ extension EngineMachine {
             jobs[Int(index)].level = after
             let upstream = jobs[Int(index)].upstream
             if after < 0 {
-                abandon(index, actions: &actions)
+                abandon(index, now: now, actions: &actions)
             } else {
                 if before >= 0, let priority = LoadPriority(rawValue: UInt8(after)) {
                     note(.prioritized(jobID(index), priority))
@@ -54,7 +54,7 @@ extension EngineMachine {
     }
 
     /// Nobody waits for the job any more.
-    mutating func abandon(_ index: Int32, actions: inout Actions) {
+    mutating func abandon(_ index: Int32, now: MonotonicTime, actions: inout Actions) {
         leaveTable(index)
         unlinkFromUpstream(index)
         guard let job = jobs[Int(index)].job else { return }
@@ -67,6 +67,7 @@ extension EngineMachine {
         case .queued(let ticket):
             note(.discarded(jobID(index)))
             remove(ticket, from: jobs[Int(index)].lane)
+            leaveProbe(index, now: now)
             actions.append(.discard(job))
             freeJobSlot(index)
         case .running:
@@ -111,9 +112,12 @@ extension EngineMachine {
                 case .decode: decodeLane.next(now: now)
                 }
             guard let id = next else { return }
-            if lane == .fetch { startedFetches += 1 }
             jobs[Int(id.index)].state = .running
             note(.started(id, lane))
+            if lane == .fetch {
+                startedFetches += 1
+                fetchStarts(id.index, now: now)
+            }
             let priority = LoadPriority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
             if let job = jobs[Int(id.index)].job { actions.append(.start(job, priority)) }
         }
@@ -126,6 +130,7 @@ extension EngineMachine {
     }
 
     mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
+        leaveProbe(index, now: now)
         guard let group = jobs[Int(index)].group else { return }
         switch jobs[Int(index)].lane {
         case .store: storeLane.release(group: group, now: now)

@@ -42,6 +42,10 @@ struct EngineMachine<Task, Job>: ~Copyable {
         case discard(Job)
         /// The job runs and is worth more or less now.
         case reprioritize(Job, LoadPriority)
+        /// The job is not sent, because its origin's circuit is open: its error is this.
+        case refuse(Job, Refusal)
+        /// Tell the machine when this time has come: a probe is due then.
+        case scheduleProbe(OriginKey, MonotonicTime)
         /// `from` went well: its result is what this job works on.
         case feed(Job, from: Job)
         /// `from` has ended, well or badly: this task gets what it gave.
@@ -60,6 +64,11 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var fetchLane: Lane<JobID, OriginKey>
     var decodeLane: Lane<JobID, OriginKey>
 
+    /// The circuits of failing origins; `nil` where every load tries by itself.
+    var circuits: OriginCircuits?
+
+    /// The maximum number of tasks, queued and running; `nil` disables the limit.
+    var maximumTasks: Int?
     /// Tasks that have not been told an ending.
     var taskCount = 0
     /// How often a job was started in the fetch lane, again after each redirect.
@@ -91,6 +100,9 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var isIdle: Bool { taskCount == 0 && jobCount == 0 && previewCount == 0 }
 
     // MARK: Tasks
+
+    /// Whether there is room for a task that is not in progress elsewhere already.
+    var admitsTask: Bool { maximumTasks.map { taskCount < $0 } ?? true }
 
     /// Whether a job for this key is alive.
     func hasJob(_ key: JobKey) -> Bool {
@@ -134,7 +146,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         let id = makeTaskSlot(task, job: previous, priority: priority)
         noteAdded(task, job: previous, steps: count, joined: joined)
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
-        if root >= 0 { enqueue(root, now: now) }
+        if root >= 0 { enqueueOrRefuse(root, now: now, actions: &actions) }
         // Who joins may have raised a fetch that waits into the places that low priorities leave free.
         startReadyFetches(now: now, actions: &actions)
         return (id, joined)
@@ -268,15 +280,20 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     /// The job has to go on elsewhere: it gives its place back and waits for one there.
     ///
-    /// - Parameter ahead: to the front of its level: its turn has come before.
+    /// - Parameters:
+    ///   - ahead: to the front of its level: its turn has come before.
+    ///   - hasStandIn: it has something stored to serve where its origin cannot be reached.
     mutating func jobMoved(
-        _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, now: MonotonicTime, actions: inout Actions
+        _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, hasStandIn: Bool = false, now: MonotonicTime,
+        actions: inout Actions
     ) {
         guard leavePlace(id, now: now, actions: &actions) else { return }
         let left = jobs[Int(id.index)].lane
         jobs[Int(id.index)].lane = lane
         jobs[Int(id.index)].group = group
-        enqueue(id.index, now: now, ahead: ahead)
+        jobs[Int(id.index)].circuitRole = .ordinary
+        jobs[Int(id.index)].hasStandIn = hasStandIn
+        enqueueOrRefuse(id.index, now: now, ahead: ahead, actions: &actions)
         startReady(left, now: now, actions: &actions)
         if lane != left { startReady(lane, now: now, actions: &actions) }
     }
@@ -292,7 +309,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
     /// more.
     mutating func jobWoke(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id), case .asleep = jobs[Int(id.index)].state else { return }
-        enqueue(id.index, now: now, ahead: true)
+        jobs[Int(id.index)].circuitRole = .retry
+        enqueueOrRefuse(id.index, now: now, ahead: true, actions: &actions)
         startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
     }
 
@@ -325,6 +343,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         guard isAlive(id), case .queued(let ticket) = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job
         else { return }
         remove(ticket, from: jobs[Int(id.index)].lane)
+        leaveProbe(id.index, now: now)
         leaveTable(id.index)
         note(.ended(id, job))
         failDependents(of: id.index, from: job, actions: &actions)
@@ -356,6 +375,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     mutating func originLimitChanged(
         _ group: OriginKey, to limit: Int, now: MonotonicTime, actions: inout Actions
     ) {
+        if circuits?.isOpen(group) == true { return }
         fetchLane.setLimit(limit, of: group, now: now)
         startReady(.fetch, now: now, actions: &actions)
     }

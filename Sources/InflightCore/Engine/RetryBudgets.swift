@@ -38,10 +38,9 @@ final class RetryBudgets: @unchecked Sendable {
 
     func decide(
         _ policy: RetryPolicy, after failure: RetryPolicy.Failure, method: String, failedTries: Int, origin: OriginKey,
-        now: WallTime
+        now: WallTime, random: Double
     ) -> RetryPolicy.Decision {
-        let random = Double.random(in: 0...1)
-        return lock.withLock {
+        lock.withLock {
             if budgets.count >= Self.maximumOrigins, budgets[origin] == nil { budgets.removeAll() }
             return policy.decide(
                 after: failure, method: method, failedTries: failedTries, now: now, random: random,

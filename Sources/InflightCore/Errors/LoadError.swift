@@ -100,6 +100,8 @@ extension LoadError.Code {
     public static let unsupportedScheme = Self(rawValue: "unsupportedScheme")
     /// The request or the configuration asks for something that cannot be, such as a size of zero.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
+    /// The pipeline has as many loads as ``ImagePipeline/Configuration/maximumQueuedTasks`` allows.
+    public static let overloaded = Self(rawValue: "overloaded")
     /// The pipeline was shut down.
     public static let shutDown = Self(rawValue: "shutDown")
 
@@ -107,6 +109,9 @@ extension LoadError.Code {
     public static let cannotConnect = Self(rawValue: "cannotConnect")
     /// The address policy allows none of the addresses that the host has.
     public static let addressNotAllowed = Self(rawValue: "addressNotAllowed")
+    /// Connections to the origin failed several times in a row, so this load was not sent. The message names the origin
+    /// and says when it is tried again. See ``ImagePipeline/CircuitBreaker``.
+    public static let originUnavailable = Self(rawValue: "originUnavailable")
     /// The server's certificate is not trusted, or TLS could not be agreed on.
     public static let untrusted = Self(rawValue: "untrusted")
     /// Connecting, a stall, the whole load, or its decoding took longer than allowed.

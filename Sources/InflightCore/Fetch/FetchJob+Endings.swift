@@ -10,6 +10,9 @@ extension FetchJob {
         if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
         let result = endRate(result, work)
         if engine.telemetry != nil { tellEnd(result, work) }
+        if case .failure(let error) = result, isConnectionFailure(error, work) {
+            engine.connectionFailed(self, to: currentURL(work))
+        }
         switch (work.verdict, result) {
         case (.again(let head), _):
             beginAnew(work)

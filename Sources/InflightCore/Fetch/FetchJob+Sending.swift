@@ -48,9 +48,9 @@ extension FetchJob {
             if work.resumption == nil { request.fields = use.exchange.fields(from: request.fields) }
         }
         if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }
-        if let telemetry = engine.telemetry {
+        if engine.telemetry != nil || engine.hasCircuitBreaker { work.sentAt = engine.clock.now() }
+        if engine.telemetry != nil {
             request.wantsTimings = true
-            work.sentAt = telemetry.now
             work.toldBytes = 0
             tell(
                 .sent(method: request.method, url: request.url.string, resumesAt: work.resumption?.offset ?? 0))

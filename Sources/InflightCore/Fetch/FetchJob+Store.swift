@@ -81,7 +81,9 @@ extension FetchJob {
     private func ask(_ work: Work, _ use: StoreUse, _ exchange: CacheExchange) {
         use.exchange = exchange
         work.isLookedUp = true
-        engine.jobsCameOn(CollectionOfOne(waitForTurn(work, in: .fetch, ahead: work.redirected != nil)))
+        let hasStandIn = engine.hasCircuitBreaker && standIn(use) != nil
+        let step = waitForTurn(work, in: .fetch, ahead: work.redirected != nil, hasStandIn: hasStandIn)
+        engine.jobsCameOn(CollectionOfOne(step))
     }
 
     /// Makes what is stored of a body the beginning of the one that comes.
@@ -206,6 +208,7 @@ extension FetchJob {
         } completion: { [self] found, body in
             if endsAsCancelled() { return }
             guard let body else {
+                if let refusal = work.refusal { return finish(.failure(refusal)) }
                 // It went in the meantime: asked once more, without conditions.
                 use.found = found
                 return resend(work, as: CacheExchange())

@@ -87,11 +87,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var heldEnding: Result<TransportSummary, LoadError>?
         /// The hook has answered, but the transfer that waits for it was not known yet.
         var resumesWhenKnown = false
+        /// Whether a response to this exchange has begun to come.
+        var hasAnswer = false
+        /// Why it is not sent, where what is stored is to be served instead.
+        var refusal: LoadError?
         /// What was sent last, where a hook may be asked for better proof.
         var sentFields = HTTPFields()
         /// Whether the hook was asked for better proof for this URL.
         var hasAskedAgain = false
-        /// When it was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
+        /// When the exchange was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
         var sentAt = MonotonicTime.zero
         var toldBytes: Int64 = 0
         /// Measures the exchange, where its body takes longer than one piece, and whether it was too slow. Both are
@@ -157,6 +161,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         timer?.cancel()
         if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
+        if let refusal = result?.error { return serveStandIn(work, instead: refusal) }
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if work.use == nil { work.use = makeStoreUse(work) }
         if !work.isLookedUp, let use = work.use, looksUp(use) { return lookUp(work, use) }
@@ -203,6 +208,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         waits()
     }
 
+    override func refuse(_ error: LoadError) {
+        result = JobResult(.failure(error.about(url: plan.url.string)))
+    }
+
     override func discard() {
         letGo()
     }
@@ -222,7 +231,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     // MARK: Told by the transport
 
     func didReceive(interim head: ResponseHead) {
-        work?.interimHeads.append(head)
+        guard let work else { return }
+        work.interimHeads.append(head)
+        noteAnswer(work)
     }
 
     func didReceive(_ timings: TransportTimings) {
@@ -231,6 +242,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
+        if head.version != .none { noteAnswer(work) }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
         tell(.answered(status: head.status))
         work.latestHead = head
@@ -391,6 +403,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             work.exchange += 1
         }
         work.receivedBytes = 0
+        work.hasAnswer = false
         work.interimHeads = []
         work.trailers = HTTPFields()
     }
@@ -413,12 +426,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// The job gives its place back and goes on when its turn comes.
-    func waitForTurn(_ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool) -> JobStep {
+    func waitForTurn(
+        _ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool, hasStandIn: Bool = false
+    ) -> JobStep {
         let deadline = deadline(work)
         if let deadline, engine.clock.now() >= deadline { return ending(.failure(timedOut())) }
         stripe.lock.withLock { work.wait = .turn(deadline: deadline) }
         let group = lane == .store ? OriginKey.none : currentURL(work).originKey
-        return JobStep(job: self, event: .moved(lane, group, ahead: ahead))
+        return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStandIn: hasStandIn))
     }
 
     /// The job is over before any exchange was.

@@ -59,6 +59,15 @@ extension ImagePipeline {
         public var store: StoreSource?
         /// What is done about failures that may pass; `nil`: they are told at once.
         public var retry: RetryPolicy?
+        /// When the pipeline stops connecting to an origin that cannot be reached. If nil, every load tries by itself.
+        public var circuitBreaker: CircuitBreaker?
+        /// The maximum number of loads in progress, queued and running; further loads fail at once with
+        /// ``LoadError/Code/overloaded``, on their callback queues. It counts every task that waits for work: those that
+        /// share work, prefetches and requests for responses behind stale ones too. An image in memory is always served,
+        /// and a load that was admitted is never refused later. If nil, there is no limit.
+        public var maximumQueuedTasks: Int?
+        /// Gives numbers from 0 to 1 for jitter, which spreads retries and probes over time. Any thread, with no lock held.
+        public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
         /// Bytes of bodies that may wait to be kept: what comes beyond them is not kept. The store's own threads write.
         public var maximumBytesToStore: Int64 = 64 << 20
 

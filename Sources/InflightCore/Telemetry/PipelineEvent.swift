@@ -65,6 +65,16 @@ public struct PipelineEvent: Sendable, Hashable {
         case useless
     }
 
+    /// Whether the pipeline connects to an origin: ``ImagePipeline/CircuitBreaker``.
+    public enum CircuitState: Sendable, Hashable {
+        /// Loads connect.
+        case closed
+        /// No load connects until a probe is due.
+        case open(after: Duration)
+        /// One load connects as a probe.
+        case halfOpen
+    }
+
     public enum Kind: Sendable, Hashable {
         // MARK: Of a load
 
@@ -102,6 +112,8 @@ public struct PipelineEvent: Sendable, Hashable {
         case prioritized(LoadPriority)
         /// It waits without a place until it is tried again.
         case retries(after: Duration, why: String)
+        /// What it did has changed the circuit of an origin.
+        case circuitChanged(origin: String, CircuitState)
         /// Nobody waits for it any more.
         case abandoned
         /// It went well: nothing follows but what concerns the store.

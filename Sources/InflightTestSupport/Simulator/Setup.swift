@@ -80,6 +80,9 @@ struct Setup {
                 room: draws.below(3))
         }
         if draws.once(in: 3) { makeStored(hasSources: hasSources, &draws) }
+        // Not drawn either.
+        if seed % 8 == 6, !hasStore { makeBreaking(seed) }
+        if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
         hasPreviews = seed % 8 == 5
         if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
@@ -109,6 +112,18 @@ struct Setup {
         resources = Array(resources.prefix(4)) + [4, 5]
         resources += hasSources ? [Resources.bytesSource] : []
         for other in [Resources.header, Resources.identified, 13] where draws.once(in: 2) { resources.append(other) }
+    }
+
+    /// A world whose origins often cannot be reached. Nothing in it is nested or hidden, so that the model can foretell
+    /// which fetches are refused.
+    private mutating func makeBreaking(_ seed: UInt64) {
+        bounds.failuresToOpen = 2
+        (bounds.firstBackoff, bounds.maximumBackoff) = (8_000_000, 40_000_000)
+        bounds.waitsWhileOpen = seed & 8 != 0
+        (nests, hasHarmless, hasWillSend, isSlow, hasFallbacks) = (false, false, false, false, false)
+        totalTime = 8_000_000
+        prefetch = nil
+        resources = [0, 1, 2, 3, 4, 5, 6]
     }
 
     /// What a caller of a world with a store wants of it.
@@ -158,6 +173,16 @@ struct Setup {
         configuration.taskExecutor = world.executor
         if hasStore { configuration.harmlessFields = ["X-Policy"] }
         if let store = world.store { configuration.store = ownsTransport ? .owned { _ in store } : .shared(store) }
+        if bounds.failuresToOpen > 0 {
+            var breaker = ImagePipeline.CircuitBreaker()
+            breaker.failuresToOpen = bounds.failuresToOpen
+            breaker.firstBackoff = .nanoseconds(bounds.firstBackoff)
+            breaker.maximumBackoff = .nanoseconds(bounds.maximumBackoff)
+            breaker.whileOpen = bounds.waitsWhileOpen ? .wait : .fail
+            configuration.circuitBreaker = breaker
+            configuration.random = { 1 }
+        }
+        if bounds.maximumTasks < .max { configuration.maximumQueuedTasks = bounds.maximumTasks }
         if hasRetries {
             var retry = RetryPolicy()
             // Chance is the seed's alone: no wait but what a server asks for.

@@ -156,7 +156,9 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         serial = world.answersVary.count
         let setup = world.setup
         sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
-        switch world.draws.below(40) {
+        let draw = world.draws.below(40)
+        switch draw {
+        case 0..<14 where setup.bounds.failuresToOpen > 0: fate = .failEarly
         case 0..<24: fate = .whole
         case 24, 25: fate = .failEarly
         case 26..<29: fate = .failLate
@@ -211,6 +213,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     }
 
     private func sendHead() {
+        world.model.answers(serial)
         if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
         hasHead = true
         world.note(9, UInt64(serial), "exchange \(serial) has its head")

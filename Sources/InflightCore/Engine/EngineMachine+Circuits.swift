@@ -1,0 +1,140 @@
+import InflightConcurrency
+
+// What the machine does about origins that cannot be reached. Where loads fail, a fetch is refused before it is queued;
+// where they wait, the origin has no places in the lane, and one when a probe is due.
+
+extension EngineMachine {
+    /// What a fetch is to its origin's circuit.
+    enum CircuitRole: UInt8 {
+        case ordinary
+        /// Its outcome decides whether the circuit closes.
+        case probe
+        /// A repeated attempt, which is never refused.
+        case retry
+    }
+
+    /// Why a fetch is not sent.
+    struct Refusal: Hashable, Sendable {
+        var origin: OriginKey
+        /// The time to the next probe; `nil` where one is in flight.
+        var wait: Duration?
+        /// The job has something stored to serve instead, and is about to be started for that.
+        var hasStandIn: Bool
+    }
+
+    /// Queues a fetch, or another job, unless its origin's circuit is open and loads fail then.
+    mutating func enqueueOrRefuse(
+        _ index: Int32, now: MonotonicTime, ahead: Bool = false, actions: inout Actions
+    ) {
+        guard jobs[Int(index)].lane == .fetch, let origin = jobs[Int(index)].group, origin.origin != nil,
+            circuits?.isOpen(origin) == true
+        else { return enqueue(index, now: now, ahead: ahead) }
+        if circuits?.waits != true {
+            switch circuits?.handle(.fetchQueued(now: now), of: origin) {
+            case .refuse(let until) where jobs[Int(index)].circuitRole != .retry:
+                return refuse(index, origin, until, now: now, actions: &actions)
+            case .admitProbe: becomeProbe(index, origin)
+            default: break
+            }
+        }
+        enqueue(index, now: now, ahead: ahead)
+        limitPlaces(of: origin, now: now)
+    }
+
+    /// A fetch was given a place.
+    mutating func fetchStarts(_ index: Int32, now: MonotonicTime) {
+        guard circuits?.waits == true, let origin = jobs[Int(index)].group, circuits?.isOpen(origin) == true else {
+            return
+        }
+        if circuits?.handle(.fetchQueued(now: now), of: origin) == .admitProbe { becomeProbe(index, origin) }
+        limitPlaces(of: origin, now: now)
+    }
+
+    private mutating func becomeProbe(_ index: Int32, _ origin: OriginKey) {
+        jobs[Int(index)].circuitRole = .probe
+        note(.circuit(jobID(index), origin, .halfOpen))
+    }
+
+    /// The job's connection failed, before any response.
+    mutating func connectionFailed(
+        _ id: JobID, to origin: OriginKey, now: MonotonicTime, random: Double, actions: inout Actions
+    ) {
+        let isProbe = isAlive(id) && jobs[Int(id.index)].circuitRole == .probe
+        if isProbe { jobs[Int(id.index)].circuitRole = .ordinary }
+        let event = Circuit.Event.connectionFailed(isProbe: isProbe, now: now, random: random)
+        guard case .open(let until) = circuits?.handle(event, of: origin) else { return }
+        note(.circuit(id, origin, .open(after: until - now)))
+        if circuits?.waits == true {
+            limitPlaces(of: origin, now: now)
+            actions.append(.scheduleProbe(origin, until))
+        } else {
+            refuseQueued(origin, until, now: now, actions: &actions)
+        }
+    }
+
+    /// A response has come from the origin.
+    mutating func originAnswered(
+        _ origin: OriginKey, to id: JobID, now: MonotonicTime, actions: inout Actions
+    ) {
+        if isAlive(id), jobs[Int(id.index)].group == origin, jobs[Int(id.index)].circuitRole == .probe {
+            jobs[Int(id.index)].circuitRole = .ordinary
+        }
+        guard circuits?.handle(.answered, of: origin) == .close else { return }
+        note(.circuit(id, origin, .closed))
+        fetchLane.setLimit(fetchLane.configuration.groupLimit, of: origin, now: now)
+        startReady(.fetch, now: now, actions: &actions)
+    }
+
+    /// The time has come at which a probe is due, if the circuit is still open.
+    mutating func probeIsDue(_ origin: OriginKey, now: MonotonicTime, actions: inout Actions) {
+        limitPlaces(of: origin, now: now)
+        startReady(.fetch, now: now, actions: &actions)
+    }
+
+    /// The job gives its place back, or its turn, and did not say how its connection went.
+    mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
+        guard jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else { return }
+        jobs[Int(index)].circuitRole = .ordinary
+        guard case .open = circuits?.handle(.probeAbandoned(now: now), of: origin) else { return }
+        note(.circuit(jobID(index), origin, .open(after: .zero)))
+        limitPlaces(of: origin, now: now)
+    }
+
+    private mutating func limitPlaces(of origin: OriginKey, now: MonotonicTime) {
+        guard circuits?.waits == true, let places = circuits?.places(of: origin, now: now) else { return }
+        fetchLane.setLimit(places, of: origin, now: now)
+    }
+
+    // MARK: Refusing
+
+    /// Each opening looks through all jobs once.
+    private mutating func refuseQueued(
+        _ origin: OriginKey, _ until: MonotonicTime, now: MonotonicTime, actions: inout Actions
+    ) {
+        for index in jobs.indices where jobs[index].lane == .fetch && jobs[index].circuitRole == .ordinary {
+            guard case .queued(let ticket) = jobs[index].state, jobs[index].group == origin else { continue }
+            remove(ticket, from: .fetch)
+            refuse(Int32(index), origin, until, now: now, actions: &actions)
+        }
+    }
+
+    /// Ends a fetch that is not queued, or has it serve what is stored.
+    private mutating func refuse(
+        _ index: Int32, _ origin: OriginKey, _ until: MonotonicTime?, now: MonotonicTime, actions: inout Actions
+    ) {
+        guard let job = jobs[Int(index)].job else { return }
+        let hasStandIn = jobs[Int(index)].hasStandIn
+        let refusal = Refusal(origin: origin, wait: until.map { $0 - now }, hasStandIn: hasStandIn)
+        actions.append(.refuse(job, refusal))
+        if hasStandIn {
+            jobs[Int(index)].lane = .store
+            jobs[Int(index)].group = OriginKey.none
+            enqueue(index, now: now)
+            return startReady(.store, now: now, actions: &actions)
+        }
+        leaveTable(index)
+        note(.refused(jobID(index), refusal))
+        failDependents(of: index, from: job, actions: &actions)
+        freeJobSlot(index)
+    }
+}

@@ -1,0 +1,37 @@
+import InflightConcurrency
+
+// What a fetch says of its origin's connections, and what it does where its origin cannot be reached.
+
+extension FetchJob {
+    /// A load whose own time is shorter says nothing of the origin.
+    private static let shortestTimeout = Duration.seconds(1)
+
+    func noteAnswer(_ work: Work) {
+        guard !work.hasAnswer else { return }
+        work.hasAnswer = true
+        engine.originAnswered(self, at: currentURL(work))
+    }
+
+    /// Whether an exchange ended because there was no connection, or nothing came over it.
+    func isConnectionFailure(_ error: LoadError, _ work: Work) -> Bool {
+        guard engine.hasCircuitBreaker, !work.hasAnswer else { return false }
+        switch error.code {
+        case .cannotConnect: return true
+        case .timedOut: return engine.clock.now() - work.sentAt >= Self.shortestTimeout
+        default: return false
+        }
+    }
+
+    /// What is stored and may be served where the origin cannot be reached (RFC 5861 section 4).
+    func standIn(_ use: StoreUse) -> StoredAnswer? {
+        CacheOutcome.answer(after: .cannotConnect, found: use.found, request: use.request, now: engine.wallTime)
+    }
+
+    func serveStandIn(_ work: Work, instead refusal: LoadError) {
+        result = nil
+        work.refusal = refusal
+        guard let use = work.use, let stale = standIn(use) else { return finish(.failure(refusal)) }
+        use.changes = StoreChanges()
+        readAndServe(stale, work, from: .disk)
+    }
+}

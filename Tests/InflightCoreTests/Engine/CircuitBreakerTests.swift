@@ -1,0 +1,337 @@
+import InflightConcurrency
+import InflightTestSupport
+import Synchronization
+import Testing
+
+@testable import InflightCore
+
+/// A pipeline whose circuits open after two failures, for one to two seconds, without jitter.
+private func breaking(
+    _ whileOpen: ImagePipeline.CircuitBreaker.OpenPolicy = .fail, retries: Int = 0, perOrigin: Int = 2,
+    _ change: (inout ImagePipeline.Configuration) -> Void = { _ in }
+) throws -> Stage {
+    try Stage { configuration in
+        var breaker = ImagePipeline.CircuitBreaker()
+        breaker.failuresToOpen = 2
+        breaker.whileOpen = whileOpen
+        configuration.circuitBreaker = breaker
+        configuration.random = { 1 }
+        configuration.maximumConcurrentFetchesPerOrigin = perOrigin
+        if retries > 0 {
+            configuration.retry = RetryPolicy()
+            configuration.retry?.extraTries = retries
+        }
+        change(&configuration)
+    }
+}
+
+private func url(_ number: Int, host: String = "a.example") -> String { "http://\(host)/\(number)" }
+
+extension Stage {
+    fileprivate func refuseConnections() { transport.serveOthers(.failure(.cannotConnect)) }
+    fileprivate func answer() { transport.serveOthers(.ok(Bytes("body"))) }
+    fileprivate func lines(_ log: Log) -> [String] {
+        queue.runAll()
+        return log.lines
+    }
+}
+
+@Suite("The circuit breaker", .timeLimit(.minutes(10)))
+struct CircuitBreakerTests {
+    @Test("after two connection failures queued loads fail at once, and nothing is sent until the backoff is over")
+    func opens() throws {
+        let stage = try breaking()
+        stage.refuseConnections()
+        let log = Log()
+        for number in 0..<2000 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.load(url(0, host: "b.example"), log: log, name: "other")
+        #expect(stage.transport.startCount == 3)
+        stage.transport.finish(url(0))
+        #expect(stage.transport.startCount == 4)
+        stage.transport.finish(url(1))
+        // The place of the one that failed, and all that were queued.
+        #expect(stage.transport.startCount == 4)
+        stage.transport.finish(url(2))
+        let lines = stage.lines(log)
+        #expect(lines.count == 2000)
+        #expect(lines.count { $0.hasSuffix("originUnavailable") } == 1997)
+        #expect(lines.count { $0.hasSuffix("cannotConnect") } == 3)
+        stage.load(url(0), log: log, name: "later")
+        #expect(stage.transport.startCount == 4)
+        #expect(stage.lines(log).last == "later: originUnavailable")
+    }
+
+    @Test("the error names the origin and says when it is tried again")
+    func message() async throws {
+        let stage = try breaking()
+        stage.refuseConnections()
+        for number in 0..<2 {
+            stage.load(url(number))
+            stage.transport.finishAll()
+        }
+        stage.clock.advance(by: .milliseconds(300))
+        let error = await #expect(throws: LoadError.self) {
+            try await stage.pipeline.data(for: ImageRequest(url(2)))
+        }
+        #expect(error?.code == .originUnavailable)
+        #expect(error?.url == url(2))
+        #expect(
+            error?.message
+                == "http://a.example:80 is unavailable: its last connections failed. It is tried again in 0.7 s. "
+                + "Try later.")
+    }
+
+    @Test(
+        "exactly one probe is sent after the backoff; its failure opens the circuit for longer, its success closes it")
+    func probes() throws {
+        let stage = try breaking()
+        stage.refuseConnections()
+        let log = Log()
+        for number in 0..<2 { stage.load(url(number)) }
+        stage.transport.finishAll()
+        stage.clock.advance(by: .seconds(1))
+        for number in 10..<13 { stage.load(url(number), log: log, name: "\(number)") }
+        #expect(stage.transport.exchanges.map(\.request.url.string) == [url(10)])
+        stage.transport.finishAll()
+        stage.clock.advance(by: .milliseconds(1999))
+        stage.load(url(13), log: log, name: "13")
+        #expect(stage.transport.exchanges.isEmpty)
+        stage.clock.advance(by: .milliseconds(1))
+        stage.answer()
+        for number in 14..<16 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.transport.step(url(14))
+        // Its head has come: the others need not wait for its body.
+        for number in 16..<18 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.transport.finishAll()
+        #expect(
+            stage.lines(log).sorted() == [
+                "10: cannotConnect", "11: originUnavailable", "12: originUnavailable", "13: originUnavailable",
+                "14: body", "15: originUnavailable", "16: body", "17: body",
+            ])
+    }
+
+    @Test("a probe that is cancelled leaves its turn to the next load", arguments: [false, true])
+    func abandoned(isQueued: Bool) throws {
+        let stage = try breaking { if isQueued { $0.maximumConcurrentFetches = 1 } }
+        stage.refuseConnections()
+        for number in 0..<2 {
+            stage.load(url(number))
+            stage.transport.finishAll()
+        }
+        stage.answer()
+        stage.clock.advance(by: .seconds(1))
+        if isQueued { stage.load(url(0, host: "b.example")) }
+        let probe = stage.load(url(10))
+        probe.cancel()
+        stage.transport.finishAll()
+        let log = Log()
+        stage.load(url(11), log: log)
+        stage.transport.finishAll()
+        #expect(stage.lines(log) == ["end: body"])
+    }
+
+    @Test("loads that wait are sent one by one as probes, in their order, and all at once when one succeeds")
+    func waits() throws {
+        let stage = try breaking(.wait)
+        stage.refuseConnections()
+        let log = Log()
+        for number in 0..<6 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.transport.finish(url(0))
+        stage.transport.finish(url(1))
+        stage.transport.finishAll()
+        #expect(stage.transport.liveCount == 0)
+        stage.clock.advance(by: .milliseconds(999))
+        #expect(stage.transport.liveCount == 0)
+        stage.clock.advance(by: .milliseconds(1))
+        #expect(stage.transport.exchanges.map(\.request.url.string) == [url(3)])
+        stage.transport.finishAll()
+        #expect(stage.transport.liveCount == 0)
+        stage.answer()
+        stage.load(url(6), priority: .high, log: log, name: "6")
+        stage.clock.advance(by: .seconds(2))
+        #expect(stage.transport.exchanges.map(\.request.url.string) == [url(6)])
+        stage.transport.step(url(6))
+        #expect(stage.transport.exchanges.map(\.request.url.string) == [url(6), url(4)])
+        while stage.transport.finishAll() > 0 {}
+        #expect(
+            stage.lines(log) == [
+                "0: cannotConnect", "1: cannotConnect", "2: cannotConnect", "3: cannotConnect", "6: body", "4: body",
+                "5: body",
+            ])
+    }
+
+    @Test("a waiting probe that is cancelled leaves its turn to the next load at once")
+    func waitingAbandoned() throws {
+        let stage = try breaking(.wait)
+        stage.refuseConnections()
+        for number in 0..<2 { stage.load(url(number)) }
+        stage.transport.finishAll()
+        let probe = stage.load(url(2))
+        stage.load(url(3))
+        stage.clock.advance(by: .seconds(1))
+        #expect(stage.transport.exchanges.map(\.request.url.string) == [url(2)])
+        probe.cancel()
+        stage.transport.finish(url(2))
+        #expect(stage.transport.exchanges.map(\.request.url.string) == [url(3)])
+    }
+
+    @Test("statuses, other failures and short times of a load's own count nothing; a timeout without a response counts")
+    func counted() throws {
+        let stage = try breaking(perOrigin: 1)
+        let log = Log()
+        let scripts: [ScriptedTransport.Script] = [
+            .failure(.cannotConnect), .status(503), .failure(.cannotConnect), .failure(.untrusted),
+            .failure(.badResponse), .ok(Bytes("body")).failing(.truncated, after: 2), .failure(.timedOut),
+            .failure(.cannotConnect), .failure(.timedOut), .ok(Bytes("body")),
+        ]
+        for (number, script) in scripts.enumerated() {
+            stage.transport.serve(url(number), script)
+            stage.load(url(number), log: log, name: "\(number)")
+            if number == 8 { stage.clock.advance(by: .seconds(1)) }
+            stage.transport.finishAll()
+        }
+        #expect(
+            stage.lines(log).suffix(3) == ["7: cannotConnect", "8: timedOut", "9: originUnavailable"])
+        #expect(stage.transport.startCount == 9)
+    }
+
+    @Test("attempts that the retry policy repeats are sent as without a circuit breaker")
+    func retries() throws {
+        let stage = try breaking(retries: 2)
+        stage.refuseConnections()
+        let log = Log()
+        for number in 0..<3 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.transport.finishAll()
+        #expect(stage.lines(log) == ["2: originUnavailable"])
+        stage.clock.advance(by: .milliseconds(500))
+        #expect(stage.transport.liveCount == 2)
+        stage.transport.finishAll()
+        stage.answer()
+        stage.clock.advance(by: .seconds(1))
+        stage.transport.finishAll()
+        #expect(stage.lines(log) == ["2: originUnavailable", "0: body", "1: body"])
+    }
+
+    @Test("what is stored stands in for an origin whose circuit is open, where its response allows that (RFC 5861)")
+    func standsIn() async throws {
+        let stage = try StoreStage { configuration in
+            configuration.circuitBreaker = ImagePipeline.CircuitBreaker()
+            configuration.circuitBreaker?.failuresToOpen = 1
+        }
+        stage.serve(
+            StoreStage.url,
+            StoreStage.ok("stored", ("Cache-Control", "max-age=10, stale-if-error=1000"), ("ETag", "\"1\"")))
+        stage.transport.serveOthers(.failure(.cannotConnect))
+        #expect(try await stage.data() == "stored")
+        stage.clock.advance(by: .seconds(20))
+        _ = try? await stage.data("http://a.example/2")
+        let response = try await stage.get()
+        #expect(response.isStale && response.body.count == 6)
+        #expect(stage.sent.count == 1)
+        await #expect(throws: LoadError.self) { try await stage.data("http://a.example/3") }
+        #expect(stage.transport.startCount == 2)
+    }
+
+    @Test("files and data: URLs have no circuit")
+    func local() async throws {
+        let stage = try breaking {
+            $0.circuitBreaker?.failuresToOpen = 1
+            $0.transports += [.shared(FileTransport()), .shared(DataURLTransport())]
+        }
+        for _ in 0..<3 {
+            await #expect(throws: LoadError.self) {
+                try await stage.pipeline.data(for: ImageRequest("file:///nowhere/at/all"))
+            }
+        }
+        #expect(try await stage.pipeline.data(for: ImageRequest("data:,text")).count == 4)
+        #expect(stage.pipeline.statistics.failures == [.cannotRead: 3])
+    }
+
+    @Test("a redirect to an origin whose circuit is open fails, and names that origin")
+    func redirected() throws {
+        let stage = try breaking()
+        stage.refuseConnections()
+        for number in 0..<2 { stage.load(url(number)) }
+        stage.transport.finishAll()
+        stage.transport.serve("http://b.example/0", .redirect(to: url(7)))
+        let log = Log()
+        stage.load(url(0, host: "b.example"), log: log)
+        stage.transport.finishAll()
+        #expect(stage.lines(log) == ["end: originUnavailable"])
+    }
+
+    @Test("events tell how circuits change, and which load was refused")
+    func events() throws {
+        let book = EarsBook()
+        let ears = book.ears()
+        let stage = try breaking(perOrigin: 1) {
+            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+        }
+        stage.refuseConnections()
+        for number in 0..<3 { stage.load(url(number)) }
+        stage.transport.finishAll()
+        stage.answer()
+        stage.clock.advance(by: .seconds(1))
+        stage.load(url(3))
+        stage.transport.finishAll()
+        let changes = ears.events.compactMap { event -> PipelineEvent.CircuitState? in
+            guard case .circuitChanged(let origin, let state) = event.kind else { return nil }
+            #expect(origin == "http://a.example:80")
+            return state
+        }
+        #expect(changes == [.open(after: .seconds(1)), .halfOpen, .closed])
+        #expect(ears.lines.contains("3 finished originUnavailable"))
+    }
+
+    @Test("without a circuit breaker every load is sent")
+    func disabled() throws {
+        let stage = try breaking { $0.circuitBreaker = nil }
+        stage.refuseConnections()
+        for number in 0..<10 { stage.load(url(number)) }
+        while stage.transport.finishAll() > 0 {}
+        #expect(stage.transport.startCount == 10)
+    }
+}
+
+@Suite("A limit of loads in progress", .timeLimit(.minutes(10)))
+struct OverloadTests {
+    @Test("further loads fail on their callback queue, never inside the call, and sharing makes no exception")
+    func refuses() throws {
+        let stage = try Stage { $0.maximumQueuedTasks = 2 }
+        stage.transport.serveOthers(.ok(Bytes("body")))
+        let log = Log()
+        for number in 0..<3 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.load(url(1), log: log, name: "shared")
+        #expect(log.lines.isEmpty)
+        #expect(stage.lines(log) == ["2: overloaded", "shared: overloaded"])
+        stage.transport.finish(url(0))
+        stage.load(url(4), log: log, name: "4")
+        stage.transport.finishAll()
+        #expect(stage.lines(log).suffix(3).sorted() == ["0: body", "1: body", "4: body"])
+        #expect(stage.pipeline.statistics.failures == [.overloaded: 2])
+    }
+
+    @Test("an image in memory is served, and a load that was admitted goes on to its fallback")
+    func memory() async throws {
+        let stage = try Stage(.automatic) { $0.maximumQueuedTasks = 1 }
+        stage.transport.serve(url(0), .ok(FakeCodec.picture()))
+        stage.transport.serve(url(1), .silent)
+        stage.transport.serve(url(2), .status(404))
+        _ = try await stage.pipeline.image(for: ImageRequest(url(0)))
+        var request = ImageRequest(url(2))
+        request.fallbacks = [url(0)]
+        #expect(try await stage.pipeline.image(for: request).source == .memory)
+        let waiting = stage.load(url(1))
+        #expect(try await stage.pipeline.image(for: ImageRequest(url(0))).source == .memory)
+        await #expect(throws: LoadError.self) { try await stage.pipeline.image(for: ImageRequest(url(2))) }
+        waiting.cancel()
+    }
+
+    @Test("refusing thousands costs no work: nothing is looked up, queued or sent")
+    func cheap() throws {
+        let stage = try Stage { $0.maximumQueuedTasks = 0 }
+        for number in 0..<2000 { stage.load(url(number)) }
+        let statistics = stage.pipeline.statistics
+        #expect(statistics.tasks == 0 && statistics.jobsUnderWay == 0 && statistics.failures == [.overloaded: 2000])
+    }
+}
