@@ -6,7 +6,7 @@ extension GetOptions {
             "-i", "-o", "--size", "--fit", "--enlarge", "--linear", "--crop", "--process", "--page", "--format",
             "--quality", "--progressive", "--lossless", "--keep-metadata", "--background", "--raw", "--verify",
             "--any", "--discard", "--skip-existing", "--unordered", "--concurrency", "--per-host", "--max-pixels",
-            "--retries", "--checksum", "--previews", "--incomplete", "--report", "--trace",
+            "--retries", "--circuit-breaker", "--checksum", "--previews", "--incomplete", "--report", "--trace",
         ] + CacheOptions.names + NetworkOptions.names
 
     /// What only the options beside one another can say.
@@ -126,6 +126,9 @@ extension GetOptions {
         case "--retries":
             let text = try reader.value(of: name, attached: attached, "how often to try again")
             retries = try OptionValue.integer(text, of: name, in: 0...100)
+        case "--circuit-breaker":
+            let text = try reader.value(of: name, attached: attached, "a number of connection failures, or 0")
+            circuitBreaker = try OptionValue.integer(text, of: name, in: 0...1000)
         case "--checksum":
             let text = try reader.value(of: name, attached: attached, "sha256: and 64 hexadecimal digits")
             guard let sum = Checksum(text) else {

@@ -44,6 +44,8 @@ struct GetOptions: Equatable, Sendable {
     var cache = CacheOptions()
     /// Tries after the first.
     var retries = 2
+    /// How many connection failures in a row open an origin's circuit; 0 where none does.
+    var circuitBreaker = 5
     /// Of the one body that is fetched.
     var checksum: Checksum?
     var network = NetworkOptions()

@@ -105,6 +105,9 @@ struct HelpText: Equatable {
 
             How servers are asked:
               --retries N           tries after the first, where a failure may pass (2)
+              --circuit-breaker N   after N connection failures in a row at an origin, fail its
+                                    other loads at once, and probe it now and then (5);
+                                    0 disables this
               --checksum sha256:HEX the one body has to have this checksum
               --header 'K: V'       send a header to every host
               --header-for HOST 'K: V'

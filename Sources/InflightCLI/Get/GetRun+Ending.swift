@@ -39,6 +39,7 @@ extension GetRun {
         timer?.cancel()
         removeDrafts()
         narrator.clear()
+        narrator.tellHiddenFailures()
         tellStories()
         if status != CommandLineTool.ExitStatus.closedOutput {
             reporter.flush()

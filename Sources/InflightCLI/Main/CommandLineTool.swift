@@ -81,6 +81,7 @@ enum CommandLineTool {
             pipeline = try PipelineMaker.pipeline(
                 options.network, concurrency: options.concurrency, perHost: options.perHost,
                 decodes: options.treatment == .remade, store: store, retries: options.retries,
+                circuitBreaker: options.circuitBreaker,
                 listening: output?.recorder.listening)
         } catch {
             output?.abandon()

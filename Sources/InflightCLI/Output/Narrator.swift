@@ -12,6 +12,7 @@ final class Narrator {
     let style: Style
     /// Whether there is a progress line.
     let showsProgress: Bool
+    private var failures = FailureGroups()
     private var progress = ProgressLine()
     private var lineIsShown = false
 
@@ -42,16 +43,30 @@ final class Narrator {
         lineIsShown = false
     }
 
+    /// Equal failures of one origin are shown a few times, and then counted, unless somebody wants to read everything.
     func failed(_ url: String, _ error: LoadError) {
+        guard tellsFailures else { return }
+        if !isVerbose, let origin = (try? ResourceURL(url))?.origin,
+            !failures.shows(Report.Digest.Failure(error), of: origin)
+        {
+            return
+        }
         failed(shown: Self.shown(url), error)
     }
 
     /// - Parameter shown: what failed, fit to be seen.
     func failed(shown: String, _ error: LoadError) {
         guard tellsFailures else { return }
-        let failure = Report.Digest.Failure(error)
-        let code = failure.status.map { "\(failure.code) \($0)" } ?? failure.code
-        say("\(style.red("failed")) \(shown): \(code): \(TerminalText.safe(error.message))")
+        say("\(style.red("failed")) \(shown): \(Report.Digest.Failure(error)): \(TerminalText.safe(error.message))")
+    }
+
+    /// Says how many failures were not shown.
+    func tellHiddenFailures() {
+        for (group, count) in failures.takeHidden() {
+            say(
+                "\(style.red("failed")) \(TerminalText.safe(group.origin)): \(group.failure): … and "
+                    + "\(Quantity.grouped(count)) more like it")
+        }
     }
 
     func warn(_ text: String) {

@@ -68,7 +68,7 @@ struct Report: Sendable {
 
     /// The part of a report that is remembered for those who ask for the same URL later.
     struct Digest: Equatable, Sendable {
-        struct Failure: Hashable, Sendable {
+        struct Failure: Hashable, Sendable, CustomStringConvertible {
             var code: String
             /// Where that is what is wrong.
             var status: Int?
@@ -77,6 +77,8 @@ struct Report: Sendable {
                 self.code = code
                 self.status = status
             }
+
+            var description: String { status.map { "\(code) \($0)" } ?? code }
 
             init(_ error: LoadError) {
                 self.init(code: error.code.rawValue, status: error.code == .badStatus ? error.status : nil)

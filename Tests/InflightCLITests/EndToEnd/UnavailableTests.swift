@@ -1,0 +1,66 @@
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// Origins that cannot be reached, and failures that are many.
+@Suite(.timeLimit(.minutes(10)))
+struct UnavailableTests {
+    private let place = TemporaryDirectory()
+    /// Nobody listens there any more.
+    private let url: String
+
+    init() throws {
+        let gone = try LoopbackServer()
+        url = gone.url("/")
+        gone.stop()
+    }
+
+    private func run(_ options: String...) -> CommandResult {
+        let list = (0..<500).map { "\(url)\($0)" }.joined(separator: "\n")
+        return place.run(["get", "-i", "-", "--discard"] + options, input: list)
+    }
+
+    @Test("Equal failures of an origin are shown three times and then counted; --json has a line for each URL")
+    func grouped() throws {
+        let result = run()
+        #expect(result.status == 1)
+        let failures = result.errors.split(separator: "\n").filter { $0.hasPrefix("failed ") }
+        #expect(failures.count { $0.contains(": originUnavailable: http") } == 3)
+        #expect(failures.count { $0.contains(": cannotConnect: No connection") } == 3)
+        #expect(failures.count { $0.contains("more like it") } == 2)
+        #expect(failures.last?.contains(": originUnavailable: … and ") == true)
+        let all = run("--verbose").errors.split(separator: "\n").count { $0.hasPrefix("failed ") }
+        #expect(all == 500)
+        let lines = try run("--json").lines
+        #expect(lines.count == 500)
+        #expect(lines.count { $0.error?.code == "originUnavailable" } > 400)
+    }
+
+    @Test("--circuit-breaker 0 has every URL asked for")
+    func disabled() throws {
+        let lines = try run("--json", "--circuit-breaker", "0").lines
+        #expect(lines.count { $0.error?.code == "cannotConnect" } == 500)
+    }
+}
+
+@Suite("Groups of equal failures", .timeLimit(.minutes(10)))
+struct FailureGroupTests {
+    @Test("the first three of each origin and error are shown, and the rest is given once")
+    func groups() {
+        var groups = FailureGroups()
+        let origins = ["a", "b"].map { Origin(scheme: "http", host: $0, port: 80) }
+        func show(_ origin: Int, _ code: String, _ status: Int? = nil) -> Bool {
+            groups.shows(Report.Digest.Failure(code: code, status: status), of: origins[origin])
+        }
+        #expect((0..<5).map { _ in show(0, "badStatus", 404) } == [true, true, true, false, false])
+        #expect((0..<4).map { _ in show(1, "badStatus", 404) } == [true, true, true, false])
+        #expect(show(0, "badStatus", 410) && show(0, "timedOut"))
+        let hidden = groups.takeHidden().map { "\($0.group.origin) \($0.group.failure) \($0.count)" }
+        #expect(hidden == ["http://a:80 badStatus 404 2", "http://b:80 badStatus 404 1"])
+        #expect(groups.takeHidden().isEmpty)
+        for number in 0..<FailureGroups.mostGroups { _ = show(0, "code\(number)") }
+        #expect((0..<5).allSatisfy { _ in show(0, "another") })
+    }
+}
