@@ -20,6 +20,8 @@ let package = Package(
         .executableTarget(name: "animation", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // What each processor makes of a picture.
         .executableTarget(name: "processor-gallery", dependencies: [.product(name: "Inflight", package: "inflight")]),
+        // A server: deadlines, load shedding, a graceful end.
+        .executableTarget(name: "thumbnail-service", dependencies: [.product(name: "Inflight", package: "inflight")]),
         // The engine's values alone: links no C library.
         .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
         // The engine behind an `OperationQueue`.

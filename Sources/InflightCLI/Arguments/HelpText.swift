@@ -105,7 +105,7 @@ struct HelpText: Equatable {
 
             How servers are asked:
               --retries N           tries after the first, where a failure may pass (2)
-              --circuit-breaker N   after N connection failures in a row at an origin, fail its
+              --circuit-breaker N   after N connection failures in a row, fail an origin's
                                     other loads at once, and probe it now and then (5);
                                     0 disables this
               --checksum sha256:HEX the one body has to have this checksum

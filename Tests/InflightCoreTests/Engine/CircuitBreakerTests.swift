@@ -200,16 +200,16 @@ struct CircuitBreakerTests {
         let stage = try breaking(retries: 2)
         stage.refuseConnections()
         let log = Log()
-        for number in 0..<3 { stage.load(url(number), log: log, name: "\(number)") }
+        for number in 0..<4 { stage.load(url(number), log: log, name: "\(number)") }
         stage.transport.finishAll()
-        #expect(stage.lines(log) == ["2: originUnavailable"])
+        #expect(stage.lines(log) == ["3: originUnavailable"])
         stage.clock.advance(by: .milliseconds(500))
         #expect(stage.transport.liveCount == 2)
         stage.transport.finishAll()
         stage.answer()
         stage.clock.advance(by: .seconds(1))
         stage.transport.finishAll()
-        #expect(stage.lines(log) == ["2: originUnavailable", "0: body", "1: body"])
+        #expect(stage.lines(log).sorted() == ["0: body", "1: body", "2: body", "3: originUnavailable"])
     }
 
     @Test("what is stored stands in for an origin whose circuit is open, where its response allows that (RFC 5861)")

@@ -1,0 +1,84 @@
+import Glibc
+
+/// The few socket calls that a service and its clients need; all of them block.
+enum Sockets {
+    struct Failure: Error { let code = errno }
+
+    /// Listens on the loopback address.
+    ///
+    /// - Parameter port: 0 for one of the system's choice.
+    static func listen(_ port: UInt16) throws -> (descriptor: Int32, port: UInt16) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = loopback(port)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withAddress(&address) { bind(descriptor, $0, size) }
+        guard descriptor >= 0, status == 0, Glibc.listen(descriptor, 128) == 0 else { throw Failure() }
+        guard withAddress(&address, { getsockname(descriptor, $0, &size) }) == 0 else { throw Failure() }
+        return (descriptor, UInt16(bigEndian: address.sin_port))
+    }
+
+    /// The next connection; nil once the listener is shut down.
+    static func accept(_ listener: Int32) -> Int32? {
+        while true {
+            let connection = Glibc.accept(listener, nil, nil)
+            if connection >= 0 { return connection }
+            guard [EINTR, ECONNABORTED, EMFILE, ENFILE].contains(errno) else { return nil }
+        }
+    }
+
+    /// Connects to a port of this machine and sends a GET request.
+    static func get(_ port: UInt16, _ target: String) throws -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = loopback(port)
+        let status = withAddress(&address) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        guard descriptor >= 0, status == 0 else { throw Failure() }
+        send(descriptor, Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+        return descriptor
+    }
+
+    static func send(_ connection: Int32, _ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(connection, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL.rawValue))
+            }
+            if count <= 0 { return }
+            sent += count
+        }
+    }
+
+    /// Reads until the bytes end with `end`, the other side closes, a read takes five seconds, or `limit` is reached.
+    static func read(_ connection: Int32, until end: String = "", limit: Int = 1 << 20) -> [UInt8] {
+        var patience = timeval(tv_sec: 5, tv_usec: 0)
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        while bytes.count < limit, end.isEmpty || !bytes.suffix(end.utf8.count).elementsEqual(end.utf8) {
+            let count = recv(connection, &piece, piece.count, 0)
+            if count <= 0 { break }
+            bytes += piece.prefix(count)
+        }
+        return bytes
+    }
+
+    /// The target of a GET request; nil for anything else.
+    static func readTarget(_ connection: Int32) -> String? {
+        let head = String(decoding: read(connection, until: "\r\n\r\n", limit: 16 * 1024), as: UTF8.self)
+        let words = head.prefix { $0 != "\r\n" }.split(separator: " ")
+        return words.count == 3 && words[0] == "GET" ? String(words[1]) : nil
+    }
+
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        return address
+    }
+
+    private static func withAddress(
+        _ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>) -> Int32
+    ) -> Int32 {
+        withUnsafeMutablePointer(to: &address) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body) }
+    }
+}
