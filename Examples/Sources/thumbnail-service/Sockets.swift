@@ -40,7 +40,7 @@ enum Sockets {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
-                Glibc.send(connection, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL.rawValue))
+                Glibc.send(connection, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
             }
             if count <= 0 { return }
             sent += count
@@ -72,7 +72,7 @@ enum Sockets {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
         return address
     }
 

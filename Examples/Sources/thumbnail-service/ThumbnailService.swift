@@ -58,7 +58,7 @@ final class ThumbnailService: Sendable {
         let parts = target.split(separator: "/", maxSplits: 1).map(String.init)
         // Whoever sends a request must not read this machine's files.
         guard parts.count == 2, let width = Int(parts[0]), (1...2000).contains(width),
-            ["http://", "https://", "data:"].contains(where: parts[1].hasPrefix)
+            ["http://", "https://", "data:"].contains(where: { parts[1].hasPrefix($0) })
         else { return nil }
         var request = ImageRequest(parts[1], resize: Resize(width: width))
         request.limits.totalTimeout = deadline

@@ -8,45 +8,48 @@ import Dispatch
 import Glibc
 import Inflight
 
-let port = CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) }
-let service = try ThumbnailService(
-    port: port ?? 0, maximumRequests: port == nil ? 2 : 64, deadline: .seconds(port == nil ? 3 : 10))
-
-signal(SIGTERM, SIG_IGN)
-let signals = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
-let terminated = AsyncStream<Never> { stream in
+/// Serves until SIGTERM, then finishes what was accepted.
+func serve(port: UInt16?) async throws {
+    let service = try ThumbnailService(
+        port: port ?? 0, maximumRequests: port == nil ? 2 : 64, deadline: .seconds(port == nil ? 3 : 10))
+    signal(SIGTERM, SIG_IGN)
+    let signals = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
+    let (terminated, stream) = AsyncStream.makeStream(of: Void.self)
     signals.setEventHandler { stream.finish() }
     signals.resume()
+    DispatchQueue(label: "accept").async { service.run() }
+    let clients = Task.detached {
+        if port == nil { try playClients(of: service.port) }
+    }
+    for await _ in terminated {}
+    signals.cancel()
+    await service.stop()
+    try await clients.value
+    print("stopped")
 }
-DispatchQueue(label: "accept").async { service.run() }
-let clients = Task.detached { if port == nil { try playClients() } }
-for await _ in terminated {}
-await service.stop()
-try await clients.value
-print("stopped")
 
-func playClients() throws {
+func playClients(of service: UInt16) throws {
     // A GIF of two by two pixels.
     let gif: [UInt8] = [
         71, 73, 70, 56, 57, 97, 2, 0, 2, 0, 128, 0, 0, 255, 0, 0, 0, 0, 255, 44,
         0, 0, 0, 0, 2, 0, 2, 0, 0, 2, 3, 4, 0, 5, 0, 59,
     ]
     let url = "data:image/gif," + gif.map { "%\($0 < 16 ? "0" : "")\(String($0, radix: 16))" }.joined()
-    print("an image:", try answer(Sockets.get(service.port, "/2/\(url)")))
-    print("no image:", try answer(Sockets.get(service.port, "/2/data:,text")))
-    print("a file:", try answer(Sockets.get(service.port, "/2/file:///etc/hostname")))
+    print("an image:", try answer(Sockets.get(service, "/2/\(url)")))
+    print("no image:", try answer(Sockets.get(service, "/2/data:,text")))
+    print("a file:", try answer(Sockets.get(service, "/2/file:///etc/hostname")))
 
     // Two requests whose origin does not answer yet: the service is at its limit.
     let origin = try Sockets.listen(0)
     let slow = try ["early", "late"].map { name in
-        try Sockets.get(service.port, "/2/http://127.0.0.1:\(origin.port)/\(name)")
+        try Sockets.get(service, "/2/http://127.0.0.1:\(origin.port)/\(name)")
     }
     var waiting: [String: Int32] = [:]
     for _ in slow {
         guard let connection = Sockets.accept(origin.descriptor) else { return }
         waiting[Sockets.readTarget(connection) ?? ""] = connection
     }
-    print("one too many:", try answer(Sockets.get(service.port, "/1/\(url)")))
+    print("one too many:", try answer(Sockets.get(service, "/1/\(url)")))
 
     // The service is told to end: it answers what it has accepted, in time or with an error.
     kill(getpid(), SIGTERM)
@@ -63,6 +66,8 @@ func answer(_ connection: Int32) -> String {
     let retry = head.first { $0.hasPrefix("Retry-After") }.map { ", \($0)" } ?? ""
     return (head.first.map { String($0.dropFirst("HTTP/1.1 ".count)) } ?? "nothing") + retry
 }
+
+try await serve(port: CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) })
 
 // Prints:
 // an image: 200 OK
