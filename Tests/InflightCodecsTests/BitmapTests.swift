@@ -90,13 +90,18 @@ struct BitmapTests {
         }
     }
 
-    @Test("colours that the palette lacks are black, and one that says too much is cut to its room")
+    @Test("colours that the palette lacks are black; pixels may begin inside of it")
     func palettes() throws {
         let c = opaque
         #expect(try rows(bitmap(3, 1, bits: 8, colors: colors, [1, 3, 9, 0])) == [[c[1], c[3], [0, 0, 0, 255]]])
+        // Entries beyond the declared pixels are read where they would stand, as Pillow and browsers do.
         #expect(
             try rows(bitmap(2, 1, bits: 8, colors: colors, used: 70_000, offset: 70, [2, 4, 0, 0]))
-                == [[c[2], [0, 0, 0, 255]]])
+                == [[c[2], [0, 4, 2, 255]]])
+        #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 58, [])) == [[c[0], c[0]]])
+        #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 66, [])) == [[[0, 0, 0, 255], c[0]]])
+        // At the header's end, where some old programs point, none can begin: they follow the palette.
+        #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 54, [2, 3, 0, 0])) == [[c[2], c[3]]])
         #expect(
             try rows(bitmap(3, 2, bits: 2, colors: colors, [0b0110_1100, 0, 0, 0, 0b0001_1000, 0, 0, 0]))
                 == [[c[0], c[1], c[2]], [c[1], c[2], c[3]]])

@@ -28,6 +28,17 @@ struct OrientationTests {
         }
     }
 
+    @Test("every integer type of EXIF is applied, as in Pillow and libvips, and reset with the metadata")
+    func types() throws {
+        for (type, little) in [1, 3, 4, 6, 8, 9, 5, 12].flatMap({ [($0, false), ($0, true)] }) {
+            let exif = Pieces.exif(orientation: 6, little: little, type: type)
+            let file = Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", exif))
+            #expect(try info(file).orientation == ([5, 12].contains(type) ? .up : .right), "type \(type)")
+            let fitted = ImageMetadata(exifBytes: Bytes(exif)).fitted(width: 16, height: 12).exifBytes?.array ?? []
+            #expect(try info(Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", fitted))).orientation == .up)
+        }
+    }
+
     @Test("a crop is taken from what is seen", arguments: ImageOrientation.allCases)
     func cropped(_ orientation: ImageOrientation) throws {
         let exif = Pieces.exif(orientation: orientation.rawValue)

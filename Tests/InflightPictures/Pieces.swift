@@ -6,11 +6,17 @@ package enum Pieces {
     package static func little32(_ value: Int) -> [UInt8] { big32(value).reversed() }
 
     /// EXIF metadata with nothing but an orientation.
-    package static func exif(orientation: Int, little: Bool = false) -> [UInt8] {
+    package static func exif(orientation: Int, little: Bool = false, type: Int = 3) -> [UInt8] {
         let n16 = little ? little16 : big16
         let n32 = little ? little32 : big32
-        return Array((little ? "II" : "MM").utf8) + n16(42) + n32(8) + n16(1) + n16(0x0112) + n16(3) + n32(1)
-            + n16(orientation) + n16(0) + n32(0)
+        let value =
+            switch type {
+            case 1, 6: [UInt8(orientation), 0, 0, 0]
+            case 4, 9: n32(orientation)
+            default: n16(orientation) + n16(0)
+            }
+        return Array((little ? "II" : "MM").utf8) + n16(42) + n32(8) + n16(1) + n16(0x0112) + n16(type) + n32(1)
+            + value + n32(0)
     }
 
     /// A JPEG file with one more segment behind its first marker.

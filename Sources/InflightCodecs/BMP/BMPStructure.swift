@@ -136,9 +136,10 @@ struct BMPStructure: FileStructure {
         let used = size >= 36 ? bytes.little32(at: start + 32) ?? 0 : 0
         let declared = bits <= 8 ? (used == 0 ? 1 << bits : used) : 0
         let usual = paletteStart + min(declared, 256) * paletteEntry
-        self.pixelStart = pixelStart.map { $0 < paletteStart ? usual : $0 } ?? usual
-        // Some declare more than they have room for.
-        paletteCount = min(declared, 256, (self.pixelStart - paletteStart) / paletteEntry)
+        // Old programs name the header's end, and mean the palette's. Other places inside of the palette are where the
+        // pixels begin, for Pillow and browsers too.
+        self.pixelStart = pixelStart.map { $0 <= paletteStart ? usual : $0 } ?? usual
+        paletteCount = min(declared, 256)
         if compression == .runs, let count = bytes.little32(at: start + 20), count > 0 {
             fileEnd = self.pixelStart + count
         }

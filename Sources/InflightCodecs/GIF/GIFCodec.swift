@@ -1,7 +1,8 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// GIF by giflib: the first frame on its canvas, transparent where it does not cover it; all of an animation. Not written.
+/// GIF by giflib: the first frame on a canvas that holds it, transparent where it does not cover it; all of an animation.
+/// Not written.
 public struct GIFCodec: ImageCodec {
     public init() {}
 
@@ -21,7 +22,6 @@ public struct GIFCodec: ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         let structure = try GIFStructure.wholeHeader(bytes)
-        try Self.checkFrame(structure, bytes, options)
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (_, plan, target) throws(LoadError) in
             try GIFReader.with(bytes) { (reader) throws(LoadError) in
@@ -42,7 +42,6 @@ public struct GIFCodec: ImageCodec {
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialPicture? {
         let structure = try GIFStructure.wholeHeader(bytes)
-        try Self.checkFrame(structure, bytes, options)
         return try unsafe structure.info(bytes).makePart(options, coversAll: false, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
             var filled: PartialPicture.Filled?
@@ -55,16 +54,6 @@ public struct GIFCodec: ImageCodec {
             }
             return filled
         }
-    }
-
-    /// A frame may be larger than the canvas that it is cut off by.
-    private static func checkFrame(
-        _ structure: GIFStructure, _ bytes: Bytes, _ options: DecodeOptions
-    ) throws(LoadError) {
-        var frame = structure.info(bytes)
-        frame.storedWidth = structure.frameWidth
-        frame.storedHeight = structure.frameHeight
-        try frame.checkPixels(maximum: options.maximumPixels)
     }
 
     public func animation(

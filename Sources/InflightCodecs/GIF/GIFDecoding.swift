@@ -46,7 +46,10 @@ import InflightCore
 
     private func draw(into resizer: PixelRowResizer) throws(LoadError) {
         let (width, height) = (Int(reader.frame.width), Int(reader.frame.height))
-        guard width == structure.frameWidth, height == structure.frameHeight else {
+        let (left, top) = (Int(reader.frame.left), Int(reader.frame.top))
+        guard width == structure.frameWidth, height == structure.frameHeight, left + width <= structure.width,
+            top + height <= structure.height
+        else {
             throw PictureError.damaged(.gif, "its sizes contradict each other")
         }
         let isInterlaced = reader.frame.is_interlaced != 0
@@ -67,10 +70,7 @@ import InflightCore
         }
         let row = UnsafeMutablePointer<SIMD4<UInt8>>.allocate(capacity: structure.width)
         defer { unsafe row.deallocate() }
-        let (left, top) = (Int(reader.frame.left), Int(reader.frame.top))
-        let covered = max(0, min(width, structure.width - left))
-        // Rows below the canvas have to be read too: damage there is damage.
-        for y in 0..<max(structure.height, isInterlaced ? 0 : top + height) {
+        for y in 0..<structure.height {
             if y % band == 0 { try cancellation.check() }
             unsafe row.initialize(repeating: .zero, count: structure.width)
             if y >= top, y < top + height {
@@ -80,9 +80,8 @@ import InflightCore
                 } else {
                     try unsafe reader.readRow(indices, width: width)
                 }
-                for x in 0..<covered { unsafe row[left + x] = reader.colors[Int(source[x])] }
+                for x in 0..<width { unsafe row[left + x] = reader.colors[Int(source[x])] }
             }
-            guard y < structure.height else { continue }
             unsafe resizer.push(UnsafeRawPointer(row).assumingMemoryBound(to: UInt8.self))
         }
     }

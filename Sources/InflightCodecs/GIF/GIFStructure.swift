@@ -124,11 +124,9 @@ struct GIFStructure: FileStructure {
         frameWidth = wide
         frameHeight = high
         isInterlaced = bytes[position + 9] & 0x40 != 0
-        // A canvas without a size is as large as its first frame.
-        if width == 0 || height == 0 {
-            width = left + wide
-            height = top + high
-        }
+        // The canvas holds its first frame, wherever that lies, as in browsers and Pillow; later ones are cut off.
+        width = max(width, left + wide)
+        height = max(height, top + high)
         hasAlpha = isTransparent || left > 0 || top > 0 || left + wide < width || top + high < height
     }
 

@@ -19,9 +19,19 @@ enum EXIFOrientation {
             let entry = start + directory + 2 + index * 12
             guard let tag = number16(entry) else { return nil }
             guard tag == 0x0112 else { continue }
-            // One number of 16 bits, in the entry itself.
-            guard number16(entry + 2) == 3, let value = number16(entry + 8) else { return nil }
-            return ImageOrientation(rawValue: value)
+            // In the entry itself, of whichever integer type: none of the eight values needs a sign.
+            func number32(_ offset: Int) -> Int? { isLittle ? bytes.little32(at: offset) : bytes.big32(at: offset) }
+            guard number16(entry + 10) != nil, let count = number32(entry + 4), (1...2).contains(count) else {
+                return nil
+            }
+            let value: Int? =
+                switch number16(entry + 2) {
+                case 1, 6: bytes.byte(at: entry + 8)
+                case 3, 8: number16(entry + 8)
+                case 4, 9: count == 1 ? number32(entry + 8) : nil
+                default: nil
+                }
+            return value.flatMap { ImageOrientation(rawValue: $0) }
         }
         return nil
     }

@@ -98,6 +98,27 @@ struct AnimationFormatTests {
         }
     }
 
+    @Test("GIF: the canvas holds its first frame, wherever that lies, and cuts off later ones")
+    func firstFrame() async throws {
+        let none = SIMD4<UInt8>.zero
+        // Beyond it, across its edge, and larger: the sizes that Pillow and Chromium tell.
+        for (x, y, side, width, height) in [(3, 2, 1, 4, 3), (1, 0, 2, 3, 2), (0, 0, 3, 3, 3)] as [(UInt8, UInt8, UInt8, Int, Int)] {
+            let file = gif(frame(0, x: x, y: y, side: side), frame(1, x: 2, y: 1, side: 9))
+            let still = try decode(file)
+            #expect(still.width == width && still.height == height)
+            let expected = (0..<width * height).map { place in
+                let inside = place % width >= x && place / width >= y
+                return inside && place % width < Int(x + side) && place / width < Int(y + side) ? red : none
+            }
+            #expect((0..<width * height).map { still[$0 % width, $0 / width] } == expected)
+            let image = try open(file)
+            #expect(image.info.width == width && image.info.height == height)
+            #expect(try await pixels(image, 0) == expected)
+            #expect(try await pixels(image, 1).last == blue)
+            _ = try registry.validate(Bytes(file))
+        }
+    }
+
     @Test("GIF: colours of a frame's own, and what is between the frames")
     func localColors() async throws {
         var own = frame(1, side: 1)

@@ -91,14 +91,14 @@ struct EXIFRewriter {
         return entries.first { number($0, bytes: 2) == tag && $0 + 12 <= bytes.count }
     }
 
-    /// Sets a field that holds a number of 8, 16 or 32 bits, if it is there.
+    /// Sets a field that holds a number of 8, 16 or 32 bits, signed or not, if it is there.
     private mutating func set(_ tag: Int, to value: Int, in directory: Int) {
         guard let entry = entry(tag, in: directory), let count = number(entry + 4, bytes: 4), (1...2).contains(count)
         else { return }
         switch number(entry + 2, bytes: 2) {
-        case 1: put(min(value, 0xFF), at: entry + 8, bytes: 1)
-        case 3: put(min(value, 0xFFFF), at: entry + 8, bytes: 2)
-        case 4 where count == 1: put(value, at: entry + 8, bytes: 4)
+        case 1, 6: put(min(value, 0xFF), at: entry + 8, bytes: 1)
+        case 3, 8: put(min(value, 0xFFFF), at: entry + 8, bytes: 2)
+        case 4 where count == 1, 9 where count == 1: put(value, at: entry + 8, bytes: 4)
         default: break
         }
     }
