@@ -53,7 +53,7 @@ let package = Package(
             name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
         .target(
             name: "CInflightVips", dependencies: ["CGObject"],
-            linkerSettings: ["vips", "jxl", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
+            linkerSettings: ["vips", "jxl", "tiff", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
         .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightCore", "InflightConcurrency"]),
 
         // Decoders in processes of their own: what a program asks of them; what they are, and what they give up.

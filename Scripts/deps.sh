@@ -23,6 +23,7 @@ build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|what a decoder's process may ask of the system
 build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the worker
+build|libtiff-dev|tiffio.h|libtiff 4|TIFF that libvips refuses, in the worker
 build|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the worker
 build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libvips needs
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server

@@ -7,12 +7,14 @@
 #include "jxl.h"
 #include "message.h"
 #include "profile.h"
+#include "tiff.h"
 
 struct inflight_vips_picture {
     int loader;
     /// Where libvips is not asked to load: what is decoded when pixels are wanted, and there is no image before that.
     const uint8_t *bytes;
     size_t count;
+    int page;
     VipsImage *image;
     VipsRegion *region;
     int has_alpha;
@@ -43,7 +45,7 @@ inflight_vips_picture *inflight_vips_open(
     VipsImage *image = NULL;
     if (loader == INFLIGHT_VIPS_JXL) {
         if (inflight_jxl_size(bytes, count, width, height, message)) return NULL;
-    } else {
+    } else if (loader != INFLIGHT_VIPS_TIFF || !inflight_tiff_is_uncommon(bytes, count, page, width, height)) {
         image = load(bytes, count, loader, page);
         if (!image) {
             inflight_vips_fail(message);
@@ -56,6 +58,7 @@ inflight_vips_picture *inflight_vips_open(
     picture->loader = loader;
     picture->bytes = bytes;
     picture->count = count;
+    picture->page = page;
     picture->image = image;
     return picture;
 }
@@ -129,7 +132,11 @@ static int convert(inflight_vips_picture *picture) {
 int inflight_vips_prepare(
     inflight_vips_picture *picture, int has_alpha, int bits, int is_display_p3,
     char message[INFLIGHT_VIPS_MESSAGE]) {
-    if (!picture->image) picture->image = inflight_jxl_decode(picture->bytes, picture->count, message);
+    if (!picture->image) {
+        picture->image = picture->loader == INFLIGHT_VIPS_JXL
+            ? inflight_jxl_decode(picture->bytes, picture->count, message)
+            : inflight_tiff_decode(picture->bytes, picture->count, picture->page, message);
+    }
     if (!picture->image) return INFLIGHT_VIPS_FAILED;
     picture->has_alpha = has_alpha;
     picture->is_display_p3 = is_display_p3;

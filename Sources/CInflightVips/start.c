@@ -11,12 +11,16 @@
 #include "message.h"
 
 int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]) {
-    // One line of it, the last, which is the nearest cause.
+    // One line of it: the last, which is the nearest cause, unless one says that a library lacks what it takes.
     char *text = vips_error_buffer_copy();
-    g_strstrip(text);
-    const char *line = strrchr(text, '\n');
-    line = line ? line + 1 : text;
+    char **lines = g_strsplit(g_strstrip(text), "\n", -1);
+    const char *line = "";
+    for (char **next = lines; *next; next++) {
+        int is_last = !next[1];
+        if (strstr(*next, "not implemented") || strstr(*next, "not configured") || (is_last && !*line)) line = *next;
+    }
     snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", *line ? line : "its decoder gives no reason");
+    g_strfreev(lines);
     g_free(text);
     return INFLIGHT_VIPS_FAILED;
 }

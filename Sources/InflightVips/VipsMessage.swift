@@ -27,10 +27,15 @@ struct VipsMessage {
         return String(reason)
     }
 
+    private static let limits = [
+        "unsupported", "not support", "not implemented", "unimplemented", "not configured", "cannot handle",
+        "can not handle",
+    ]
+
     func error(_ format: ImageFormat) -> LoadError {
         let lower = reason.lowercased()
-        // libheif's words for a picture that is whole, and more than it can.
-        if lower.contains("unsupported") || lower.contains("not supported") {
+        // The libraries' words for a picture that is whole, and more than they can.
+        if Self.limits.contains(where: lower.contains) {
             return PictureError.unsupported(format, reason)
         }
         return PictureError.damaged(format, reason)

@@ -11,6 +11,8 @@ package struct TIFFPieces {
     package var pixels: [UInt8] = []
     /// Further fields: 16 bits each, or 32 where there is `isLong`.
     package var fields: [(tag: Int, values: [Int], isLong: Bool)] = []
+    /// Fields that are left away.
+    package var omitted: Set<Int> = []
     package var profile: [UInt8] = []
     /// Where the next page's directory lies.
     package var next = 0
@@ -49,6 +51,7 @@ package struct TIFFPieces {
         add(277, [samples])
         add(278, [height])
         add(279, [pixels.count], isLong: true)
+        entries.removeAll { omitted.contains($0.tag) }
         for field in fields { add(field.tag, field.values, isLong: field.isLong) }
         if !profile.isEmpty { entries.append((34675, 7, profile.count, profile)) }
         entries.sort { $0.tag < $1.tag }

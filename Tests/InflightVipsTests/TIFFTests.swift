@@ -103,6 +103,119 @@ struct TIFFTests {
         #expect(code { _ = try decode(pieces.file) } == .damaged)
     }
 
+    /// The scene in samples of so many bits: packed from the highest bit on, or little-endian, scaled to what they hold.
+    private func samples(
+        _ bits: Int, isSigned: Bool = false, _ pixel: (Int, Int) -> [UInt8]
+    ) -> [UInt8] {
+        (0..<Scene.height).flatMap { y -> [UInt8] in
+            let row = (0..<Scene.width).flatMap { pixel($0, y) }.map { value -> Int in
+                let wide = (Int(value) * (1 << bits - 1) + 127) / 255
+                return isSigned ? wide ^ 1 << (bits - 1) : wide
+            }
+            if bits % 8 == 0 {
+                return row.flatMap { value in (0..<bits / 8).map { UInt8(value >> (8 * $0) & 255) } }
+            }
+            let ones = row.flatMap { value in (0..<bits).reversed().map { UInt8(value >> $0 & 1) } }
+            return stride(from: 0, to: ones.count, by: 8).map { start in
+                (0..<8).reduce(0) { $0 << 1 | (start + $1 < ones.count ? ones[start + $1] : 0) }
+            }
+        }
+    }
+
+    private func color(_ x: Int, _ y: Int) -> [UInt8] { (0..<3).map { Scene.color(x, y)[$0] } }
+
+    @Test(
+        "samples of any number of bits, and with a sign, run from black to white", arguments: [8, 10, 12, 14, 16, 32])
+    func depths(_ bits: Int) throws {
+        for isSigned in [false, true] {
+            var pieces = TIFFPieces()
+            pieces.bits = bits
+            pieces.fields = [(339, [Int](repeating: isSigned ? 2 : 1, count: 3), false)]
+            pieces.pixels = samples(bits, isSigned: isSigned, color)
+            #expect(try decode(pieces.file).likeness(Scene.color) > 55, "signed: \(isSigned)")
+            try validate(pieces.file)
+            pieces.samples = 1
+            pieces.photometric = 0
+            pieces.fields = [(339, [isSigned ? 2 : 1], false)]
+            pieces.pixels = samples(bits, isSigned: isSigned) { x, y in [255 - Scene.gray(x, y).x] }
+            #expect(try decode(pieces.file).likeness(Scene.gray) > 55, "signed: \(isSigned), inverted")
+        }
+    }
+
+    @Test("samples beside the colours are told apart, however many there are, in one plane or in several")
+    func extraSamples() throws {
+        for (photometric, extras, alpha) in [
+            (2, [0, 2], 1), (2, [2, 0], 0), (2, [1, 0], 0), (1, [0, 2], 1), (1, [2, 0, 0, 0], 0), (2, [0, 0], nil),
+        ] as [(Int, [Int], Int?)] {
+            let drawn: (Int, Int) -> SIMD4<UInt8> = { x, y in
+                var pixel = photometric == 1 ? Scene.gray(x, y) : Scene.color(x, y)
+                if alpha != nil { pixel.w = Scene.withAlpha(x, y).w }
+                return pixel
+            }
+            let pixel: (Int, Int) -> [UInt8] = { x, y in
+                let seen = drawn(x, y)
+                let factor = extras.first == 1 ? Int(seen.w) : 255
+                let colors = (0..<(photometric == 1 ? 1 : 3)).map { UInt8((Int(seen[$0]) * factor + 127) / 255) }
+                return colors + extras.indices.map { $0 == alpha ? seen.w : 77 }
+            }
+            var pieces = TIFFPieces()
+            pieces.photometric = photometric
+            pieces.samples = (photometric == 1 ? 1 : 3) + extras.count
+            pieces.pixels = TIFFPieces.bytes(pixel)
+            pieces.fields = [(338, extras, false)]
+            #expect(try info(pieces.file).hasAlpha == (alpha != nil))
+            #expect(try decode(pieces.file).likeness(drawn) > 45, "\(photometric) \(extras)")
+            // The same in planes, each a strip of its own.
+            let size = Scene.width * Scene.height
+            pieces.pixels = (0..<pieces.samples).flatMap { plane in TIFFPieces.bytes { [pixel($0, $1)[plane]] } }
+            pieces.omitted = [273, 279]
+            pieces.fields += [
+                (273, (0..<pieces.samples).map { 8 + $0 * size }, true),
+                (279, [Int](repeating: size, count: pieces.samples), true), (284, [2], false),
+            ]
+            #expect(try decode(pieces.file).likeness(drawn) > 45, "\(photometric) \(extras) in planes")
+        }
+    }
+
+    @Test("tiles in separate planes are put together, and cut off at the edges")
+    func tiles() throws {
+        var pieces = TIFFPieces()
+        pieces.width = 15
+        pieces.height = 11
+        // Two tiles of eight pixels side by side would not be multiples of 16: one reaches beyond both edges.
+        pieces.pixels = (0..<3).flatMap { plane in
+            (0..<16).flatMap { y in (0..<16).map { x in x < 16 && y < 12 ? Scene.color(x, y)[plane] : 99 } }
+        }
+        pieces.omitted = [273, 278, 279]
+        pieces.fields = [
+            (284, [2], false), (322, [16], false), (323, [16], false), (324, [8, 264, 520], true),
+            (325, [256, 256, 256], true),
+        ]
+        #expect(try decode(pieces.file).likeness(Scene.color) == 100)
+        try validate(pieces.file)
+    }
+
+    @Test("without a word on what samples mean, three are colours and one is grey")
+    func noPhotometric() throws {
+        var pieces = TIFFPieces()
+        pieces.omitted = [262]
+        #expect(try decode(pieces.file).likeness(Scene.color) == 100)
+        pieces.samples = 1
+        pieces.pixels = TIFFPieces.bytes { [Scene.gray($0, $1).x] }
+        #expect(try info(pieces.file).colorModel == .gray)
+        #expect(try decode(pieces.file).likeness(Scene.gray) == 100)
+    }
+
+    @Test("what no library here reads is unsupported, and not damage", arguments: [50_000, 34_663, 32_895])
+    func unsupported(_ compression: Int) throws {
+        var pieces = TIFFPieces()
+        pieces.compression = compression
+        #expect(code { _ = try decode(pieces.file) } == .unsupportedFormat)
+        pieces.compression = 1
+        pieces.bits = 24
+        #expect(code { _ = try decode(pieces.file) } == .unsupportedFormat)
+    }
+
     @Test("any page is decoded, each with its own size and orientation")
     func pages() throws {
         var second = TIFFPieces()

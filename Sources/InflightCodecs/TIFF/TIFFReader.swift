@@ -84,15 +84,15 @@ struct TIFFReader {
         return (tag, Entry(type: type, count: count, offset: far))
     }
 
-    /// One of an entry's whole numbers; `nil` where it is not there.
+    /// One of an entry's whole numbers, none of which needs its sign; `nil` where it is not there.
     func value(_ entry: Entry, at index: Int = 0) -> Int? {
         guard index < entry.count, let end = entry.end, end <= bytes.count else { return nil }
         let position = entry.offset + index * entry.size
         return switch entry.type {
-        case 1: bytes.byte(at: position)
-        case 3: number16(at: position)
-        case 4, 13: number32(at: position)
-        case 16, 18: isBig ? offset(at: position) : nil
+        case 1, 6: bytes.byte(at: position)
+        case 3, 8: number16(at: position)
+        case 4, 9, 13: number32(at: position)
+        case 16, 17, 18: isBig ? offset(at: position) : nil
         default: nil
         }
     }

@@ -9,8 +9,8 @@ struct TIFFStructure: FileStructure {
     var orientation = ImageOrientation.up
     var bitsPerSample = 1
     var samplesPerPixel = 1
-    /// What is said of the samples beyond those of the colour, of the first of them: 1 and 2 are alpha.
-    var extraSample: Int?
+    /// What is said of the samples beyond those of the colour: 1 and 2 are alpha.
+    var extraSamples: [Int] = []
     var photometric = 0
     var profileName: String?
     /// The pages whose directories are in the bytes at hand.
@@ -55,7 +55,7 @@ struct TIFFStructure: FileStructure {
     /// Alpha, if it is said to be that: what a further sample is for otherwise, nobody knows.
     var hasAlpha: Bool {
         let colors = [.gray, .indexed].contains(colorModel) ? 1 : colorModel == .cmyk ? 4 : 3
-        return samplesPerPixel > colors && (extraSample == 1 || extraSample == 2)
+        return extraSamples.prefix(max(0, samplesPerPixel - colors)).contains { $0 == 1 || $0 == 2 }
     }
 
     func info(_ bytes: Bytes) -> ImageInfo {
@@ -127,8 +127,10 @@ struct TIFFStructure: FileStructure {
         guard (1...64).contains(bitsPerSample), samplesPerPixel > 0 else {
             throw PictureError.damaged(.tiff, "its pixels have an impossible form")
         }
-        photometric = number(Tag.photometric) ?? 1
-        extraSample = number(Tag.extraSamples)
+        if let entry = entries[Tag.extraSamples] {
+            extraSamples = (0..<min(entry.count, samplesPerPixel, 0xFFFF)).compactMap { reader.value(entry, at: $0) }
+        }
+        photometric = number(Tag.photometric) ?? (samplesPerPixel - extraSamples.count == 3 ? 2 : 1)
         orientation = number(Tag.orientation).flatMap { ImageOrientation(rawValue: $0) } ?? .up
         if let entry = entries[Tag.profile], let end = entry.end, end <= reader.bytes.count {
             profileName = ICCProfile(reader.bytes, entry.offset..<end).name
