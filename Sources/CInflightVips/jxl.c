@@ -153,3 +153,22 @@ VipsImage *inflight_jxl_decode(const uint8_t *bytes, size_t count, char message[
     JxlDecoderDestroy(decoder);
     return image;
 }
+
+static void drop(void *opaque, size_t x, size_t y, size_t count, const void *pixels) {
+    (void)opaque, (void)x, (void)y, (void)count, (void)pixels;
+}
+
+int inflight_jxl_check(const uint8_t *bytes, size_t count, char message[INFLIGHT_VIPS_MESSAGE]) {
+    JxlDecoder *decoder = start(bytes, count, JXL_DEC_FULL_IMAGE);
+    if (!decoder) return fail(message, "its decoder cannot start");
+    const JxlPixelFormat format = {3, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
+    JxlDecoderStatus status = JXL_DEC_FULL_IMAGE;
+    while (status == JXL_DEC_FULL_IMAGE || status == JXL_DEC_NEED_IMAGE_OUT_BUFFER) {
+        status = JxlDecoderProcessInput(decoder);
+        if (status == JXL_DEC_NEED_IMAGE_OUT_BUFFER && JxlDecoderSetImageOutCallback(decoder, &format, drop, NULL))
+            status = JXL_DEC_ERROR;
+    }
+    JxlDecoderDestroy(decoder);
+    if (status == JXL_DEC_SUCCESS) return INFLIGHT_VIPS_OK;
+    return fail(message, status == JXL_DEC_NEED_MORE_INPUT ? "it ends too early" : "its codestream is broken");
+}

@@ -14,15 +14,31 @@ struct IsolatedFormatsCodec: ImageCodec {
     var encodableFormats: Set<ImageFormat> { pool == nil ? [] : [.avif] }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete)
+        guard try isCompressed(bytes, format) else {
+            return try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete)
+        }
+        return try CompressedSVG.probe(bytes, isComplete: isComplete)
     }
 
     func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
-        try IsolatedFormats.info(bytes, format: format, page: page)
+        if page == 0, try isCompressed(bytes, format),
+            case .info(let info) = try CompressedSVG.probe(bytes, isComplete: true)
+        {
+            return info
+        }
+        return try IsolatedFormats.info(try document(bytes, format), format: format, page: page)
     }
 
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
-        try IsolatedFormats.validate(bytes, format: format)
+        try IsolatedFormats.validate(try document(bytes, format), format: format)
+        guard format == .jpegXL, let pool else { return }
+        do throws(LoadError) {
+            try pool.validate(bytes, format: format)
+        } catch  where error.code == .damaged {
+            throw error
+        } catch {
+            // Without its decoder nobody can tell where a codestream ends: that takes nothing from the file.
+        }
     }
 
     func decode(
@@ -44,7 +60,24 @@ struct IsolatedFormatsCodec: ImageCodec {
         var options = options
         // Nothing is lost by it: a drawing is made at the size that is wanted.
         if format == .svg { options.resize?.enlarges = true }
-        return try pool.decode(bytes, format: format, options: options, cancellation: cancellation)
+        return try pool.decode(
+            try document(bytes, format), format: format, options: options, cancellation: cancellation)
+    }
+
+    /// Whether it is a drawing in gzip: what else is compressed is no image, and drawings are expanded only where they are
+    /// made.
+    private func isCompressed(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bool {
+        guard format == .svg, bytes.count >= 2, bytes[0] == 0x1F, bytes[1] == 0x8B else { return false }
+        guard !drawsSVG else { return true }
+        throw LoadError(
+            .notAnImage, stage: .decode,
+            message:
+                "This is gzip data, not an image. A compressed drawing is made only where that is asked for: drawsSVG, "
+                + "or --svg.")
+    }
+
+    private func document(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bytes {
+        try isCompressed(bytes, format) ? try CompressedSVG.document(bytes) : bytes
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -31,6 +31,11 @@ struct DecoderWork {
                 answer(id) { () throws(LoadError) in
                     try decodePart(try part(of: input, count), format, options, detail, watch.begin(id), id)
                 }
+            case .validate(let id, let format, let count):
+                answer(id) { () throws(LoadError) in
+                    try codec(format).validate(try part(of: input, count), format: format)
+                    return (.valid(id: id), nil)
+                }
             case .encode(let id, let layout, let options):
                 answer(id) { () throws(LoadError) in
                     guard let count = layout.byteCount else { throw Self.noInput }

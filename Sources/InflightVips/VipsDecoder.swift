@@ -84,6 +84,23 @@ public struct VipsDecoder: Sendable {
         }
     }
 
+    /// Looks whether a file is whole where that takes its decoder, which it does for JPEG XL alone: all frames are decoded,
+    /// and none is kept.
+    ///
+    /// - Throws: ``LoadError/Code/damaged`` where it is cut short or broken.
+    public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
+        guard format == .jpegXL else { return }
+        var message = VipsMessage()
+        let status = unsafe bytes.withUnsafeBytes { memory in
+            unsafe message.withBuffer { text in
+                unsafe memory.baseAddress.map {
+                    unsafe inflight_jxl_check($0.assumingMemoryBound(to: UInt8.self), memory.count, text)
+                } ?? 1
+            }
+        }
+        if status != 0 { throw message.error(format) }
+    }
+
     /// A drawing is made at the size that is wanted of the whole of it, of which a crop may be a small part.
     private static func drawnSize(
         _ plan: Resize.Plan, _ options: DecodeOptions

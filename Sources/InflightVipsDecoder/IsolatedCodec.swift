@@ -25,6 +25,7 @@ struct IsolatedCodec: ImageCodec {
 
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try IsolatedFormats.validate(bytes, format: format)
+        try VipsDecoder().validate(bytes, format: format)
     }
 
     func decode(

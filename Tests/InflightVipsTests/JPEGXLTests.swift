@@ -45,6 +45,19 @@ struct JPEGXLTests {
         #expect(odd.storedWidth == 999 && odd.storedHeight == 37 && odd.width == 37 && odd.orientation == .leftMirrored)
     }
 
+    @Test("a codestream that is cut short anywhere is damaged")
+    func cutShort() throws {
+        for file in [JPEGXLFixtures.lossy, JPEGXLFixtures.alpha, JPEGXLFixtures.parts, JPEGXLFixtures.animation] {
+            try VipsDecoder().validate(Bytes(file), format: .jpegXL)
+            for length in 2..<file.count {
+                let part = Bytes(Array(file[..<length]))
+                #expect(
+                    code { try VipsDecoder().validate(part, format: .jpegXL) } == .damaged, "\(length) of \(file.count)"
+                )
+            }
+        }
+    }
+
     @Test("multiplied alpha is made straight")
     func multiplied() throws {
         #expect(try info(JPEGXLFixtures.premultiplied).hasAlpha)

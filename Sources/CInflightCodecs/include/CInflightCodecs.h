@@ -119,6 +119,18 @@ int inflight_png_encode(
     uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
 
 /// The checksum of PNG's chunks, continued from `crc`.
+enum {
+    INFLIGHT_GUNZIP_WHOLE,
+    INFLIGHT_GUNZIP_CUT_SHORT,
+    /// There is more than the capacity holds.
+    INFLIGHT_GUNZIP_FULL,
+    INFLIGHT_GUNZIP_DAMAGED,
+};
+
+/// Expands gzip data, its first member, to at most `capacity` bytes.
+int inflight_gunzip(
+    const uint8_t *_Nonnull bytes, size_t count, uint8_t *_Nonnull target, size_t capacity, size_t *_Nonnull written);
+
 uint32_t inflight_crc32(uint32_t crc, const uint8_t *_Nonnull bytes, size_t count);
 
 // MARK: Colour

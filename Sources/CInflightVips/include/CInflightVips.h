@@ -53,6 +53,10 @@ int inflight_vips_read_rows(
     inflight_vips_picture *_Nonnull picture, int first, int count, uint8_t *_Nonnull rows,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
+/// Decodes all frames of a JPEG XL picture and keeps nothing: the end of a codestream is not found otherwise.
+int inflight_jxl_check(
+    const uint8_t *_Nonnull bytes, size_t count, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
 void inflight_vips_close(inflight_vips_picture *_Nonnull picture);
 
 /// Writes an AVIF file from pixels of four bytes without gaps. `*bytes` is for `inflight_vips_free`.

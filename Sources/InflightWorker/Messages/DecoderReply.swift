@@ -17,6 +17,8 @@ package enum DecoderReply: Sendable, Equatable {
     case sharedPart(id: Int, PixelLayout, detail: Int, coversAll: Bool, isFinal: Bool)
     /// There is nothing more of it than was seen.
     case noPart(id: Int)
+    /// The file is whole.
+    case valid(id: Int)
     case failure(id: Int, code: String, message: String)
 
     /// Pixels of so many bytes or more are handed over in memory of their own. A program that keeps a thousand million
@@ -64,6 +66,9 @@ package enum DecoderReply: Sendable, Equatable {
         case .noPart(let id):
             writer.write(UInt8(7))
             writer.write(id)
+        case .valid(let id):
+            writer.write(UInt8(8))
+            writer.write(id)
         }
         return writer.bytes
     }
@@ -102,6 +107,7 @@ package enum DecoderReply: Sendable, Equatable {
             else { return nil }
             return .sharedPart(id: id, layout, detail: detail, coversAll: coversAll, isFinal: isFinal)
         case 7: return reader.number().map { .noPart(id: $0) }
+        case 8: return reader.number().map { .valid(id: $0) }
         default: return nil
         }
     }

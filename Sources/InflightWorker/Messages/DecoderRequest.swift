@@ -7,6 +7,8 @@ package enum DecoderRequest: Sendable, Equatable {
     case decode(id: Int, format: ImageFormat, byteCount: Int, options: DecodeOptions)
     /// What there is of a picture, beyond what was seen of it.
     case decodePart(id: Int, format: ImageFormat, byteCount: Int, options: DecodeOptions, beyond: Int)
+    /// Whether a file is whole.
+    case validate(id: Int, format: ImageFormat, byteCount: Int)
     case encode(id: Int, layout: PixelLayout, options: EncodeOptions)
     /// On the second socket: the decode may end with an error.
     case cancel(id: Int)
@@ -43,6 +45,11 @@ package enum DecoderRequest: Sendable, Equatable {
             writer.write(byteCount)
             writer.write(options)
             writer.write(detail)
+        case .validate(let id, let format, let byteCount):
+            writer.write(UInt8(5))
+            writer.write(id)
+            writer.write(format.rawValue)
+            writer.write(byteCount)
         }
         return writer.bytes
     }
@@ -80,6 +87,9 @@ package enum DecoderRequest: Sendable, Equatable {
             else { return nil }
             return .decodePart(
                 id: id, format: ImageFormat(rawValue: format), byteCount: count, options: options, beyond: detail)
+        case 5:
+            guard let id = reader.number(), let format = reader.text(), let count = reader.number() else { return nil }
+            return .validate(id: id, format: ImageFormat(rawValue: format), byteCount: count)
         default: return nil
         }
     }

@@ -51,6 +51,15 @@ public final class DecoderPool: Sendable {
         }
     }
 
+    /// Looks there whether a file is whole, for formats where that takes the decoder. Throws as
+    /// ``decode(_:format:options:cancellation:)`` does.
+    public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
+        try withDecoder { (decoder) throws(LoadError) in
+            guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
+            try decoder.validate(bytes, format: format, maximumTime: configuration.maximumDecodeTime)
+        }
+    }
+
     /// Writes pixels as a picture file, in such a process: for encoders that a program does not want to be linked to.
     /// Metadata is refused: it is not handed over.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -137,6 +137,14 @@ final class DecoderProcess: @unchecked Sendable {
         throw broken(work)
     }
 
+    func validate(_ bytes: Bytes, format: ImageFormat, maximumTime: Duration) throws(LoadError) {
+        nextID += 1
+        let work = Work(
+            id: nextID, stage: .decode, format: format, maximumTime: maximumTime, cancellation: CancellationFlag())
+        let (reply, _) = try ask(.validate(id: nextID, format: format, byteCount: bytes.count), bytes, work)
+        guard reply == .valid(id: work.id) else { throw broken(work) }
+    }
+
     func encode(_ pixels: PixelBuffer, options: EncodeOptions, maximumTime: Duration) throws(LoadError) -> Bytes {
         nextID += 1
         let id = nextID

@@ -28,6 +28,8 @@ struct MessageTests {
                 let request = DecoderRequest.decode(id: 7, format: .tiff, byteCount: 12, options: options)
                 #expect(DecoderRequest(request.message) == request)
                 #expect(DecoderRequest(Array(request.message.dropLast())) == nil)
+                let check = DecoderRequest.validate(id: 8, format: .jpegXL, byteCount: 5)
+                #expect(DecoderRequest(check.message) == check && DecoderRequest(check.message + [0]) == nil)
             }
         }
     }

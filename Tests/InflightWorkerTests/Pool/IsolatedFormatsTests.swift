@@ -32,6 +32,64 @@ struct IsolatedFormatsTests {
         #expect(pixels.likeness(Scene.color) > 30)
     }
 
+    @Test("are known to be cut short: the decoder finds the end of a JPEG XL codestream")
+    func cutShort() throws {
+        let codecs = CodecRegistry.standard(.auto, DecoderConfiguration())
+        let file = JPEGXLFixtures.lossy
+        #expect(try codecs.validate(Bytes(file)).format == .jpegXL)
+        let error = #expect(throws: LoadError.self) { try codecs.validate(Bytes(Array(file.dropLast(20)))) }
+        #expect(error?.code == .damaged)
+        // A program without other processes looks at the boxes alone.
+        _ = try CodecRegistry.standard(.inProcess, DecoderConfiguration()).validate(Bytes(Array(file.dropLast(20))))
+    }
+
+    @Test("make drawings of documents in gzip where that is asked for, as far as they are no bombs")
+    func compressedDrawings() throws {
+        // By `gzip -9n`.
+        let file = Base64.bytes(
+            """
+            H4sIAAAAAAACA3XMwQ2AIAxA0VWaDmAr3gywjCKQgBporOOrA3j+L9/2K8Jdy94dJpFzJlLVQafhaJEMM9MrEDSvkhwaRkghxyQO
+            R0ZvW1jkJ8KWS3FYcg1I3n4f/wDTGZThbwAAAA==
+            """)
+        var decoder = DecoderConfiguration()
+        decoder.drawsSVG = true
+        let codecs = CodecRegistry.standard(.auto, decoder)
+        let (pixels, info) = try decode(Bytes(file), drawsSVG: true)
+        #expect(info.format == .svg && pixels.width == 20 && pixels.height == 10)
+        #expect(pixels[10, 5] == SIMD4(0, 255, 0, 255))
+        #expect(try codecs.validate(Bytes(file)).format == .svg)
+        func code(_ bytes: [UInt8], _ codecs: CodecRegistry) -> LoadError.Code? {
+            #expect(throws: LoadError.self) { try codecs.validate(Bytes(bytes)) }?.code
+        }
+        #expect(code(file, .standard(.auto, DecoderConfiguration())) == .notAnImage)
+        for length in 3..<file.count {
+            #expect([.damaged, .notAnImage].contains(code(Array(file[..<length]), codecs)), "\(length) bytes")
+            _ = try? codecs.probe(Bytes(Array(file[..<length])), isComplete: false)
+        }
+        var flipped = file
+        flipped[file.count - 6] ^= 1
+        #expect(code(flipped, codecs) == .damaged, "its checksum is wrong")
+        // "Hello" is no drawing.
+        #expect(code(Base64.bytes("H4sIAAAAAAACA/NIzcnJBwCCidH3BQAAAA=="), codecs) == .notAnImage)
+        #expect(code(bomb, codecs) == .tooLarge)
+    }
+
+    /// The drawing without its end, stored, and 33 MiB of blanks as matches of 258 bytes in fixed codes, eight of which
+    /// take 13 bytes (RFC 1951 section 3.2).
+    private var bomb: [UInt8] {
+        let start: [UInt8] = Self.svg.array.dropLast(6) + [0x20]
+        let stored: [UInt8] = [0] + Pieces.little16(start.count) + Pieces.little16(0xFFFF ^ start.count) + start
+        let match: [UInt8] = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0]
+        let bits: [UInt8] = [0, 1, 0] + [[UInt8]](repeating: match, count: 16).joined()
+        var codes = [UInt8](repeating: 0, count: 26)
+        for bit in 0..<208 { codes[bit / 8] |= bits[bit] << UInt8(bit % 8) }
+        var file: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+        file += stored
+        file += codes[..<13]
+        for _ in 0..<16_800 { file += codes[13...] }
+        return file
+    }
+
     @Test("make drawings only where that is asked for")
     func drawings() throws {
         let (pixels, _) = try decode(Self.svg, drawsSVG: true)

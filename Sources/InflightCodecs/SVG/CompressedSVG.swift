@@ -1,0 +1,83 @@
+internal import CInflightCodecs
+public import InflightCore
+
+/// SVG documents in gzip (SVG 2, section "Conforming SVG Interpreters"; RFC 1952), whose files mostly end in `svgz`.
+///
+/// Memory is bounded: what expands to more than a limit is refused when the limit is reached.
+public enum CompressedSVG {
+    /// The most bytes that a document may expand to.
+    public static let maximumCount = 32 << 20
+    /// The most bytes that are expanded to read a header: it has to stand in the first 256 KB.
+    private static let headerCount = 1 << 18
+
+    /// Reads the header of the document in `bytes`, which may be the first part of a file only.
+    ///
+    /// - Throws: ``LoadError/Code/notAnImage`` where something else is compressed there, ``LoadError/Code/damaged``.
+    public static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
+        let (part, ending) = try expanded(bytes, limit: headerCount)
+        let needed = ProbeResult.needsMoreBytes(bytes.count.saturating(plus: 1024))
+        let goesOn = ending == .cutShort && !isComplete
+        if ImageFormat.detect(part) != .svg {
+            if goesOn, part.count < 1024 { return needed }
+            throw notADrawing
+        }
+        let result = try IsolatedFormats.probe(part, format: .svg, isComplete: ending == .whole)
+        guard case .needsMoreBytes = result else { return result }
+        if goesOn { return needed }
+        if ending == .full { throw PictureError.damaged(.svg, "its first element has no end") }
+        throw PictureError.cutShort(.svg)
+    }
+
+    /// Returns the document of a whole file, at most ``maximumCount`` bytes.
+    ///
+    /// - Throws: ``LoadError/Code/tooLarge`` beyond that, ``LoadError/Code/damaged`` where it is cut short or broken.
+    public static func document(_ bytes: Bytes) throws(LoadError) -> Bytes {
+        let (document, ending) = try expanded(bytes, limit: maximumCount)
+        switch ending {
+        case .whole: return document
+        case .cutShort: throw PictureError.cutShort(.svg)
+        case .full:
+            throw LoadError(
+                .tooLarge, stage: .decode,
+                message:
+                    "The compressed svg drawing expands to more than \(maximumCount >> 20) MiB. Load a smaller one.")
+        }
+    }
+
+    private static var notADrawing: LoadError {
+        LoadError(
+            .notAnImage, stage: .decode,
+            message: "This is gzip data, and no drawing is compressed in it. Check the address.")
+    }
+
+    private enum Ending { case whole, full, cutShort }
+
+    private static func expanded(_ bytes: Bytes, limit: Int) throws(LoadError) -> (Bytes, Ending) {
+        var capacity = min(limit, max(1 << 16, bytes.count.saturating(times: 8)))
+        while true {
+            var status: Int32 = 0
+            let memory = unsafe [UInt8](unsafeUninitializedCapacity: capacity) { target, count in
+                unsafe bytes.withUnsafeBytes { source in
+                    guard let base = source.baseAddress, let start = target.baseAddress else { return }
+                    unsafe status = inflight_gunzip(
+                        base.assumingMemoryBound(to: UInt8.self), source.count, start, capacity, &count)
+                }
+            }
+            switch status {
+            case Int32(INFLIGHT_GUNZIP_WHOLE): return (Bytes(memory), .whole)
+            case Int32(INFLIGHT_GUNZIP_CUT_SHORT): return (Bytes(memory), .cutShort)
+            case Int32(INFLIGHT_GUNZIP_FULL) where capacity == limit: return (Bytes(memory), .full)
+            case Int32(INFLIGHT_GUNZIP_FULL): capacity = min(limit, capacity * 4)
+            default: throw PictureError.damaged(.svg, "its compression is broken")
+            }
+        }
+    }
+}
+
+extension Int {
+    /// The product, or the largest number where that overflows.
+    fileprivate func saturating(times other: Int) -> Int {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? .max : product
+    }
+}
