@@ -143,7 +143,15 @@ struct PictureWork: Sendable {
             ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
     }
 
-    /// - Returns: what the header says, and the pixels where they were `verified`.
+    /// How a picture is decoded to be sure of it: all of it is read, row by row where its format allows that, and no more
+    /// is kept than a small picture of it.
+    static func verification(maximumPixels: Int) -> DecodeOptions {
+        var options = DecodeOptions(resize: Resize(width: ThumbnailMaker.side, height: ThumbnailMaker.side))
+        options.maximumPixels = maximumPixels
+        return options
+    }
+
+    /// - Returns: what the header says, and a small picture where it was `verified`.
     private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
         // The header's word first: it tells more than where the structure breaks.
         if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
@@ -151,8 +159,7 @@ struct PictureWork: Sendable {
         }
         let info = try codecs.validate(bytes)
         guard verified else { return (info, nil) }
-        var decoding = DecodeOptions()
-        decoding.maximumPixels = options.network.maximumPixels
+        let decoding = Self.verification(maximumPixels: options.network.maximumPixels)
         return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
     }
 

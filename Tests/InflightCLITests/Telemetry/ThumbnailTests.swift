@@ -14,6 +14,19 @@ struct ThumbnailTests {
         return [info.width, info.height]
     }
 
+    @Test("--verify decodes rows: 100 million pixels take no more memory than some of them")
+    func verification() throws {
+        // A PNG's header up to its pixels: 10,000 × 10,000, 8 bits, red, green and blue.
+        let size: [UInt8] = [0, 0, 0x27, 0x10, 0, 0, 0x27, 0x10, 8, 2, 0, 0, 0]
+        let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13]
+        let file = Bytes(signature + Array("IHDR".utf8) + size + [0, 0, 0, 0, 0, 0, 0, 0] + Array("IDAT".utf8))
+        let codecs = CodecRegistry.standard()
+        var options = DecodeOptions()
+        #expect(try codecs.memoryNeeded(file, options: options) >= 300_000_000)
+        options = PictureWork.verification(maximumPixels: 100_000_000)
+        #expect(try codecs.memoryNeeded(file, options: options) < 20_000_000)
+    }
+
     @Test(
         "have 48 pixels in their larger side, and their picture's shape; what is smaller stays so",
         arguments: [([480, 240], [48, 24]), ([300, 600], [24, 48]), ([20, 10], [20, 10]), ([5000, 3], [48, 1])])
