@@ -113,6 +113,21 @@ struct BadInputTests {
         _ = try registry.validate(Bytes(loose))
     }
 
+    @Test("a camera's record or a comment with an impossible length is empty, and takes nothing from the picture")
+    func brokenRecords() throws {
+        for marker: UInt8 in [0xE0, 0xE1, 0xE2, 0xEF, 0xFE] {
+            for length: UInt8 in [0, 1] {
+                let file =
+                    Fixtures.baselineJPEG[..<2] + [0xFF, marker, 0, length] + Pieces.exif(orientation: 6)
+                    + Fixtures.baselineJPEG[2...]
+                #expect(try decode(Array(file)).likeness(Scene.color) > 32)
+                #expect(try registry.validate(Bytes(Array(file))).orientation == .up)
+            }
+        }
+        let table = Fixtures.baselineJPEG[..<2] + [0xFF, 0xDB, 0, 1] + Fixtures.baselineJPEG[2...]
+        #expect(code { _ = try decode(Array(table)) } == .damaged)
+    }
+
     @Test("a WebP that tells its canvas a second time, behind a frame that was measured by the first, is damaged")
     func secondCanvas() throws {
         let frame = Fixtures.losslessWebP[12...]

@@ -90,6 +90,23 @@ struct BitmapTests {
         }
     }
 
+    @Test("a bitmap without a file's header is one, unless its fields say what no bitmap says")
+    func bare() throws {
+        let c = opaque
+        let file = Array(bitmap(3, 1, bits: 4, colors: colors, [0x12, 0x30, 0, 0])[14...])
+        #expect(try rows(file) == [[c[1], c[2], c[3]]])
+        #expect(try info(file).format == .bmp && registry.validate(Bytes(file)).storedWidth == 3)
+        #expect(throws: LoadError.self) { try registry.validate(Bytes(Array(file.dropLast(3)))) }
+        let old: [UInt8] = [12, 0, 0, 0, 1, 0, 1, 0, 1, 0, 24, 0, 3, 2, 1, 0, 0, 0, 0, 0]
+        #expect(try rows(old) == [[[1, 2, 3, 255]]])
+        for (place, value) in [(0, 41), (1, 1), (12, 2), (14, 5), (15, 1), (16, 9), (19, 1)] as [(Int, UInt8)] {
+            var other = file
+            other[place] = value
+            let error = #expect(throws: LoadError.self) { try registry.validate(Bytes(other)) }
+            #expect(error?.code == .notAnImage, "byte \(place)")
+        }
+    }
+
     @Test("colours that the palette lacks are black; pixels may begin inside of it")
     func palettes() throws {
         let c = opaque

@@ -49,6 +49,40 @@ struct ColorTests {
         #expect(pixels[2, 5][3] == 0 && pixels[5, 5][3] == 128 && pixels[12, 5][3] == 255)
     }
 
+    @Test("PNG: gAMA with cHRM gives the colours that Chromium 156 shows")
+    func primaries() throws {
+        let sRGB = [31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000]
+        let adobe = [31270, 32900, 64000, 33000, 21000, 71000, 15000, 6000]
+        let header = Pieces.chunk("IHDR", Pieces.big32(2) + Pieces.big32(1) + [8, 2, 0, 0, 0])
+        // Stored: zlib's header, one block of seven bytes, and its Adler-32.
+        let row: [UInt8] = [0, 64, 64, 64, 200, 100, 50]
+        let sums = row.reduce(into: (1, 0)) { sums, byte in
+            sums.0 = (sums.0 + Int(byte)) % 65521
+            sums.1 = (sums.1 + sums.0) % 65521
+        }
+        let data: [UInt8] = [0x78, 1, 1, 7, 0, 0xF8, 0xFF] + row + Pieces.big32(sums.1 << 16 | sums.0)
+        for (gamma, points, expected) in [
+            (45455, sRGB, [62, 62, 62, 201, 100, 46]),
+            (45455, adobe, [62, 62, 62, 227, 100, 42]),
+            (100_000, sRGB, [137, 137, 137, 229, 168, 122]),
+            (55556, adobe, [81, 81, 81, 235, 119, 62]),
+            (45455, nil, [64, 64, 64, 200, 100, 50]),
+            (50_000, nil, [71, 71, 71, 206, 109, 55]),
+            (100_000, nil, [137, 137, 137, 229, 168, 122]),
+            (nil, adobe, [64, 64, 64, 200, 100, 50]),
+        ] as [(Int?, [Int]?, [Int])] {
+            var file = Array(Fixtures.rgbPNG[..<8]) + header
+            if let gamma { file += Pieces.chunk("gAMA", Pieces.big32(gamma)) }
+            if let points { file += Pieces.chunk("cHRM", points.flatMap { Pieces.big32($0) }) }
+            let pixels = try decode(file + Pieces.chunk("IDAT", data) + Pieces.chunk("IEND", []))
+            for x in 0..<2 {
+                for c in 0..<3 {
+                    #expect(abs(Int(pixels[x, 0][c]) - expected[3 * x + c]) <= 1, "\(gamma ?? 0) \(points ?? [])")
+                }
+            }
+        }
+    }
+
     @Test("PNG: another gamma makes the picture lighter or darker, that of sRGB leaves it, and sRGB goes before it")
     func gamma() throws {
         let plain = try decode(Fixtures.rgbPNG)

@@ -48,6 +48,7 @@ struct BMPStructure: FileStructure {
 
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<BMPStructure> {
         guard let offset = bytes.little32(at: 10) else { return .needsMoreBytes(64) }
+        guard bytes.has("BM", at: 0) else { return try readHeader(bytes, at: 0, pixelStart: nil) }
         let reading = try readHeader(bytes, at: 14, pixelStart: offset)
         guard case .header(var structure) = reading else { return reading }
         // Many say something else; what agrees with the pixels is the file's own length.

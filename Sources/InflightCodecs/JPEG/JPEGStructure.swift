@@ -143,6 +143,11 @@ struct JPEGStructure: FileStructure {
         default: break
         }
         guard let length = bytes.big16(at: position + 2) else { return .needs(position + 64) }
+        if length < 2, (0xE0...0xEF).contains(marker) || marker == 0xFE {
+            // A broken record of a camera or a comment is empty, as for libjpeg and browsers.
+            position += 4
+            return .next
+        }
         guard length >= 2 else { throw PictureError.damaged(.jpeg, "a segment has no length") }
         let content = position + 4..<position + 2 + length
         // The next segment's marker and length too, which will be asked for anyway.

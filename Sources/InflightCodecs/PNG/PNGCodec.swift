@@ -6,7 +6,7 @@ public import InflightCore
 ///
 /// A picture that is not interlaced is resized while its rows are read; of one that is, all pixels are held. Any wrong
 /// checksum is damage. Orientation is taken from an `eXIf` chunk before the pixels. Colours: an embedded profile, else
-/// `sRGB`, else `gAMA` and `cHRM` where they differ from sRGB; `cICP` is not heeded.
+/// `sRGB`, else `gAMA`, with `cHRM` or, unless it is about 1 / 2.2, alone; `cICP` is not heeded.
 public struct PNGCodec: ImageCodec {
     public init() {}
 

@@ -54,9 +54,8 @@ import InflightCore
         let chromaticities = unsafe withUnsafeBytes(of: &points) { unsafe Array($0.bindMemory(to: Double.self)) }
         let expected = [0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
         let isKnown = chromaticities.contains { $0 != 0 }
-        let isSame = zip(chromaticities, expected).allSatisfy { abs($0 - $1) < 0.005 }
-        // 1 / 2.2 is what programs write that mean sRGB.
-        if abs(gamma - 1 / 2.2) < 0.02, isSame || !isKnown { return nil }
+        // 1 / 2.2 alone is what programs write that mean sRGB. With primaries, browsers take it at its word.
+        if abs(gamma - 1 / 2.2) < 0.02, !isKnown { return nil }
         return ColorTransform.forPrimaries(isKnown ? chromaticities : expected, gamma: 1 / gamma)
     }
 

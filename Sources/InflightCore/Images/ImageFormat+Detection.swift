@@ -7,6 +7,7 @@ extension ImageFormat {
         }
         if bytes.holds("RIFF", at: 0), bytes.holds("WEBP", at: 8) { return .webp }
         if let format = boxFormat(bytes) { return format }
+        if isBareBitmap(bytes) { return .bmp }
         return isSVG(bytes) ? .svg : nil
     }
 
@@ -52,6 +53,17 @@ extension ImageFormat {
             return bytes[4] | bytes[5] != 0 && bytes[9] == 0 ? .ico : nil
         }
         return nil
+    }
+
+    /// A bitmap as Windows has it in memory, without a file's header: its own is followed by fields that hold few values.
+    private static func isBareBitmap(_ bytes: Bytes) -> Bool {
+        guard bytes.count >= 20, bytes[1] == 0, bytes[2] == 0, bytes[3] == 0 else { return false }
+        let isOld = bytes[0] == 12
+        let depth = isOld ? 10 : 14
+        guard isOld || [40, 52, 56, 64, 108, 124].contains(bytes[0]), bytes.holds([1, 0], at: depth - 2),
+            [1, 2, 4, 8, 16, 24, 32].contains(bytes[depth]), bytes[depth + 1] == 0
+        else { return false }
+        return isOld || bytes[16] <= 6 && bytes.holds([0, 0, 0], at: 17)
     }
 
     private static let heicBrands = ["heic", "heix", "hevc", "hevx", "heim", "heis", "mif1", "msf1"]

@@ -102,10 +102,11 @@ struct AnimationFormatTests {
     func firstFrame() async throws {
         let none = SIMD4<UInt8>.zero
         // Beyond it, across its edge, and larger: the sizes that Pillow and Chromium tell.
-        for (x, y, side, width, height) in [(3, 2, 1, 4, 3), (1, 0, 2, 3, 2), (0, 0, 3, 3, 3)] as [(UInt8, UInt8, UInt8, Int, Int)] {
+        let cases: [(UInt8, UInt8, UInt8, Int, Int)] = [(3, 2, 1, 4, 3), (1, 0, 2, 3, 2), (0, 0, 3, 3, 3)]
+        for (x, y, side, width, height) in cases {
             let file = gif(frame(0, x: x, y: y, side: side), frame(1, x: 2, y: 1, side: 9))
             let still = try decode(file)
-            #expect(still.width == width && still.height == height)
+            try #require(still.width == width && still.height == height)
             let expected = (0..<width * height).map { place in
                 let inside = place % width >= x && place / width >= y
                 return inside && place % width < Int(x + side) && place / width < Int(y + side) ? red : none
