@@ -7,7 +7,8 @@
 int inflight_gunzip(const uint8_t *bytes, size_t count, uint8_t *target, size_t capacity, size_t *written) {
     z_stream stream = {0};
     *written = 0;
-    if (count > UINT_MAX || capacity > UINT_MAX || inflateInit2(&stream, 15 + 16) != Z_OK) return INFLIGHT_GUNZIP_DAMAGED;
+    if (count > UINT_MAX || capacity > UINT_MAX) return INFLIGHT_GUNZIP_DAMAGED;
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) return INFLIGHT_GUNZIP_DAMAGED;
     stream.next_in = (Bytef *)bytes;
     stream.avail_in = (uInt)count;
     stream.next_out = target;

@@ -46,7 +46,7 @@ typedef struct {
     TIFF *tiff;
     uint32_t width, height;
     uint16_t bits, samples, format, photometric, planes;
-    /// How many samples are the colour; which of the others is alpha, or -1, and whether the colours are multiplied by it.
+    /// How many samples are the colour; which other is alpha, or -1, and whether the colours are multiplied by it.
     int colours, alpha, is_multiplied;
     /// Red, green and blue of each index, by planes.
     uint16_t *palette[3];
@@ -56,7 +56,7 @@ typedef struct {
 static uint16_t guess_photometric(TIFF *tiff, int colours) {
     uint16_t compression = COMPRESSION_NONE;
     TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
-    if (colours == 3) return PHOTOMETRIC_RGB;
+    if (colours >= 3) return PHOTOMETRIC_RGB;
     int is_fax = compression >= COMPRESSION_CCITTRLE && compression <= COMPRESSION_CCITTFAX4;
     return is_fax || compression == COMPRESSION_CCITTRLEW ? PHOTOMETRIC_MINISWHITE : PHOTOMETRIC_MINISBLACK;
 }
@@ -65,15 +65,19 @@ static uint16_t guess_photometric(TIFF *tiff, int colours) {
 static int read_page(tiff_page *page, TIFF *tiff) {
     uint16_t extra_count = 0, *extras = NULL;
     page->tiff = tiff;
-    if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &page->width) || !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &page->height))
-        return 0;
+    if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &page->width)) return 0;
+    if (!TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &page->height)) return 0;
     TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &page->bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &page->samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &page->format);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &page->planes);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extras);
     int is_guessed = !TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &page->photometric);
-    if (is_guessed) page->photometric = guess_photometric(tiff, page->samples - extra_count);
+    // libtiff adds unnamed ones where it does not know the colours: only alpha is none of them.
+    int colours = page->samples;
+    for (int i = 0; is_guessed && i < extra_count; i++)
+        colours -= extras[i] == EXTRASAMPLE_ASSOCALPHA || extras[i] == EXTRASAMPLE_UNASSALPHA;
+    if (is_guessed) page->photometric = guess_photometric(tiff, colours);
     switch (page->photometric) {
     case PHOTOMETRIC_MINISWHITE:
     case PHOTOMETRIC_MINISBLACK:
@@ -84,7 +88,8 @@ static int read_page(tiff_page *page, TIFF *tiff) {
     }
     int is_integer = page->format == SAMPLEFORMAT_UINT || page->format == SAMPLEFORMAT_INT
         || page->format == SAMPLEFORMAT_VOID;
-    if (!is_integer || page->samples < page->colours || page->bits == 0 || (page->bits > 16 && page->bits != 32)) return 0;
+    if (!is_integer || page->samples < page->colours || page->bits == 0) return 0;
+    if (page->bits > 16 && page->bits != 32) return 0;
     if (page->photometric == PHOTOMETRIC_PALETTE && page->bits > 16) return 0;
     page->alpha = -1;
     for (int i = 0; i < extra_count && page->colours + i < page->samples && page->alpha < 0; i++) {
@@ -237,7 +242,8 @@ static const char *decode(tiff_page *page, VipsImage **image) {
     if (length <= 0) return "its strips have no size";
     uint8_t *pixels = g_try_malloc0(count * (size_t)bands);
     uint8_t *buffer = pixels ? g_try_malloc((size_t)length) : NULL;
-    const char *problem = buffer ? read_pixels(page, pixels, bands, buffer, length) : "there is not enough memory for it";
+    const char *problem = "there is not enough memory for it";
+    if (buffer) problem = read_pixels(page, pixels, bands, buffer, length);
     g_free(buffer);
     if (!problem) {
         if (page->alpha >= 0 && page->is_multiplied) unpremultiply(pixels, count, bands);

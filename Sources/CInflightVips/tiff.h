@@ -9,8 +9,8 @@
 
 // Pages of TIFF that libvips refuses, or takes for something else, are read by libtiff itself, which libvips has along.
 
-/// Whether that is one of them: greys, red, green and blue, a palette or four inks, of samples with an uncommon number of
-/// bits, of 32 or with a sign; of several samples beside the colours, in separate tiles, in more than four separate
+/// Whether that is one of them: greys, red, green and blue, a palette or four inks, of samples with an uncommon number
+/// of bits, of 32 or with a sign; of several samples beside the colours, in separate tiles, in more than four separate
 /// planes; or without a word on what the samples mean. Tells its size.
 int inflight_tiff_is_uncommon(const uint8_t *bytes, size_t count, int page, int *width, int *height);
 

@@ -64,8 +64,8 @@ struct IsolatedFormatsCodec: ImageCodec {
             try document(bytes, format), format: format, options: options, cancellation: cancellation)
     }
 
-    /// Whether it is a drawing in gzip: what else is compressed is no image, and drawings are expanded only where they are
-    /// made.
+    /// Whether it is a drawing in gzip: what else is compressed is no image, and drawings are expanded only where they
+    /// are made.
     private func isCompressed(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bool {
         guard format == .svg, bytes.count >= 2, bytes[0] == 0x1F, bytes[1] == 0x8B else { return false }
         guard !drawsSVG else { return true }

@@ -84,8 +84,8 @@ public struct VipsDecoder: Sendable {
         }
     }
 
-    /// Looks whether a file is whole where that takes its decoder, which it does for JPEG XL alone: all frames are decoded,
-    /// and none is kept.
+    /// Checks whether a file is whole where that takes its decoder, which it does for JPEG XL alone: all frames are
+    /// decoded, and none is kept.
     ///
     /// - Throws: ``LoadError/Code/damaged`` where it is cut short or broken.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {

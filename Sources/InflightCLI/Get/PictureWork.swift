@@ -143,8 +143,8 @@ struct PictureWork: Sendable {
             ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
     }
 
-    /// How a picture is decoded to be sure of it: all of it is read, row by row where its format allows that, and no more
-    /// is kept than a small picture of it.
+    /// How an image is decoded to be sure of it: all of it is read, row by row where its format allows that, and no
+    /// more is kept than a thumbnail.
     static func verification(maximumPixels: Int) -> DecodeOptions {
         var options = DecodeOptions(resize: Resize(width: ThumbnailMaker.side, height: ThumbnailMaker.side))
         options.maximumPixels = maximumPixels

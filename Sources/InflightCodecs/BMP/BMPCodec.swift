@@ -2,7 +2,8 @@ public import InflightConcurrency
 public import InflightCore
 
 /// BMP: 1 to 32 bits, palettes, runs, bit fields with alpha, from top or bottom, all Windows headers and OS/2 1.x's; an
-/// embedded profile is heeded. With a file's header or, as the clipboard has it, without. What only printers and fax machines use is refused by name. Not written.
+/// embedded profile is heeded. With a file's header or, as the clipboard has it, without.
+/// What only printers and fax machines use is refused by name. Not written.
 ///
 /// Of pictures in runs all indices are held, of others a row. Pixels that runs skip have the first colour.
 public struct BMPCodec: ImageCodec {

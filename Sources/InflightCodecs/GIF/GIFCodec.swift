@@ -1,8 +1,8 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// GIF by giflib: the first frame on a canvas that holds it, transparent where it does not cover it; all of an animation.
-/// Not written.
+/// GIF by giflib: the first frame on a canvas that holds it, transparent where it does not cover it; all of an
+/// animation. Not written.
 public struct GIFCodec: ImageCodec {
     public init() {}
 

@@ -40,8 +40,8 @@ public enum IsolatedFormats {
     }
 
     /// Walks the structure of a whole picture without decoding it: see
-    /// ``InflightCore/ImageCodec/validate(_:format:)``. The end of a JPEG XL codestream is only found by decoding it, which
-    /// the worker does.
+    /// ``InflightCore/ImageCodec/validate(_:format:)``. The end of a JPEG XL codestream is only found by decoding it,
+    /// which the worker does.
     public static func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try structure(of: format).walk(bytes)
     }

@@ -55,7 +55,7 @@ extension ImageFormat {
         return nil
     }
 
-    /// A bitmap as Windows has it in memory, without a file's header: its own is followed by fields that hold few values.
+    /// A bitmap as Windows has it in memory, without a file's header: the fields of its own hold few values.
     private static func isBareBitmap(_ bytes: Bytes) -> Bool {
         guard bytes.count >= 20, bytes[1] == 0, bytes[2] == 0, bytes[3] == 0 else { return false }
         let isOld = bytes[0] == 12
