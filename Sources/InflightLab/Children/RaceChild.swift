@@ -1,45 +1,66 @@
 internal import Dispatch
+internal import Synchronization
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
 
 /// Two threads add to one number, and nothing guards it.
 enum RaceChild {
-    /// Of each thread, in each try.
+    /// Of each thread.
     static let additions = 500_000
-    private static let mostTries = 8
 
-    /// Until something is lost: on a busy machine the two may happen not to meet.
+    /// The first thread stops once between its read and its write, until the second has added, as a scheduler may have it
+    /// stop anywhere: so at least one addition is lost, however idle or busy the machine is.
     static func run(_ recorder: Recorder) {
-        for number in 1...mostTries {
-            recorder.count("tries", number)
-            let counted = count(recorder)
-            recorder.count("counted", counted)
-            if counted < 2 * additions { return }
-        }
-    }
-
-    private static func count(_ recorder: Recorder) -> Int {
         // Racing is what it is here for: reads and writes of both threads meet, and the process is thrown away after.
         nonisolated(unsafe) let counter = UnsafeMutablePointer<Int>.allocate(capacity: 1)
         unsafe counter.initialize(to: 0)
         defer { unsafe counter.deallocate() }
         let group = DispatchGroup()
         let start = StartLine(2)
-        for name in ["first thread", "second thread"] {
+        // Relaxed: it orders nothing, so the accesses to the number stay without any synchronization.
+        let (hasRead, hasAdded) = (Flag(), Flag())
+        func add(_ name: String, _ first: @escaping @Sendable () -> Void) {
             DispatchQueue(label: name).async(group: group) {
                 start.wait()
                 recorder.span(name, "+ 1") {
-                    for _ in 0..<additions { unsafe addOne(to: counter) }
+                    first()
+                    for _ in 1..<additions { unsafe write(read(counter) + 1, to: counter) }
                 }
             }
         }
+        add("first thread") {
+            let seen = unsafe read(counter)
+            hasRead.set()
+            while !hasAdded.isSet { sched_yield() }
+            unsafe write(seen + 1, to: counter)
+        }
+        add("second thread") {
+            while !hasRead.isSet { sched_yield() }
+            unsafe write(read(counter) + 1, to: counter)
+            hasAdded.set()
+        }
         group.wait()
-        return unsafe counter.pointee
+        recorder.count("counted", unsafe counter.pointee)
     }
 
-    /// Not inlined: else the compiler adds them all in one step, and there is no race to see.
+    /// Neither is inlined: else the compiler adds them all in one step, and there is no race to see.
     @inline(never)
-    private static func addOne(to counter: UnsafeMutablePointer<Int>) {
-        let seen = unsafe counter.pointee
-        unsafe counter.pointee = seen + 1
+    private static func read(_ counter: UnsafeMutablePointer<Int>) -> Int { unsafe counter.pointee }
+
+    @inline(never)
+    private static func write(_ number: Int, to counter: UnsafeMutablePointer<Int>) { unsafe counter.pointee = number }
+
+    private final class Flag: Sendable {
+        private let value = Atomic(false)
+
+        var isSet: Bool { value.load(ordering: .relaxed) }
+        func set() { value.store(true, ordering: .relaxed) }
     }
 }
 

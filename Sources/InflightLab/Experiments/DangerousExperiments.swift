@@ -15,11 +15,10 @@ extension Experiment {
         let wanted = 2 * RaceChild.additions
         var findings: [String] = []
         if let counted = recording.values["counted"] {
-            let (lost, tries) = (wanted - counted, recording.values["tries"] ?? 1)
+            let lost = wanted - counted
             findings.append(
-                lost > 0
-                    ? "\(tries == 1 ? "Of" : "In try \(tries), of") a million additions \(Phrase.percent(lost, of: wanted)) are lost: the number is \(counted)."
-                    : "In \(tries) tries nothing is lost, by luck alone: nothing keeps the two apart.")
+                "Of a million additions \(lost) (\(Phrase.percent(lost, of: wanted))) are lost: the number is \(counted)."
+            )
         } else {
             findings.append("The child process \(outcome.ending.text) before it had counted.")
         }
