@@ -78,7 +78,7 @@ struct ArgumentReader {
 extension String {
     /// In quotation marks, fit for a terminal, and not endless.
     var quoted: String {
-        let shown = TerminalText.safe(self)
+        let shown = TerminalText.safe(ShownCommand.withoutUser(self))
         return shown.count > 60 ? "\"\(shown.prefix(57))…\"" : "\"\(shown)\""
     }
 }

@@ -46,7 +46,7 @@ final class Reporter {
             unorderedCount -= 1
             return
         }
-        let line = digest.line(url: text, from: from, milliseconds: milliseconds)
+        let line = digest.line(url: ShownCommand.withoutUser(text), from: from, milliseconds: milliseconds)
         guard isOrdered else {
             unorderedCount -= 1
             return write([line])

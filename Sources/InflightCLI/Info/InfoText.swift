@@ -44,7 +44,7 @@ enum InfoText {
         _ place: String, _ result: Result<PictureFacts, LoadError>, status: Int?, milliseconds: Int
     ) -> [UInt8] {
         var writer = JSONWriter()
-        writer.add("url", place)
+        writer.add("url", ShownCommand.withoutUser(place))
         switch result {
         case .success(let facts):
             let info = facts.info

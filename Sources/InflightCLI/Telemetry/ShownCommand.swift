@@ -22,17 +22,26 @@ enum ShownCommand {
         for option in ["--header=", "--header-for="] where argument.hasPrefix(option) {
             return option + withoutValue(String(argument.dropFirst(option.count)))
         }
-        guard argument.contains("@"), argument.contains("//") else { return argument }
         return withoutUser(argument)
     }
 
-    /// A URL, or what was meant to be one, without user name and password.
+    /// A URL, or what was meant to be one, without user name and password, and otherwise as it was given.
     static func withoutUser(_ text: String) -> String {
-        if let url = try? ResourceURL(text) { return url.userInfo == nil ? text : url.string }
-        guard let slashes = text.firstRange(of: "//") else { return text }
-        let end = text[slashes.upperBound...].firstIndex { "/?#".contains($0) } ?? text.endIndex
-        guard let at = text[slashes.upperBound..<end].lastIndex(of: "@") else { return text }
-        return "\(text[..<slashes.upperBound])\(text[text.index(after: at)...])"
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
+        let slashes = text.firstRange(of: "//")
+        // With a scheme that is known, an at sign behind the authority is no secret's end; nor is one in `data:`.
+        if let url = try? ResourceURL(text), url.userInfo == nil, slashes != nil || url.scheme == "data" { return text }
+        var start = slashes?.upperBound ?? text.startIndex
+        if text[..<start].contains("@") { start = text.startIndex }
+        let rest = text[start...]
+        var end = rest.firstIndex { "/?#\\".contains($0) } ?? rest.endIndex
+        // A password that was not encoded may hold a delimiter, and a name alone is no secret in `logo@2x.png`.
+        if (try? ResourceURL(text))?.userInfo == nil {
+            guard slashes != nil || rest[..<end].contains(":") else { return text }
+            if rest[..<end].contains(":") { end = rest.endIndex }
+        }
+        guard let at = rest[..<end].lastIndex(of: "@") else { return text }
+        return "\(text[..<start])\(text[text.index(after: at)...])"
     }
 
     /// The name of a header; its value may be a secret.

@@ -109,9 +109,14 @@ struct RunReportPageTests {
     }
 
     @Test("A run in which nothing was asked for becomes a page too")
-    func empty() {
+    func empty() throws {
         let record = RunRecord(command: "inflight get", startedAt: "2026-03-14T15:09:26.535Z", duration: 0)
-        keep("empty", record, RunReportPage(record).html)
+        let html = RunReportPage(record).html
+        keep("empty", record, html)
+        let json = try decoded(data(html))
+        #expect(json.totals.loads == 0 && json.duration == 0)
+        #expect(json.loads["outcome"]?.isEmpty == true && json.texts.rests.count <= 1)
+        #expect(json.thumbnails.count == 0 && html.suffix(8).elementsEqual("</html>\n".utf8))
     }
 
     @Test("Totals are those of all loads, those too that are not listed")
@@ -162,6 +167,23 @@ struct RunReportPageTests {
         #expect(histogram.buckets.map(\.upper) == histogram.buckets.map(\.upper).sorted())
         #expect(RunRecord.Histogram(name: "x", unit: "us", of: []).buckets.isEmpty)
         #expect(RunRecord.Histogram(name: "x", unit: "us", of: [0, 0, 7]).p99 == 7)
+    }
+
+    @Test(
+        "A URL, and what was meant to be one, is shown without user name and password, and otherwise as it was given",
+        arguments: [
+            ("http://me:word@a.example/x", "http://a.example/x"),
+            ("HTTP://me:word@A.example/x y", "HTTP://A.example/x y"),
+            ("me:word@a.example/x", "a.example/x"), ("//me:word@a.example/x", "//a.example/x"),
+            ("http//me:word@a.example/x", "http//a.example/x"), ("http://me:w/rd@a.example/x", "http://a.example/x"),
+            ("http://me:w@rd@[bad/x", "http://[bad/x"), ("ftp://me:word@a.example/", "ftp://a.example/"),
+            ("--proxy=http://me:word@a.example", "--proxy=http://a.example"),
+            ("http://a.example:80/x@y", "http://a.example:80/x@y"), ("logo@2x.png", "logo@2x.png"),
+            ("data:text/plain,a:b@c", "data:text/plain,a:b@c"),
+            ("http://a.example/?q=//u:p@h", "http://a.example/?q=//u:p@h"),
+        ])
+    func withoutUser(_ text: String, _ shown: String) {
+        #expect(ShownCommand.withoutUser(text) == shown)
     }
 
     @Test("A command is shown without its secrets, and can be typed again")
