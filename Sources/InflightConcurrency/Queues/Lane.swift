@@ -188,7 +188,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     }
 
     /// The element that goes next, or `nil` where nothing waits that may run now. It holds a place until
-    /// ``release(group:)``.
+    /// ``release(group:now:)``.
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }

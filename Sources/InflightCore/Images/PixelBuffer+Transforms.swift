@@ -107,7 +107,7 @@ extension PixelBuffer {
     /// The same picture in another byte order or with another kind of alpha.
     ///
     /// An opaque picture stays so, whatever kind of alpha is asked for; to make one opaque means to leave out its alpha,
-    /// over a colour of ``flattened(onto:)``.
+    /// over a colour of ``flattened(onto:_:_:)``.
     public func converted(to wanted: Format) -> PixelBuffer {
         var wanted = wanted
         if format.alpha == .opaque { wanted.alpha = .opaque }

@@ -178,14 +178,6 @@ public struct PipelineEvent: Sendable, Hashable {
 }
 
 extension PipelineEvent.Kind {
-    /// Whether this is the one ending of a load.
-    public var endsTask: Bool {
-        switch self {
-        case .delivered, .dropped, .cancelled: true
-        default: false
-        }
-    }
-
     /// Whether this is the one ending of a job.
     public var endsJob: Bool {
         switch self {

@@ -4,7 +4,7 @@ internal import Synchronization
 /// The thin shell around the buffer: takes what happens, and tells the listener on its queue. A pipeline to which nobody
 /// listens has none.
 ///
-/// ``record(_:task:job:at:)`` may be called with any lock held, and takes one of its own alone; ``handOut()`` calls code of
+/// ``record(_:task:job:at:isPast:)`` may be called with any lock held, and takes one of its own alone; ``handOut()`` calls code of
 /// the program's, and so with none.
 final class Telemetry: Sendable {
     private let queue: CallbackQueue

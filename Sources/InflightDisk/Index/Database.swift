@@ -226,8 +226,6 @@ enum Value {
 
     func word(_ column: Int32) -> UInt64 { UInt64(bitPattern: number(column)) }
 
-    func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(statement, column) == SQLITE_NULL }
-
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let start = unsafe sqlite3_column_blob(statement, column)
         let count = Int(unsafe sqlite3_column_bytes(statement, column))

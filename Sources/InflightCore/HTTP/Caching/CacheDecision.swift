@@ -10,7 +10,7 @@
 /// 3. ``exchange(_:)``: ``CacheExchange/fields(from:)`` is sent. When the head of the answer comes,
 ///    ``CacheOutcome/decide(head:exchange:found:request:requestTime:responseTime:)`` says what it means; when none comes,
 ///    ``CacheOutcome/answer(after:found:request:now:)`` says whether a stale answer stands in.
-/// 4. ``resume(_:)``: ``Resumption/fields(from:)`` is sent, and ``Resumption/verdict(on:)`` asked when the head comes.
+/// 4. ``resume(_:)``: ``Resumption/fields(from:)`` is sent, and ``Resumption/verdict(on:requestTime:responseTime:)`` asked when the head comes.
 package enum CacheDecision: Hashable, Sendable {
     case serve(StoredAnswer)
     case serveStale(StoredAnswer, revalidating: CacheExchange)

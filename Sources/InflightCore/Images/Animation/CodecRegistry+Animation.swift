@@ -10,7 +10,7 @@ extension CodecRegistry {
     ///   - processors: applied to each frame.
     ///   - clock: tells the times of the frames.
     ///   - workers: where frames are made.
-    /// - Throws: ``LoadError/Code/tooManyFrames``, ``LoadError/Code/tooManyPixels``, and what ``info(of:)`` throws.
+    /// - Throws: ``LoadError/Code/tooManyFrames``, ``LoadError/Code/tooManyPixels``, and what ``info(of:page:)`` throws.
     public func animation(
         of bytes: Bytes, options: DecodeOptions = DecodeOptions(), processors: [ImageProcessor] = [],
         buffer: AnimatedImage.Buffer = .init(), clock: any EngineClock = SystemClock(),
