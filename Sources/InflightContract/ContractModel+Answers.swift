@@ -310,6 +310,10 @@ extension ContractModel {
             .network, false, false, false
         )
         jobs[job].exchange = record.delivery
+        var copy = store.deliveries[record.delivery]
+        copy?.requestTime = record.requestTime
+        copy?.responseTime = record.headTime
+        noteLife(of: copy, job, from: .network)
         if jobs[job].wish.purpose.isBehind {
             exchanges[index].isHeld = true
             exchanges[index].serial = -1

@@ -107,7 +107,8 @@ extension ContractModel {
     private func begin(_ number: Int) {
         guard let wish = loaders[number].wish else { return }
         let before = loaders[number].state
-        if wish.mayBeInMemory, let exchange = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)] {
+        if let found = findInMemory(wish, varied: false), found.stage == wish.stages - 1 {
+            let exchange = found.kept.exchange
             loaders[number].state = .loaded(exchange)
         } else {
             let task = asked(wish, priority: loaders[number].priority, queue: loaders[number].queue)

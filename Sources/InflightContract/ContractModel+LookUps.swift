@@ -239,6 +239,7 @@ extension ContractModel {
         if copy.head.status != 200, jobs[job].wish.kind != .answer { return failed(job, .badStatus) }
         (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed) = (source, isStale, isFollowed)
         jobs[job].isOfStored = true
+        noteLife(of: isStale ? nil : copy, job, from: source)
         succeeded(job, exchange: delivery)
     }
 

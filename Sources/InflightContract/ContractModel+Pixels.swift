@@ -81,10 +81,13 @@ extension ContractModel {
     func keep(_ job: Int) {
         let wish = jobs[job].wish
         // What is stale would hide what follows it.
-        if bounds.keepsPictures, !jobs[job].isStale, wish.policy != .noStore,
+        if bounds.keepsPictures, !jobs[job].isStale || jobs[job].source == .memory, wish.policy != .noStore,
             waiting.contains(where: { tasks[$0].job == job })
         {
-            kept[wish.memoryKey(stage: jobs[job].stage, varied: jobs[job].isVaried)] = jobs[job].exchange
+            let life = jobs[job].life
+            if life >= 0, !lives[life].mayBeKept || lives[life].isSuperseded { return }
+            kept[wish.memoryKey(stage: jobs[job].stage, varied: jobs[job].isVaried)] = Kept(
+                exchange: jobs[job].exchange, life: life, isRedirected: jobs[job].redirects > 0)
         }
     }
 

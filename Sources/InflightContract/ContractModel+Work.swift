@@ -9,17 +9,19 @@ extension ContractModel {
     func join(_ task: Int, varied: Bool) {
         let wish = tasks[task].wish
         if wish.kind == .refused { return fails(task, .unsupportedScheme) }
-        if wish.mayBeInMemory, let exchange = kept[wish.memoryKey(stage: wish.stages - 1, varied: varied)] {
+        let inMemory = findInMemory(wish, varied: varied)
+        if let inMemory, inMemory.stage == wish.stages - 1 {
             tasks[task].isFromMemory = true
-            tasks[task].isStale = false
-            return tell(task, .content(exchange))
+            tasks[task].isStale = inMemory.isStale
+            return tell(task, .content(inMemory.kept.exchange))
         }
+        let done = inMemory.map { $0.stage + 1 } ?? 0
         // What was begun is finished, in another place too.
         if isStopped || isClosed && !tasks[task].wasTaken { return tell(task, .failure(.shutDown)) }
         if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return tell(task, .failure(.overloaded)) }
         var found = -1
         var stage = wish.stages
-        while stage > 0 {
+        while stage > done {
             let key = wish.key(stage: stage - 1, varied: varied)
             if let job = live.first(where: { jobs[$0].key == key && jobs[$0].isInTable }) {
                 found = job
@@ -29,14 +31,17 @@ extension ContractModel {
         }
         tasks[task].wasTaken = true
         askedTasks += 1
-        if stage > 0 { joinedTasks += 1 }
-        tasks[task].isShared = stage > 0
+        if stage > done { joinedTasks += 1 }
+        tasks[task].isShared = stage > done
         for next in stage..<wish.stages {
             jobs.append(
                 JobRecord(
                     key: wish.key(stage: next, varied: varied), stage: next, wish: wish, origin: wish.origin,
                     isVaried: varied, hasCredentials: wish.hasCredentials, upstream: found,
-                    state: found >= 0 ? .blocked : mayLookUp(wish) ? .looking : .wanting))
+                    state: found >= 0 ? .blocked : next == 0 && mayLookUp(wish) ? .looking : .wanting))
+            if let inMemory, next == done {
+                jobs[jobs.count - 1].begins(with: inMemory.kept, isStale: inMemory.isStale)
+            }
             found = jobs.count - 1
             live.append(found)
             if jobs[found].state == .looking { store.waiting.append(found) }
@@ -143,6 +148,7 @@ extension ContractModel {
             jobs[next].exchange = exchange
             (jobs[next].source, jobs[next].isStale, jobs[next].isFollowed) =
                 (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed)
+            (jobs[next].life, jobs[next].redirects) = (jobs[job].life, jobs[job].redirects)
             jobs[next].isOfStored = jobs[job].stage == 0 && jobs[job].isOfStored
         }
         for task in behind { joinsAgain(task, .behindPicture) }
@@ -226,6 +232,7 @@ extension ContractModel {
         if let receiver { store.receivers[receiver] = job }
         if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
         takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
+        exchanges[exchanges.count - 1].requestTime = wallTime
     }
 
     /// The job that is redirected, and whose exchanges this one hears of: of two that look the same, only that tells.
@@ -245,6 +252,7 @@ extension ContractModel {
             return
         }
         exchanges[index].serial = serial
+        exchanges[index].requestTime = wallTime
         exchanges[index].call = -1
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else {
@@ -395,7 +403,9 @@ extension ContractModel {
             record.serial = -1
             record.isBetween = true
             exchanges.append(record)
-        case .content: succeeded(job, exchange: serial)
+        case .content:
+            noteLife(of: plainCopy(record), job, from: .network)
+            succeeded(job, exchange: serial)
         case .failure(let code): failed(job, code)
         case .stopped: broken(7, "exchange \(serial) was stopped, though somebody waits for it")
         case .redirect(let origin):

@@ -141,6 +141,8 @@ public final class ContractModel {
         /// What follows it is asked for.
         var isFollowed = false
         var isOfStored = false
+        /// What images made of it share; -1 where HTTP has no say.
+        var life = -1
     }
 
     /// A place that a fetch takes: with an exchange, or while the caller's code is asked for it.
@@ -162,6 +164,8 @@ public final class ContractModel {
         var isHeld = false
         var judgement = Judgement.none
         var requestTime: Int64 = 0
+        var headTime: Int64 = 0
+        var status = 0
         /// What its body is known by, and how much there is of that.
         var delivery = -1
         var received = 0
@@ -195,8 +199,11 @@ public final class ContractModel {
     var jobs: [JobRecord] = []
     var live: [Int] = []
     var exchanges: [ExchangeRecord] = []
-    /// Pictures in memory: the exchange each came from.
-    var kept: [Int: Int] = [:]
+    /// The images in memory.
+    var kept: [Int: Kept] = [:]
+    var lives: [Life] = []
+    /// The newest response of each resource.
+    var newest: [Resource: Int] = [:]
     var multiplexed: UInt8 = 0
     var circuits: [UInt8: CircuitRecord] = [:]
     var isClosed = false
@@ -348,8 +355,12 @@ public final class ContractModel {
     }
 
     /// What `cached` gave for a picture.
-    public func saw(cached exchange: Int?, for wish: Wish) {
-        let expected = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
+    public func saw(cached exchange: Int?, isStale: Bool, for wish: Wish) {
+        let image = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
+        if let image, exchange != nil, isStale == isFresh(image) {
+            broken(7, "what is in memory for resource \(wish.resource) is said to be \(isStale ? "stale" : "fresh")")
+        }
+        let expected = image?.exchange
         if exchange != expected {
             broken(
                 7,

@@ -95,6 +95,8 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
             bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
         image.isStale = response.isStale
         image.storable = response.storable
+        // Nobody wanted an image when the response came: how long it is fresh was not noted.
+        image.lifetime = response.lifetime ?? (response.head.version == .none ? nil : .expired)
         if plan.request.keepsMetadata {
             // What is wrong with it takes nothing from the pixels.
             image.metadata = (try? engine.codecs.metadata(of: response.body)) ?? ImageMetadata()

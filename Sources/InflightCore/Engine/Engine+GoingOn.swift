@@ -26,7 +26,8 @@ extension Engine {
     /// - Parameter wasTaken: whether it was under way: what was begun is finished, while a pipeline is closing too.
     func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
         var failure = failure
-        if failure.isOfStored, let request = task.takeProcessedLookUp() {
+        if failure.isOfStored, let (request, prefix) = task.takeProcessedLookUp() {
+            if let prefix, look(for: prefix, of: request, task, wasTaken: true) { return }
             goesElsewhere(task, "The picture is not stored as it is asked for.")
             do throws(LoadError) {
                 return submit(task, plan: try plan(request, goal: task.goal), wasTaken: true)

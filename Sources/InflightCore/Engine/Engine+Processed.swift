@@ -21,14 +21,19 @@ extension Engine {
     ///
     /// - Parameter wasTaken: whether the task was under way before.
     func begin(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
-        guard store != nil, plan.looksForProcessed else { return submit(task, plan: plan, wasTaken: wasTaken) }
-        task.looksForProcessed()
-        do throws(LoadError) {
-            let lookUp = try self.plan(plan.request, goal: .image, varying: plan.varying, purpose: .processed)
-            submit(task, plan: lookUp, wasTaken: wasTaken)
-        } catch {
-            submit(task, plan: plan, wasTaken: wasTaken)
+        if store != nil, plan.looksForProcessed, findInMemory(plan) == nil {
+            let count = plan.request.processors.count
+            task.looksForProcessed(prefix: count)
+            if look(for: count, of: plan.request, task, wasTaken: wasTaken) { return }
         }
+        submit(task, plan: plan, wasTaken: wasTaken)
+    }
+
+    /// Has a task look for the stored image that the first `count` processors made.
+    func look(for count: Int, of request: ImageRequest, _ task: ImageTask, wasTaken: Bool) -> Bool {
+        guard let lookUp = try? plan(request, goal: .image, purpose: .processed(prefix: count)) else { return false }
+        submit(task, plan: lookUp, wasTaken: wasTaken)
+        return true
     }
 
     /// How the picture of a job is to be written for a store; `nil` where nobody who waits for it wants that.
@@ -49,14 +54,16 @@ extension Engine {
         return isWanted
     }
 
-    /// Has the store keep a picture, written on a thread for work on pixels. Returns at once.
-    func keepProcessed(_ image: LoadedImage, of answer: StorableAnswer, by plan: RequestPlan, _ options: EncodeOptions)
-    {
+    /// Has the store keep what the first `count` processors of a plan made, written on a thread for work on pixels.
+    /// Returns at once.
+    func keepProcessed(
+        _ image: LoadedImage, by plan: RequestPlan, _ count: Int, of answer: StorableAnswer, _ options: EncodeOptions
+    ) {
         guard let store else { return }
         let pixels = image.pixels
         var options = options
         if pixels.format.alpha != .opaque, options.format == .jpeg { options = options.keepingAlpha }
-        let request = ProcessedPictures.request(answer.request, identity: plan.pictureIdentity(options))
+        let request = ProcessedPictures.request(answer.request, identity: plan.pictureIdentity(count, options))
         if let metadata = image.metadata { options.metadata = metadata }
         let key = ProcessedPictures.key(answer.key)
         let group = StoreGroup(storing, changing: [key], nil)
@@ -88,6 +95,10 @@ extension Engine {
 }
 
 extension EncodeOptions {
+    /// Whether what is written so comes back as it was: only such an image is processed further, so that what comes out
+    /// does not depend on what is stored.
+    var isExact: Bool { format == .png || (format == .webp && isLossless) }
+
     /// How a picture is written that has alpha, where these are for a format that has none.
     fileprivate var keepingAlpha: EncodeOptions {
         var options = EncodeOptions(format: .png)
@@ -129,13 +140,13 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
             after: nil, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
         // What is transparent was written as PNG.
         let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
-        let identities = ways.map { plan.pictureIdentity($0) }
+        let identities = ways.map { plan.pictureIdentity(plan.firstProcessor, $0) }
         let now = engine.wallTime
         engine.storing.whenSettled(key) { [self] in
             store.find(key) { _ in
                 nil
             } completion: { [self] originals, _ in
-                look(for: ProcessedPictures.key(key), in: store) { pictures in
+                look(for: ProcessedPictures.key(key), of: (key, request), in: store) { pictures in
                     identities.lazy.compactMap {
                         ProcessedPictures.choose(pictures, originals: originals, for: request, identity: $0, now: now)
                     }.first
@@ -145,14 +156,16 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
     }
 
     private func look(
-        for key: StoreKey, in store: any ResponseStore, _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
+        for key: StoreKey, of original: (key: StoreKey, request: CachingRequest), in store: any ResponseStore,
+        _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
     ) {
         engine.storing.whenSettled(key) { [self] in
             store.find(key, choose: choose) { [self] pictures, body in
                 tell(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isOfStored: true) }
                 tell(.readFromStore(bytes: Int64(body.bytes.count)))
-                end(.response(response(pictures[body.position], body.bytes)), isOfStored: false)
+                let picture = pictures[body.position].response
+                end(.response(response(picture, body.bytes, of: original)), isOfStored: false)
             }
         }
     }
@@ -162,8 +175,17 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         engine.jobsCameOn(CollectionOfOne(JobStep(ended: self)))
     }
 
-    private func response(_ entry: StoredEntry, _ body: Bytes) -> LoadedResponse {
-        LoadedResponse(head: entry.response.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
+    private func response(
+        _ picture: StoredResponse, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
+    ) -> LoadedResponse {
+        var response = LoadedResponse(
+            head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
+        let resource = plan.resource(after: nil, harmlessFields: engine.harmlessFields)
+        response.lifetime = engine.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
+        if !plan.processKeys.isEmpty {
+            response.storable = StorableAnswer(key: original.key, request: original.request, response: picture)
+        }
+        return response
     }
 
     private var missing: LoadError {

@@ -1,4 +1,4 @@
-// The stages of a load, and what is known of its picture in memory.
+// The stages of a load.
 
 extension Engine {
     func step(_ position: Int, of plan: RequestPlan) -> Machine.Step {
@@ -12,24 +12,11 @@ extension Engine {
 
     func makeJob(_ position: Int, id: Machine.JobID, plan: RequestPlan) -> EngineJob {
         switch position {
-        case 0 where plan.purpose == .processed: ProcessedLookUp(engine: self, id: id, plan: plan)
+        case 0 where plan.isProcessedLookUp: ProcessedLookUp(engine: self, id: id, plan: plan)
         case 0 where plan.request.source != nil: SourceJob(engine: self, id: id, plan: plan)
         case 0: FetchJob(engine: self, id: id, plan: plan)
         case 1: DecodeJob(engine: self, id: id, plan: plan)
         default: ProcessJob(engine: self, id: id, plan: plan, position: position - 2)
         }
-    }
-
-    /// What the wanted picture is known by in memory; `nil` where what is there would not do.
-    func memoryKey(_ plan: RequestPlan) -> JobKey? {
-        guard plan.mayBeInMemory else { return nil }
-        return plan.memoryKey(at: plan.processKeys.count, harmlessFields: harmlessFields)
-    }
-
-    /// The picture from memory, without waiting for anything.
-    func cached(_ key: JobKey?) -> LoadedImage? {
-        guard let key, var image = cache.image(for: ImageCacheKey(key)) else { return nil }
-        image.source = .memory
-        return image
     }
 }

@@ -42,7 +42,7 @@ extension Engine {
 
     private func jobKind(_ position: Int, of plan: RequestPlan) -> PipelineEvent.JobKind {
         switch position {
-        case 0 where plan.purpose == .processed: .lookUp
+        case 0 where plan.isProcessedLookUp: .lookUp
         case 0 where plan.request.source != nil: .source
         case 0: .fetch
         case 1: .decode

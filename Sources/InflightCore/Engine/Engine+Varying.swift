@@ -8,8 +8,8 @@ extension Engine {
     private struct Leaving {
         let id: Machine.TaskID
         let task: ImageTask
-        /// What he asks for instead, and what that is known by in memory.
-        let own: Result<(plan: RequestPlan, memoryKey: JobKey?), LoadError>
+        /// What he asks for instead.
+        let own: Result<RequestPlan, LoadError>
     }
 
     /// The answer varies by fields that the key leaves out: those whose values differ fetch for themselves, those of them
@@ -27,8 +27,7 @@ extension Engine {
             let request = task.currentRequest
             if request.agrees(with: plan.request, in: names) { continue }
             let own = Result { () throws(LoadError) in
-                let own = try self.plan(request, goal: task.goal, varying: varying)
-                return (plan: own, memoryKey: memoryKey(own))
+                try self.plan(request, goal: task.goal, varying: varying)
             }
             leaving.append(Leaving(id: id, task: task, own: own))
         }
@@ -49,14 +48,16 @@ extension Engine {
         while !isMoved {
             let known = storedImages.load(ordering: .acquiring)
             let hits = leaving.map { one in
-                if case .success(let own) = one.own { cached(own.memoryKey) } else { LoadedImage?.none }
+                if case .success(let own) = one.own { findInMemory(own) } else { MemoryHit?.none }
             }
             let now = clock.now()
             changeEnding { machine, actions in
                 // A job that ended since the look-up stored its picture before it left the table.
                 let mayHaveMissed = zip(leaving, hits).contains { one, hit in
-                    guard hit == nil, case .success(let own) = one.own, own.memoryKey != nil else { return false }
-                    return !machine.hasJob(own.plan.finalKey)
+                    guard case .success(let own) = one.own, hit?.steps != own.stepCount, own.mayBeInMemory else {
+                        return false
+                    }
+                    return !machine.hasJob(own.finalKey)
                 }
                 if mayHaveMissed, storedImages.load(ordering: .relaxed) != known { return [] }
                 isMoved = true
@@ -64,14 +65,15 @@ extension Engine {
                 for (one, hit) in zip(leaving, hits) {
                     guard let task = machine.taskCancelled(one.id, now: now, actions: &actions) else { continue }
                     switch (hit, one.own) {
-                    case (let hit?, _): ended.append((task, JobResult(.image(hit))))
-                    case (nil, .failure(let error)): ended.append((task, JobResult(.failure(error))))
-                    case (nil, .success(let own)):
+                    case (let hit?, .success(let own)) where hit.steps == own.stepCount:
+                        ended.append((task, JobResult(.image(hit.image))))
+                    case (_, .failure(let error)): ended.append((task, JobResult(.failure(error))))
+                    case (let hit, .success(let own)):
                         if task.isCancelled { continue }
                         telemetry?.record(
                             .goesElsewhere(why: "The answer is not for all who asked for it."), task: task.number,
                             at: now)
-                        take(task, plan: own.plan, into: &machine, now: now, actions: &actions)
+                        take(task, plan: own, prefix: hit, into: &machine, now: now, actions: &actions)
                     }
                 }
                 return ended

@@ -11,6 +11,8 @@ final class Engine: @unchecked Sendable {
     let codecs: CodecRegistry
     let workers: any WorkExecutor
     let cache: any ImageCaching
+    let lifetimes = Guarded(LifetimeTable())
+    let allowsStaleFromMemory: Bool
     let harmlessFields: Set<String>
     let codings: AcceptedCodings
     /// What is sent with most requests for pictures.
@@ -71,6 +73,7 @@ final class Engine: @unchecked Sendable {
         cache =
             configuration.imageCache
             ?? MemoryCache<ImageCacheKey, LoadedImage>(configuration: configuration.memoryCache)
+        allowsStaleFromMemory = configuration.allowsStaleFromMemory
         multiplexedLimit = configuration.maximumStreamsPerOrigin
         decodeMemory = Guarded(MemoryBudget(limit: configuration.maximumDecodeMemory))
         maximumDecodeTime = configuration.maximumDecodeTime
@@ -180,18 +183,19 @@ final class Engine: @unchecked Sendable {
     func submit(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
         // Cancelled before it came here: nothing is started for it.
         if task.isCancelled { return }
-        let memoryKey = memoryKey(plan)
         // How many pictures had been stored before the look-up: it is done without the lock, for a cache may be anybody's.
         var known = storedImages.load(ordering: .acquiring)
-        if let hit = cached(memoryKey) { return end(task, inMemory: hit) }
+        var hit = findInMemory(plan)
+        if let hit, hit.steps == plan.stepCount { return end(task, inMemory: hit.image) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
         // A job that ended since then stored its picture before it left the table, under this lock.
-        while memoryKey != nil, storedImages.load(ordering: .relaxed) != known, !machine.hasJob(plan.finalKey) {
+        while plan.mayBeInMemory, storedImages.load(ordering: .relaxed) != known, !machine.hasJob(plan.finalKey) {
             known = storedImages.load(ordering: .acquiring)
             lock.unlock()
-            if let hit = cached(memoryKey) { return end(task, inMemory: hit) }
+            hit = findInMemory(plan)
+            if let hit, hit.steps == plan.stepCount { return end(task, inMemory: hit.image) }
             lock.lock()
         }
         guard phase == .running || (phase == .finishing && wasTaken) else {
@@ -202,7 +206,7 @@ final class Engine: @unchecked Sendable {
             lock.unlock()
             return task.didEnd(JobResult(.failure(overloaded(plan.url))))
         }
-        let (isShared, progress) = take(task, plan: plan, into: &machine, now: now, actions: &actions)
+        let (isShared, progress) = take(task, plan: plan, prefix: hit, into: &machine, now: now, actions: &actions)
         unlockAndPerform(actions)
         if let progress { task.didProgress(progress) }
         log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(isShared)")] }
@@ -210,18 +214,21 @@ final class Engine: @unchecked Sendable {
 
     /// Puts a task into the engine's machine. Called with the lock held.
     ///
+    /// - Parameter prefix: what memory has of it already.
     /// - Returns: whether there was a job that it joined, and what that has told of its body: a transfer that stalls
     ///   has no next byte to tell it with.
     @discardableResult
     func take(
-        _ task: ImageTask, plan: RequestPlan, into machine: inout Machine, now: MonotonicTime,
+        _ task: ImageTask, plan: RequestPlan, prefix: MemoryHit?, into machine: inout Machine, now: MonotonicTime,
         actions: inout Machine.Actions
     ) -> (isShared: Bool, progress: LoadProgress?) {
         let (id, joined) = machine.taskAdded(
-            task, steps: plan.stepCount, step: { step($0, of: plan) }, priority: task.priority, now: now,
-            actions: &actions
+            task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { step($0, of: plan) },
+            priority: task.priority, now: now, actions: &actions
         ) { position, id in
-            makeJob(position, id: id, plan: plan)
+            let job = makeJob(position, id: id, plan: plan)
+            if let prefix, position == prefix.steps { job.feed(JobResult(.image(prefix.image))) }
+            return job
         }
         counters.tasks += 1
         if joined > 0 { counters.sharedTasks += 1 }
@@ -280,7 +287,10 @@ final class Engine: @unchecked Sendable {
     func jobEnded(_ job: EngineJob, with result: JobResult, cachedAs key: JobKey? = nil) {
         job.result = result
         // What is stale or incomplete would hide what follows it.
-        if let key, case .image(let image) = result.value, !image.isStale, !image.isIncomplete,
+        if let key, case .image(let image) = result.value, !image.isIncomplete,
+            // What is stale in memory is known to be.
+            !image.isStale || image.source == .memory,
+            image.lifetime?.mayBeKept ?? true, !(image.lifetime?.isSuperseded ?? false),
             !image.head.varies(byAnyOf: harmlessFields), lock.withLock({ machine.hasTasks(job.id) })
         {
             cache.store(image, for: ImageCacheKey(key))

@@ -119,17 +119,18 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     /// A task wants what comes out of the last of its steps, each of which works on the result of the one before.
     ///
+    /// - Parameter done: how many of the steps need no job: their result is in memory.
     /// - Parameter step: gives the step at a position.
     /// - Parameter makeJob: makes the job of a step that nobody else has under way. It is told the step's position and
     ///   its identity here.
     /// - Returns: the task's identity, and how many of the steps it found under way already.
     mutating func taskAdded(
-        _ task: Task, steps count: Int, step: (Int) -> Step, priority: LoadPriority, now: MonotonicTime,
+        _ task: Task, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: LoadPriority, now: MonotonicTime,
         actions: inout Actions, makeJob: (Int, JobID) -> Job
     ) -> (task: TaskID, joined: Int) {
         var joined = count
         var previous: Int32 = -1
-        while joined > 0 {
+        while joined > done {
             previous = liveJob(step(joined - 1).key)
             if previous >= 0 { break }
             joined -= 1
@@ -144,9 +145,14 @@ struct EngineMachine<Task, Job>: ~Copyable {
             previous = index
         }
         let id = makeTaskSlot(task, job: previous, priority: priority)
+        if joined == done { joined = 0 }
         noteAdded(task, job: previous, steps: count, joined: joined)
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
-        if root >= 0 { enqueueOrRefuse(root, now: now, actions: &actions) }
+        if root >= 0 {
+            enqueueOrRefuse(root, now: now, actions: &actions)
+            // What begins with a finished prefix needs no fetch.
+            if done > 0 { startReady(jobs[Int(root)].lane, now: now, actions: &actions) }
+        }
         // Who joins may have raised a fetch that waits into the places that low priorities leave free.
         startReadyFetches(now: now, actions: &actions)
         return (id, joined)

@@ -44,7 +44,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
             tell(did(image.pixels))
-            keepProcessed(image)
+            keepProcessed(image, appliedProcessors)
             engine.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed), cachedAs: key)
         } catch {
             // What is stored is not to blame for a limit, or for a cancel.
@@ -61,10 +61,12 @@ class PixelJob: EngineJob, @unchecked Sendable {
     }
 
     /// Has a store keep the picture as it is now, where somebody who waits for just that wants it.
-    private func keepProcessed(_ image: LoadedImage) {
-        guard let storable = image.storable, !image.isStale, !image.isIncomplete, let options = engine.storedOptions(id)
+    private func keepProcessed(_ image: LoadedImage, _ count: Int) {
+        // What was stored as it is is stored already.
+        guard count > plan.firstProcessor || !plan.isProcessedLookUp, let storable = image.storable, !image.isStale,
+            !image.isIncomplete, let options = engine.storedOptions(id)
         else { return }
-        engine.keepProcessed(image, of: storable, by: plan, options)
+        engine.keepProcessed(image, by: plan, count, of: storable, options)
     }
 
     final override var logFields: [(name: String, value: String)] {
@@ -72,6 +74,8 @@ class PixelJob: EngineJob, @unchecked Sendable {
     }
 
     var key: JobKey? { nil }
+    /// How many of the request's processors made what this job gives.
+    var appliedProcessors: Int { plan.firstProcessor }
 
     func work(on input: JobResult.Value, cancellation: CancellationFlag) throws(LoadError) -> LoadedImage {
         preconditionFailure("a job without work was started")
@@ -83,7 +87,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
 final class ProcessJob: PixelJob, @unchecked Sendable {
     private let position: Int
 
-    /// - Parameter position: which of the request's processors it is.
+    /// - Parameter position: which of the plan's processors it is.
     init(engine: Engine, id: ID, plan: RequestPlan, position: Int) {
         self.position = position
         super.init(engine: engine, id: id, plan: plan)
@@ -93,11 +97,14 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         plan.memoryKey(at: position + 1, harmlessFields: engine.harmlessFields)
     }
 
+    override var appliedProcessors: Int { plan.firstProcessor + position + 1 }
+
     override func work(
         on input: JobResult.Value, cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
         guard case .image(var image) = input else { preconditionFailure("a processor was started without a picture") }
-        let pixels = try plan.request.processors[position].process(image.pixels, cancellation: cancellation)
+        let pixels = try plan.request.processors[appliedProcessors - 1].process(
+            image.pixels, cancellation: cancellation)
         // Whatever it likes to work with, what was asked for comes out.
         image.pixels = pixels.inForm(of: plan.decodeOptions())
         return image

@@ -22,6 +22,7 @@ extension FetchJob {
             resend(work, reason: .unauthorized(head, sent: work.sentFields))
             return nil
         case (.redirect(let next), _):
+            limitLifetime(by: work.latestHead.map { received($0, work) }, work)
             settle(work, isWhole: result.isSuccess)
             return redirect(work, to: next)
         case (.failure(let error), _):
@@ -136,6 +137,7 @@ extension FetchJob {
         if !work.interimHeads.isEmpty { response.interimHeads = work.interimHeads }
         if !work.trailers.isEmpty { response.trailers = work.trailers }
         if let use = work.use, let incoming = use.incoming { response.storable = storable(incoming.response, use) }
+        if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }
         return response
     }
 }

@@ -12,7 +12,7 @@ extension FetchJob {
     ///
     /// - Returns: the head to go on with; the work's verdict says where there is none.
     func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
-        work.use?.responseTime = engine.wallTime
+        work.use?.responseTime = work.responseTime
         // What an earlier answer meant for the store was meant for its own bytes.
         work.use?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }

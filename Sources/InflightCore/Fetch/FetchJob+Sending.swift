@@ -43,8 +43,9 @@ extension FetchJob {
         }
         let exchange = stripe.lock.withLock { work.exchange }
         var request = request
+        work.requestTime = engine.wallTime
         if let use = work.use {
-            use.requestTime = engine.wallTime
+            use.requestTime = work.requestTime
             if work.resumption == nil { request.fields = use.exchange.fields(from: request.fields) }
         }
         if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }

@@ -111,7 +111,9 @@ extension FetchJob {
         work.forgetBody()
         work.verdict = follow(head, work) ?? failure(on: head)
         switch work.verdict {
-        case .redirect(let next): return engine.jobsCameOn(CollectionOfOne(redirect(work, to: next)))
+        case .redirect(let next):
+            limitLifetime(by: work.use?.representation, work)
+            return engine.jobsCameOn(CollectionOfOne(redirect(work, to: next)))
         case .failure(let error): return finish(.failure(error))
         default: break
         }
@@ -183,6 +185,7 @@ extension FetchJob {
             redirectCount: work.redirected?.redirectCount ?? 0)
         response.isStale = work.isStale
         if let use = work.use, let stored = use.representation { response.storable = storable(stored, use) }
+        if let lifetime = lifetime(ofStored: source, work) { response.lifetime = lifetime }
         finish(.response(response))
     }
 

@@ -71,6 +71,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var goingOn: IncomingResponse?
         /// What holds the first part of the body in the store, where it was found there: the whole takes its place.
         var storedPart: StoredEntry.ID?
+        /// When the request was sent, and when the head of its response came.
+        var requestTime = WallTime(milliseconds: 0)
+        var responseTime = WallTime(milliseconds: 0)
+        /// When the first of the redirects that were followed becomes stale.
+        var redirectExpiry: WallTime?
         /// Whether the answer is stored and past its time.
         var isStale = false
         /// Whether what follows it is asked for already.
@@ -246,6 +251,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
         tell(.answered(status: head.status))
         work.latestHead = head
+        work.responseTime = engine.wallTime
+        noteInvalidation(by: head, work)
         work.goingOn = nil
         work.verdict = again(on: head, work: work)
         let head = work.verdict == nil ? judge(head, work) : head

@@ -233,7 +233,7 @@ public final class ImageLoader: Confined {
 
     private func begin(_ number: Int) {
         guard let request = machine.request else { return }
-        let image = pipeline.cached(request)
+        let image = pipeline.cachedForLoad(request)
         // A processor's identity, which was asked for, is code of the caller: it may have set another request.
         guard machine.awaits(number) else { return }
         if let image { return machine.foundInMemory(image, for: number) }

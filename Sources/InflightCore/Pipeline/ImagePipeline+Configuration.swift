@@ -28,6 +28,8 @@ extension ImagePipeline {
         public var clock: any EngineClock = SystemClock()
         /// Decoded pictures; their cost is the bytes of their pixels.
         public var memoryCache = MemoryCacheConfiguration()
+        /// Whether the memory cache serves stale images to every load, as ``ImageRequest/allowsStaleFromMemory`` says for one.
+        public var allowsStaleFromMemory = false
         /// What keeps decoded pictures in place of the cache that ``memoryCache`` describes.
         public var imageCache: (any ImageCaching)?
         /// Fetches under way at once, over all origins.

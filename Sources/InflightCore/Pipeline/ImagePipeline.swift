@@ -91,7 +91,8 @@ public final class ImagePipeline: Sendable {
     }
 
     /// Loads bytes without decoding them, but for previews where the request wants them. The result is a failure where the
-    /// status says that they are not what was asked for. Callbacks as with ``load(_:on:progress:completion:)-(_,CallbackQueue,_,_)``.
+    /// status says that they are not what was asked for. Callbacks as with
+    /// ``load(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)``.
     @discardableResult
     public func loadResponse(
         _ request: ImageRequest, on queue: CallbackQueue,
@@ -137,12 +138,23 @@ public final class ImagePipeline: Sendable {
         LoadEvents(task: engine.prepare(request, goal: .image, hearsProgress: true))
     }
 
-    /// The picture, if it is in memory: at once, without waiting for anything, on any thread.
+    /// Returns the image, if it is in memory: at once, without waiting for anything, on any thread.
+    ///
+    /// It may be stale (RFC 9111 section 4.2), and is marked so then (``LoadedImage/isStale``): good enough to be shown
+    /// until a load, which asks its origin, has brought what is current.
     public func cached(_ request: ImageRequest) -> LoadedImage? {
         guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields) else {
             return nil
         }
-        return engine.cached(engine.memoryKey(plan))
+        return engine.cached(plan)
+    }
+
+    /// What a load would be given from memory.
+    func cachedForLoad(_ request: ImageRequest) -> LoadedImage? {
+        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields),
+            let hit = engine.findInMemory(plan), hit.steps == plan.stepCount
+        else { return nil }
+        return hit.image
     }
 
     func outcome(

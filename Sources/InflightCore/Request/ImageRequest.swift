@@ -102,6 +102,14 @@ public struct ImageRequest: Sendable {
         get { rest.value.servesStaleOnDisconnect }
         set { changeRest { $0.servesStaleOnDisconnect = newValue } }
     }
+    /// Whether the memory cache serves the image when it is stale, as if HTTP had no say: for lists that are scrolled back
+    /// and forth, where the same image at once is worth more than the newest. What is served so says that it is
+    /// (``LoadedImage/isStale``). An image of which the pipeline knows a newer response is not served. It takes no part in
+    /// what makes loads the same. See ``ImagePipeline/Configuration/allowsStaleFromMemory`` for all loads.
+    public var allowsStaleFromMemory: Bool {
+        get { rest.value.allowsStaleFromMemory }
+        set { changeRest { $0.allowsStaleFromMemory = newValue } }
+    }
     /// Whether a picture is expected, where bytes are asked for: what is none, as the page of a network that wants to be
     /// paid first, is given to the caller all the same, but not kept in a store.
     public var expectsPicture: Bool {
@@ -238,6 +246,7 @@ extension ImageRequest {
         var source: ImageSource?
         var previews: PreviewOptions?
         var acceptsIncomplete = false
+        var allowsStaleFromMemory = false
     }
 
     // Unchecked: changed only by `changeRest`, while a single request holds it.

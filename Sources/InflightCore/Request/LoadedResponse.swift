@@ -35,40 +35,47 @@ extension LoadedResponse {
     /// The interim answers (1xx) that came before it, in order, as `103 Early Hints` does (RFC 8297). None of them is
     /// stored.
     public var interimHeads: [ResponseHead] {
-        get { surroundings?.interimHeads ?? [] }
-        set { surround(newValue, trailers, storable) }
+        get { surroundings?.values.interimHeads ?? [] }
+        set { surround { $0.interimHeads = newValue } }
     }
 
     /// The trailer fields that came behind the body, as they came (RFC 9110 section 6.5). They are no part of ``head``, and
     /// are not stored (RFC 9111 section 3.1): what is served from a store has none.
     public var trailers: HTTPFields {
-        get { surroundings?.trailers ?? HTTPFields() }
-        set { surround(interimHeads, newValue, storable) }
+        get { surroundings?.values.trailers ?? HTTPFields() }
+        set { surround { $0.trailers = newValue } }
     }
 
     /// What may be kept of a picture that is made of it; `nil` where nobody wants that, or HTTP forbids it.
     var storable: StorableAnswer? {
-        get { surroundings?.storable }
-        set { surround(interimHeads, trailers, newValue) }
+        get { surroundings?.values.storable }
+        set { surround { $0.storable = newValue } }
     }
 
-    private mutating func surround(
-        _ interimHeads: [ResponseHead], _ trailers: HTTPFields, _ storable: StorableAnswer?
-    ) {
-        let isNeeded = !interimHeads.isEmpty || !trailers.isEmpty || storable != nil
-        surroundings =
-            isNeeded ? Surroundings(interimHeads: interimHeads, trailers: trailers, storable: storable) : nil
+    /// How long images made of it may be served from memory; `nil` where HTTP has no say.
+    var lifetime: ImageLifetime? {
+        get { surroundings?.values.lifetime }
+        set { surround { $0.lifetime = newValue } }
+    }
+
+    private mutating func surround(_ change: (inout Surroundings.Values) -> Void) {
+        var values = surroundings?.values ?? Surroundings.Values()
+        change(&values)
+        surroundings = Surroundings(values)
     }
 
     fileprivate final class Surroundings: Sendable {
-        let interimHeads: [ResponseHead]
-        let trailers: HTTPFields
-        let storable: StorableAnswer?
+        struct Values: Sendable {
+            var interimHeads: [ResponseHead] = []
+            var trailers = HTTPFields()
+            var storable: StorableAnswer?
+            var lifetime: ImageLifetime?
+        }
 
-        init(interimHeads: [ResponseHead], trailers: HTTPFields, storable: StorableAnswer?) {
-            self.interimHeads = interimHeads
-            self.trailers = trailers
-            self.storable = storable
+        let values: Values
+
+        init(_ values: Values) {
+            self.values = values
         }
     }
 }
@@ -90,13 +97,16 @@ public struct LoadedImage: Sendable {
     /// What the file says beside its pixels, where ``ImageRequest/keepsMetadata`` asks for it: as it stands there, so that
     /// its orientation is that of the file and not of the pixels.
     public var metadata: ImageMetadata?
-    /// Whether it was made from a stored answer past its time: see ``LoadedResponse/isStale``.
+    /// Whether it is stale: made from a stored response past its freshness lifetime (see ``LoadedResponse/isStale``), or
+    /// served from memory after that (see ``ImagePipeline/cached(_:)`` and ``ImageRequest/allowsStaleFromMemory``).
     public var isStale = false
     /// Whether only a part of the picture could be decoded, the rest being transparent or coarse: see
     /// ``ImageRequest/acceptsIncomplete``.
     public var isIncomplete = false
     /// See ``LoadedResponse/storable``.
     var storable: StorableAnswer?
+    /// See ``LoadedResponse/lifetime``.
+    var lifetime: ImageLifetime?
 
     public init(
         pixels: PixelBuffer, info: ImageInfo, head: ResponseHead, url: String, bodyBytes: Int64, wireBytes: Int64,

@@ -20,8 +20,8 @@ final class RequestPlan: Sendable {
         case revalidation(ofPicture: Bool)
         /// What is stored turned out to be of no use.
         case refetch
-        /// The finished picture is looked for in the store, and nothing is asked.
-        case processed
+        /// The image is looked for in the store as its first so many processors made it, and nothing is asked.
+        case processed(prefix: Int)
 
         /// Loads of another purpose are other jobs.
         fileprivate var keyBytes: [UInt8] {
@@ -29,7 +29,7 @@ final class RequestPlan: Sendable {
             case .usual: []
             case .revalidation(let ofPicture): [ofPicture ? 7 : 8]
             case .refetch: [10]
-            case .processed: [14]
+            case .processed: [15]
             }
         }
     }
@@ -44,7 +44,9 @@ final class RequestPlan: Sendable {
     let fetchKey: FetchKey
     /// `nil` where bytes are wanted and no picture.
     let decodeKey: DecodeKey?
-    /// One for each prefix of the processors.
+    /// The first of the processors that is to be applied: those before it made what is looked for in the store.
+    let firstProcessor: Int
+    /// One for each prefix of the processors that are to be applied.
     let processKeys: [ProcessKey]
 
     init(
@@ -72,9 +74,12 @@ final class RequestPlan: Sendable {
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying), varying: varying)
         // A space: no URL has one.
         var rest = purpose == .usual ? bytes : bytes + purpose.keyBytes
-        if purpose == .processed {
-            rest += Array(Self.pictureIdentity(request, request.storedForm.processedOptions).utf8)
+        var firstProcessor = 0
+        if case .processed(let prefix) = purpose {
+            firstProcessor = prefix
+            rest += Array(Self.pictureIdentity(request, prefix, request.storedForm.processedOptions).utf8)
         }
+        self.firstProcessor = firstProcessor
         let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
         self.fetchKey = fetchKey
         guard goal == .image else {
@@ -86,10 +91,10 @@ final class RequestPlan: Sendable {
             fetch: fetchKey, options: Self.decodeOptions(request, purpose),
             wishes: Self.wishes(request))
         self.decodeKey = decodeKey
-        if request.processors.isEmpty || purpose == .processed {
+        if request.processors.count == firstProcessor {
             processKeys = []
         } else {
-            let identities = request.processors.map(\.identity)
+            let identities = request.processors[firstProcessor...].map(\.identity)
             processKeys = (1...identities.count).map {
                 ProcessKey(decode: decodeKey, identities: Array(identities[..<$0]))
             }
@@ -99,23 +104,56 @@ final class RequestPlan: Sendable {
     /// What the picture of a step, from 0 for the decoded one, is known by in memory: the same whatever the purpose and
     /// the policy. `nil`: it is not kept there. May ask processors for their identity: not to be called under a lock.
     func memoryKey(at step: Int, harmlessFields: Set<String>) -> JobKey? {
+        memoryPlan(harmlessFields)?.imageKey(firstProcessor + step)
+    }
+
+    /// The plan whose keys images in memory are known by: see ``memoryKey(at:harmlessFields:)``.
+    func memoryPlan(_ harmlessFields: Set<String>) -> RequestPlan? {
         guard goal == .image else { return nil }
-        if purpose == .usual, request.isUsual || request.cachePolicy == .obey {
-            return step == 0 ? decodeKey : processKeys[step - 1]
-        }
-        guard request.cachePolicy != .noStore else { return nil }
+        if request.isUsual, purpose == .usual { return self }
+        guard request.cachePolicy != .noStore, !requestControl.noStore else { return nil }
+        if purpose == .usual, request.cachePolicy == .obey { return self }
         var usual = request
         usual.cachePolicy = .obey
-        let plan = try? RequestPlan(usual, goal: .image, harmlessFields: harmlessFields, varying: varying)
-        // What is found as it was asked for has been through all steps.
-        if purpose == .processed { return plan?.finalKey }
-        return plan?.memoryKey(at: step, harmlessFields: harmlessFields)
+        return try? RequestPlan(usual, goal: .image, harmlessFields: harmlessFields, varying: varying)
+    }
+
+    /// The key of what the first `count` processors give.
+    func imageKey(_ count: Int) -> JobKey { count == 0 ? decodeKey ?? fetchKey : processKeys[count - 1] }
+
+    /// What the request itself says of caching.
+    private var requestControl: CacheControl {
+        request.fields.isEmpty ? CacheControl() : CacheControl(request: request.fields)
+    }
+
+    /// Whether the request lets what is in memory be used, whose exact age is the store's to look at.
+    private var allowsMemory: Bool {
+        guard !request.cachePolicy.asksAnew else { return false }
+        let control = requestControl
+        return !control.noCache && !control.noStore && control.maxAge == nil && control.minFresh == nil
+    }
+
+    /// What responses to a request are told apart by, as far as images in memory are concerned: limits and policy have no
+    /// part in it.
+    func resource(after redirected: RedirectPolicy.Exchange?, harmlessFields: Set<String>) -> LifetimeTable.Key {
+        let name = redirected?.url.string ?? request.identity.map { "identity " + $0 } ?? url.string
+        if redirected == nil, request.isUsual, url.userInfo == nil { return LifetimeTable.Key(name: name) }
+        let exchange = redirected ?? firstExchange()
+        let ignored = harmlessFields.subtracting(varying)
+        var rest: [UInt8] = exchange.method == "GET" ? [] : Array(exchange.method.utf8) + [0]
+        Self.append(exchange.fields, ignored: ignored, to: &rest)
+        Self.append(exchange.originFields, ignored: ignored, to: &rest)
+        if let body = exchange.body { SecretHash.append(body.array, to: &rest) }
+        return LifetimeTable.Key(name: name, rest: rest)
     }
 
     /// Whether nothing but a picture is of use.
     var wantsPicture: Bool {
         goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsPicture)
     }
+
+    /// Whether it only looks for what is stored.
+    var isProcessedLookUp: Bool { if case .processed = purpose { true } else { false } }
 
     var checksum: Checksum? { request.isUsual ? nil : request.checksum }
 
@@ -127,7 +165,7 @@ final class RequestPlan: Sendable {
 
     /// Whether a picture that is in memory is good enough.
     var mayBeInMemory: Bool {
-        purpose == .usual && (request.isUsual || !request.cachePolicy.asksAnew)
+        purpose == .usual && (request.isUsual || allowsMemory)
     }
 
     /// Fetch, decode, and a step for each processor.
@@ -142,14 +180,17 @@ final class RequestPlan: Sendable {
             && mayBeStored && !request.cachePolicy.asksAnew && request.method == "GET" && request.checksum == nil
     }
 
-    /// What makes the picture that is asked for another than others of the same bytes: in every process the same.
-    func pictureIdentity(_ options: EncodeOptions?) -> String { Self.pictureIdentity(request, options) }
+    /// What makes the image that the first `count` processors give another than others of the same bytes: the same in
+    /// every process.
+    func pictureIdentity(_ count: Int, _ options: EncodeOptions?) -> String {
+        Self.pictureIdentity(request, count, options)
+    }
 
-    private static func pictureIdentity(_ request: ImageRequest, _ options: EncodeOptions?) -> String {
+    private static func pictureIdentity(_ request: ImageRequest, _ count: Int, _ options: EncodeOptions?) -> String {
         var parts: [String] = []
         if request.page != 0 { parts.append("page \(request.page)") }
         if let resize = request.resize { parts.append("resize " + resize.identity) }
-        parts += request.processors.map { "process " + $0.identity }
+        parts += request.processors.prefix(count).map { "process " + $0.identity }
         if let options {
             let background = options.background.map(String.init).joined(separator: ",")
             parts.append("as \(options.format) \(options.quality.map(String.init) ?? "") \(background)")
@@ -181,13 +222,14 @@ final class RequestPlan: Sendable {
     func decodeOptions() -> DecodeOptions { Self.decodeOptions(request, purpose) }
 
     private static func decodeOptions(_ request: ImageRequest, _ purpose: Purpose) -> DecodeOptions {
-        var options = DecodeOptions(resize: purpose == .processed ? nil : request.resize)
+        let isStoredImage = if case .processed = purpose { true } else { false }
+        var options = DecodeOptions(resize: isStoredImage ? nil : request.resize)
         options.order = request.pixelOrder
         options.premultiplied = request.premultipliesAlpha
         options.maximumPixels = request.limits.maximumPixels
         options.maximumMemory = request.limits.maximumDecodeBytes
         // What is stored as it was asked for has no other.
-        options.page = purpose == .processed ? 0 : request.page
+        options.page = isStoredImage ? 0 : request.page
         return options
     }
 

@@ -42,16 +42,20 @@ extension ImageTask {
     /// What a store is to keep of it.
     var storedForm: StoredForm { request.isUsual ? .original : request.storedForm }
 
-    func looksForProcessed() {
-        stripe.lock.withLock { state.looksForProcessed = true }
+    func looksForProcessed(prefix: Int) {
+        stripe.lock.withLock { state.lookedForPrefix = Int16(clamping: prefix) }
     }
 
-    /// What is to be asked for, because the finished picture is not stored; `nil` where it was not looked for.
-    func takeProcessedLookUp() -> ImageRequest? {
-        let isOver = stripe.lock.withLock {
-            defer { state.looksForProcessed = false }
-            return state.looksForProcessed
+    /// What is to be asked for, because the image is not stored as it was looked for: what the next shorter prefix of its
+    /// processors made, or the bytes, where `prefix` is `nil`. `nil` where it was not looked for.
+    func takeProcessedLookUp() -> (request: ImageRequest, prefix: Int?)? {
+        guard stripe.lock.withLock({ state.lookedForPrefix }) >= 0 else { return nil }
+        let request = currentRequest
+        let isExact = request.storedForm.processedOptions?.isExact ?? false
+        let next = stripe.lock.withLock {
+            state.lookedForPrefix = isExact ? state.lookedForPrefix - 1 : -1
+            return state.lookedForPrefix
         }
-        return isOver ? currentRequest : nil
+        return (request, next < 0 ? nil : Int(next))
     }
 }

@@ -48,8 +48,8 @@ public final class ImageTask: @unchecked Sendable {
         var takenFallbacks: UInt16 = 0
         /// Whether it was asked for once more because what was stored is of no use.
         var hasRefetched = false
-        /// Whether the finished picture is looked for in the store.
-        var looksForProcessed = false
+        /// How many processors made the image that is looked for in the store; -1 where none is.
+        var lookedForPrefix: Int16 = -1
         /// Whether somebody listens and has heard of it: then its ending is told too.
         var isHeard = false
         var priority: LoadPriority

@@ -95,6 +95,7 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
             "exchange \(serial) has its head: \(head.status), version \(made.head.version), \(made.head.control)")
         let total = head.status == 206 || head.status == 416 ? made.total : length
         world.model.headComes(serial, made.head, start: made.start, total: total)
+        world.model.answers(serial, status: head.status)
         let disposition = receiver.didReceive(head, expectedBytes: length.map { Int64($0) })
         if disposition == .cancel { isRefused = true }
         world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: false)

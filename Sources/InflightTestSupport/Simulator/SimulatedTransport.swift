@@ -239,6 +239,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         } else if fate != .redirect, !isRefusedProof {
             judge(verdict(onStatus: head.status))
         }
+        world.model.answers(serial, status: head.status)
         let disposition = receiver.didReceive(head, expectedBytes: expected)
         if disposition == .cancel { isRefused = true }
         // Whoever was cancelled meanwhile is told its end whatever was to be asked.

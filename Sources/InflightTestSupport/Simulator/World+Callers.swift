@@ -340,7 +340,8 @@ extension World {
         wish.policy = .obey
         if wish.resource == Resources.header { return }
         let cached = pipeline.cached(request(wish, .normal))
-        model.saw(cached: cached.map { Content($0.pixels).exchange }, for: wish)
+        model.saw(
+            cached: cached.map { Content($0.pixels).exchange }, isStale: cached?.isStale ?? false, for: wish)
     }
 
     private func shutDown() {

@@ -77,10 +77,8 @@ final class World: @unchecked Sendable {
         threads = SimulatedThreads(self)
         server = SimulatedServer(self)
         if setup.listens { listener = SimulatedListener() }
-        if setup.hasStore {
-            store = SimulatedStore(self)
-            model.cacheKey = { Resources.cacheKey($0, origin: $1, isRedirected: $2) }
-        }
+        if setup.hasStore { store = SimulatedStore(self) }
+        model.cacheKey = { Resources.cacheKey($0, origin: $1, isRedirected: $2) }
         queues = [SimulatedQueue.Kind.serial, .concurrent, .emptied, .serial, .serial].enumerated()
             .map { SimulatedQueue(self, index: $0, kind: $1) }
         callbackQueues = queues.map { .executor($0) }

@@ -138,14 +138,16 @@ struct RequestPlanTests {
         let plans = try changes.map { change in try plan { change(&$0) } }
         #expect(Set(plans.map(\.fetchKey)).count == 1)
         #expect(Set(plans.map(\.finalKey)).count == plans.count)
-        let identities = plans.map { $0.pictureIdentity(.init(format: .png)) }
-        #expect(Set(identities + [plans[0].pictureIdentity(written), plans[0].pictureIdentity(other)]).count == 8)
+        let identities = plans.map { $0.pictureIdentity(0, .init(format: .png)) }
+        #expect(
+            Set(identities + [plans[0].pictureIdentity(0, written), plans[0].pictureIdentity(0, other)]).count == 8)
         #expect(plans[2].decodeOptions().page == 2)
         // Of what is stored as it was asked for there is no other.
         var request = ImageRequest("https://a.example/1.png")
         request.page = 2
         #expect(
-            try RequestPlan(request, goal: .image, harmlessFields: [], purpose: .processed).decodeOptions().page == 0)
+            try RequestPlan(request, goal: .image, harmlessFields: [], purpose: .processed(prefix: 0))
+                .decodeOptions().page == 0)
     }
 
     @Test("refuses to tell of another page's header than the first's, of which a part of the file is enough")

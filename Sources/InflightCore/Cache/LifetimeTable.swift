@@ -1,0 +1,106 @@
+/// Which response is the newest of each resource of which there are images in memory: what is told of a newer one
+/// concerns every image made of the older.
+///
+/// A value without locks and clocks. It holds lifetimes that nothing else holds until it sweeps them out, which it does
+/// each time it has grown to twice its size: its memory stays in proportion to the images that are there.
+struct LifetimeTable {
+    /// A resource, as a request names it.
+    struct Key {
+        /// Its URL or its identity.
+        var name: String
+        /// Method, fields and body of the request, where they are not the defaults; secrets are a keyed hash.
+        var rest: [UInt8] = []
+    }
+
+    /// How the table comes to know of a response.
+    enum Source {
+        /// Its origin has just sent it.
+        case origin
+        /// It was stored, and its origin has just said that it holds.
+        case revalidated
+        case stored
+    }
+
+    private struct Entry {
+        var rest: [UInt8]
+        var response: StoredResponse
+        var lifetime: ImageLifetime
+    }
+
+    private var entries: [String: [Entry]] = [:]
+    private(set) var count = 0
+    private var sweepsAt = 256
+
+    /// A response came that images are made of.
+    ///
+    /// - Returns: the lifetime of the images.
+    mutating func received(_ response: StoredResponse, for key: Key, from source: Source) -> ImageLifetime {
+        let freshness = MemoryFreshness(of: response)
+        let lifetime = ImageLifetime(freshness, receivedAt: response.responseTime)
+        guard let index = entries[key.name]?.firstIndex(where: { $0.rest == key.rest }),
+            let old = entries[key.name]?[index]
+        else {
+            if freshness.mayBeKept { insert(Entry(rest: key.rest, response: response, lifetime: lifetime), key.name) }
+            return lifetime
+        }
+        let isNewer = source != .stored || response.responseTime > old.response.responseTime
+        if freshness.mayBeKept, !old.lifetime.isSuperseded, response.isSame(as: old.response, source) {
+            guard isNewer else { return old.lifetime }
+            old.lifetime.freshen(freshness, receivedAt: response.responseTime)
+            entries[key.name]?[index].response = response
+            return old.lifetime
+        }
+        guard isNewer else {
+            lifetime.supersede()
+            return lifetime
+        }
+        old.lifetime.supersede()
+        entries[key.name]?[index] = Entry(rest: key.rest, response: response, lifetime: lifetime)
+        return lifetime
+    }
+
+    /// A response came that no image is made of: it concerns those that are there.
+    mutating func noticed(_ response: StoredResponse, for key: Key, from source: Source) {
+        guard let list = entries[key.name], list.contains(where: { $0.rest == key.rest }) else { return }
+        _ = received(response, for: key, from: source)
+    }
+
+    /// The origin has something else, or nothing, for this request.
+    func superseded(_ key: Key) {
+        for entry in entries[key.name] ?? [] where entry.rest == key.rest { entry.lifetime.supersede() }
+    }
+
+    /// What is known of a URL holds no longer, whoever asked (RFC 9111 section 4.4).
+    func invalidated(_ url: String) {
+        for entry in entries[url] ?? [] { entry.lifetime.supersede() }
+    }
+
+    private mutating func insert(_ entry: Entry, _ name: String) {
+        if count >= sweepsAt { sweep() }
+        entries[name, default: []].append(entry)
+        count += 1
+    }
+
+    private mutating func sweep() {
+        for name in Array(entries.keys) {
+            guard var list = entries.removeValue(forKey: name) else { continue }
+            for index in list.indices.reversed() where isKnownUniquelyReferenced(&list[index].lifetime) {
+                list.remove(at: index)
+                count -= 1
+            }
+            if !list.isEmpty { entries[name] = list }
+        }
+        sweepsAt = max(256, 2 * count)
+    }
+}
+
+extension StoredResponse {
+    /// Whether images made of `older` are those of this response too.
+    fileprivate func isSame(as older: StoredResponse, _ source: LifetimeTable.Source) -> Bool {
+        if source == .origin { return older.sharesStrongValidator(with: head.fields) }
+        if let entityTag { return older.entityTag.map { entityTag.weaklyEquals($0) } ?? false }
+        guard older.entityTag == nil else { return false }
+        if (requestTime, responseTime) == (older.requestTime, older.responseTime) { return true }
+        return lastModified != nil && lastModified == older.lastModified
+    }
+}

@@ -1,0 +1,255 @@
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("HTTP freshness of images in memory", .timeLimit(.minutes(10)))
+struct MemoryFreshnessTests {
+    private static let fresh = ("Cache-Control", "max-age=60")
+
+    private func stage(
+        _ scripts: ScriptedTransport.Script..., change: (inout ImagePipeline.Configuration) -> Void = { $0.store = nil }
+    ) throws -> StoreStage {
+        let stage = try StoreStage(change: change)
+        let left = Guarded(scripts)
+        stage.transport.serve(StoreStage.url) { request in
+            stage.noteSent(request)
+            return left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+        }
+        return stage
+    }
+
+    private func image(_ width: UInt8, _ fields: (String, String)...) -> ScriptedTransport.Script {
+        .ok(FakeCodec.picture(width: width, height: 8), fields: StoreStage.fields(fields))
+    }
+
+    // MARK: The decision
+
+    private static let date = WallTime(secondsSince1970: 1_700_000_000)
+
+    private static func freshness(_ fields: (String, String)..., status: Int = 200, delay: Int64 = 0) -> MemoryFreshness
+    {
+        MemoryFreshness(
+            of: StoredResponse(
+                method: "GET", url: StoreStage.url, selectingFields: HTTPFields(),
+                head: ResponseHead(status: status, fields: StoreStage.fields(fields)),
+                requestTime: date.adding(milliseconds: -delay), responseTime: date, bodyRange: 0..<0, totalLength: nil))
+    }
+
+    @Test func `A response says how long its images are served from memory`() {
+        func seconds(_ freshness: MemoryFreshness) -> Double {
+            Double(freshness.expiry.milliseconds(since: Self.date)) / 1000
+        }
+        #expect(seconds(Self.freshness(("Cache-Control", "max-age=60"))) == 60)
+        #expect(seconds(Self.freshness(("Cache-Control", "max-age=60"), ("Age", "20"), delay: 5000)) == 35)
+        #expect(seconds(Self.freshness(("Expires", "Tue, 14 Nov 2023 22:14:20 GMT"))) == 60)
+        #expect(seconds(Self.freshness(("Last-Modified", "Tue, 14 Nov 2023 22:03:20 GMT"))) == 60)
+        // Nothing is said: a time of ours; but not where a stale response must be asked about, nor of a redirect.
+        #expect(seconds(Self.freshness()) == 300)
+        #expect(seconds(Self.freshness(("ETag", "\"a\""))) == 300)
+        #expect(seconds(Self.freshness(("Cache-Control", "must-revalidate"))) == 0)
+        #expect(seconds(Self.freshness(status: 302)) == 0)
+        for value in ["no-cache", "no-store", "max-age=60, no-store", "no-cache, max-age=60"] {
+            #expect(seconds(Self.freshness(("Cache-Control", value))) < 0, "\(value)")
+        }
+        #expect(seconds(Self.freshness(Self.fresh, ("Vary", "*"))) < 0)
+    }
+
+    @Test func `Only no-store forbids keeping, and what must be asked about is never served stale`() {
+        #expect(!Self.freshness(("Cache-Control", "no-store")).mayBeKept)
+        #expect(Self.freshness(("Cache-Control", "no-cache")).mayBeKept)
+        #expect(Self.freshness(("Cache-Control", "no-store, must-understand, max-age=9")).mayBeKept)
+        #expect(Self.freshness(("Cache-Control", "max-age=0")).mayBeServedStale)
+        #expect(!Self.freshness(("Cache-Control", "no-cache")).mayBeServedStale)
+        #expect(!Self.freshness(("Cache-Control", "max-age=9, must-revalidate")).mayBeServedStale)
+    }
+
+    @Test func `Lifetimes that nothing holds are swept out of the table`() {
+        var table = LifetimeTable()
+        let head = ResponseHead(status: 200, fields: StoreStage.fields([Self.fresh]))
+        let response = StoredResponse(
+            method: "GET", url: "", selectingFields: HTTPFields(), head: head, requestTime: Self.date,
+            responseTime: Self.date, bodyRange: 0..<0, totalLength: nil)
+        let held = table.received(response, for: .init(name: "held"), from: .origin)
+        for index in 0..<10_000 { _ = table.received(response, for: .init(name: "\(index)"), from: .origin) }
+        #expect(table.count <= 256)
+        _ = table.received(response, for: .init(name: "held"), from: .origin)
+        #expect(held.isSuperseded)
+    }
+
+    // MARK: Loads
+
+    @Test(arguments: ["no-store", "no-cache", "max-age=0"])
+    func `What must not be reused unasked is fetched again`(control: String) async throws {
+        let stage = try stage(image(1, ("Cache-Control", control)), image(2, ("Cache-Control", control)))
+        let request = ImageRequest(StoreStage.url)
+        #expect(try await stage.pipeline.image(for: request).width == 1)
+        let cached = stage.pipeline.cached(request)
+        #expect(control == "no-store" ? cached == nil : cached?.isStale == true)
+        #expect(try await stage.pipeline.image(for: request).width == 2)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test func `A fresh image comes from memory until its lifetime is over`() async throws {
+        let stage = try stage(image(1, Self.fresh))
+        let request = ImageRequest(StoreStage.url)
+        _ = try await stage.pipeline.image(for: request)
+        stage.clock.advance(by: .seconds(59))
+        #expect(stage.pipeline.cached(request)?.isStale == false)
+        #expect(try await stage.pipeline.image(for: request).source == .memory)
+        stage.clock.advance(by: .seconds(1))
+        #expect(stage.pipeline.cached(request)?.isStale == true)
+        #expect(try await stage.pipeline.image(for: request).source == .network)
+        await stage.end()
+    }
+
+    @Test func `A stale image is revalidated with the store, which makes every size fresh again`() async throws {
+        let stage = try stage(
+            image(16, Self.fresh, ("ETag", "\"a\"")),
+            .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])), change: { _ in })
+        _ = try await stage.image()
+        _ = try await stage.image { $0.resize = Resize(width: 2, height: 2) }
+        stage.clock.advance(by: .seconds(61))
+        #expect(try await stage.image().source == .revalidated)
+        #expect(stage.sent.last?.fields["if-none-match"] == "\"a\"")
+        #expect(try await stage.image { $0.resize = Resize(width: 2, height: 2) }.source == .memory)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test(arguments: [false, true])
+    func `A newer response replaces every image made of the older one`(asBytes: Bool) async throws {
+        let stage = try stage(image(16, Self.fresh), image(17, Self.fresh))
+        let changes: [@Sendable (inout ImageRequest) -> Void] = [
+            { _ in }, { $0.resize = Resize(width: 2, height: 2) },
+            { $0.processors = [ImageProcessor(FakeProcessor(name: "a"))] }, { $0.limits.maximumBodyBytes = 1000 },
+        ]
+        for change in changes { _ = try await stage.image(StoreStage.url, change) }
+        let count = stage.sent.count
+        if asBytes {
+            _ = try await stage.data { $0.cachePolicy = .refresh }
+        } else {
+            _ = try await stage.image { $0.cachePolicy = .refresh }
+        }
+        for (index, change) in changes.enumerated() where asBytes || index > 0 {
+            var request = ImageRequest(StoreStage.url)
+            change(&request)
+            #expect(stage.pipeline.cached(request)?.isStale == true, "\(index)")
+        }
+        #expect(try await stage.image(StoreStage.url, changes[1]).source == .network)
+        #expect(try await stage.image(StoreStage.url, changes[2]).info.storedWidth == 17)
+        #expect(stage.sent.count > count + 1)
+        await stage.end()
+    }
+
+    @Test func `What the caller's fields make another response is left alone`() async throws {
+        let stage = try stage(image(1, Self.fresh))
+        var other = ImageRequest(StoreStage.url)
+        other.fields = HTTPFields([("Accept-Language", "de")])
+        _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
+        _ = try await stage.pipeline.image(for: other)
+        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.isStale == false)
+        await stage.end()
+    }
+
+    @Test func `A request that changes something, and a 404, make what is in memory stale`() async throws {
+        let stage = try stage(image(1, Self.fresh), image(1, Self.fresh), .status(404))
+        let request = ImageRequest(StoreStage.url)
+        _ = try await stage.pipeline.image(for: request)
+        _ = try await stage.get { $0.method = "POST" }
+        #expect(stage.pipeline.cached(request)?.isStale == true)
+        await #expect(throws: LoadError.self) { _ = try await stage.pipeline.image(for: request) }
+        await stage.end()
+    }
+
+    @Test func `An image behind a redirect is fresh as long as both`() async throws {
+        let stage = try stage(image(1, ("Cache-Control", "max-age=90")))
+        func redirect(_ path: String, _ fields: (String, String)...) {
+            let script = ScriptedTransport.Script.status(
+                302, StoreStage.fields(fields + [("Location", StoreStage.url)]))
+            stage.transport.serve("http://a.example/\(path)", script)
+        }
+        redirect("plain")
+        redirect("kept", Self.fresh)
+        for path in ["plain", "kept"] {
+            _ = try await stage.pipeline.image(for: ImageRequest("http://a.example/\(path)"))
+        }
+        func isStale(_ path: String) -> Bool? {
+            stage.pipeline.cached(ImageRequest("http://a.example/\(path)"))?.isStale
+        }
+        #expect(isStale("plain") == true)
+        #expect(isStale("kept") == false)
+        stage.clock.advance(by: .seconds(61))
+        #expect(isStale("kept") == true)
+        await stage.end()
+    }
+
+    @Test func `Memory is served regardless where the request, the pipeline or the policy wants it`() async throws {
+        for isOfAll in [false, true] {
+            let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh)) {
+                $0.store = nil
+                $0.allowsStaleFromMemory = isOfAll
+            }
+            var request = ImageRequest(StoreStage.url)
+            if !isOfAll { request.allowsStaleFromMemory = true }
+            _ = try await stage.pipeline.image(for: request)
+            let again = try await stage.pipeline.image(for: request)
+            #expect(again.source == .memory && again.isStale)
+            // A newer response is known.
+            _ = try await stage.data { $0.cachePolicy = .refresh }
+            #expect(try await stage.pipeline.image(for: request).width == 2)
+            await stage.end()
+        }
+        let stage = try stage(image(1, ("Cache-Control", "max-age=0")))
+        var request = ImageRequest(StoreStage.url)
+        request.cachePolicy = .preferCached
+        _ = try await stage.pipeline.image(for: request)
+        #expect(try await stage.pipeline.image(for: request).source == .memory)
+        request.cachePolicy = .obey
+        #expect(try await stage.pipeline.image(for: request).source == .network)
+        await stage.end()
+    }
+
+    @Test(arguments: ["no-cache", "no-store", "max-age=0"])
+    func `A request's own directives count in memory too`(control: String) async throws {
+        let stage = try stage(image(1, Self.fresh))
+        var request = ImageRequest(StoreStage.url)
+        request.fields = HTTPFields([("Cache-Control", control)])
+        _ = try await stage.pipeline.image(for: request)
+        #expect(try await stage.pipeline.image(for: request).source == .network)
+        await stage.end()
+    }
+
+    @Test func `no-store is shared in flight`() async throws {
+        let stage = try StoreStage { $0.store = nil }
+        stage.transport.serve(StoreStage.url, image(1, ("Cache-Control", "no-store")).stalled("body"))
+        let queue = ManualQueue()
+        let log = Log()
+        for _ in 0..<2 {
+            stage.pipeline.load(ImageRequest(StoreStage.url), on: queue.callbackQueue) { _, result in
+                log.add((try? result.get().source.rawValue) ?? "failed")
+            }
+        }
+        stage.transport.release("body")
+        await stage.end()
+        queue.runAll()
+        #expect(log.lines.sorted() == ["network", "shared"])
+        #expect(stage.transport.startCount == 1)
+        #expect(stage.pipeline.memoryCacheStatistics.count == 0)
+    }
+
+    @Test @MainActor func `A loader loads anew what is stale in memory`() async throws {
+        let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh))
+        _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
+        let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: .main)
+        let done = Once<Bool>()
+        loader.onChange = { if case .loaded = $0.state { done.set(true) } }
+        loader.request = ImageRequest(StoreStage.url)
+        _ = try await done.value
+        #expect(loader.picture?.width == 2)
+        await stage.end()
+    }
+}

@@ -1,0 +1,129 @@
+import Dispatch
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("Reuse of a finished prefix of processors", .timeLimit(.minutes(10)))
+struct PrefixReuseTests {
+    private static let fresh = ("Cache-Control", "max-age=60")
+
+    private func serve(_ stage: StoreStage) {
+        stage.serve(
+            StoreStage.url, .ok(FakeCodec.picture(width: 16, height: 8), fields: StoreStage.fields([Self.fresh])))
+    }
+
+    private func image(
+        _ stage: StoreStage, _ processors: [FakeProcessor], _ form: StoredForm = .original
+    ) async throws -> LoadedImage {
+        try await stage.image {
+            $0.processors = processors.map { ImageProcessor($0) }
+            $0.storedForm = form
+        }
+    }
+
+    @Test func `A finished prefix in memory is processed further without a fetch or a decode`() async throws {
+        let stage = try StoreStage { $0.store = nil }
+        serve(stage)
+        let (first, second, third) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"), FakeProcessor(name: "c"))
+        _ = try await image(stage, [first])
+        let longer = try await image(stage, [first, second])
+        #expect(longer.source == .memory)
+        // The longest counts, and the finished one is kept for the next.
+        _ = try await image(stage, [first, second, third])
+        _ = try await image(stage, [first, second, third])
+        #expect([first, second, third].map(\.runs.count) == [1, 1, 1])
+        #expect(stage.sent.count == 1)
+        #expect(stage.codec.decodes.count == 1)
+        await stage.end()
+    }
+
+    @Test func `A decoded image in memory is the shortest prefix, and other processors are none`() async throws {
+        let stage = try StoreStage { $0.store = nil }
+        serve(stage)
+        _ = try await image(stage, [])
+        let (first, second) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"))
+        #expect(try await image(stage, [second]).source == .memory)
+        #expect(try await image(stage, [first, second]).source == .memory)
+        #expect((first.runs.count, second.runs.count) == (1, 2))
+        #expect(stage.codec.decodes.count == 1)
+        #expect(try await stage.image { $0.resize = Resize(width: 3, height: 3) }.source == .network)
+        await stage.end()
+    }
+
+    @Test func `A finished prefix on disk is processed further, and the result is stored too`() async throws {
+        let stage = try StoreStage {
+            $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
+        }
+        serve(stage)
+        let (first, second, third) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"), FakeProcessor(name: "c"))
+        _ = try await image(stage, [first], .processed)
+        #expect(try await image(stage, [first, second, third], .processed).source == .disk)
+        #expect(try await image(stage, [first, second, third], .processed).source == .disk)
+        #expect([first, second, third].map(\.runs.count) == [1, 1, 1])
+        #expect(stage.sent.count == 1)
+        #expect(stage.store.entries.count == 2)
+        await stage.end()
+    }
+
+    @Test func `What was stored with loss is not processed further`() async throws {
+        let stage = try StoreStage {
+            $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
+        }
+        serve(stage)
+        let form = StoredForm.processed(EncodeOptions(format: .jpeg))
+        let (first, second) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"))
+        _ = try await image(stage, [first], form)
+        #expect(try await image(stage, [first, second], form).source == .network)
+        await stage.end()
+    }
+
+    @Test func `Two requests that differ in their last processor share the prefix on disk`() async throws {
+        let stage = try StoreStage {
+            $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
+        }
+        serve(stage)
+        let first = FakeProcessor(name: "a")
+        _ = try await image(stage, [first], .processed)
+        async let one = image(stage, [first, FakeProcessor(name: "b")], .processed)
+        async let other = image(stage, [first, FakeProcessor(name: "c")], .processed)
+        #expect(try await [one.source, other.source].allSatisfy { $0 == .disk || $0 == .shared })
+        #expect(first.runs.count == 1)
+        await stage.end()
+    }
+
+    @Test func `A stored image is looked for in memory before the store is asked`() async throws {
+        let stage = try StoreStage()
+        serve(stage)
+        let first = FakeProcessor(name: "a")
+        _ = try await image(stage, [first], .processed)
+        #expect(try await image(stage, [first], .processed).source == .memory)
+        await stage.end()
+    }
+
+    @Test func `A shared decode is stored as the image that its own subscriber asked for`() async throws {
+        let stage = try StoreStage {
+            $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
+        }
+        stage.transport.serve(
+            StoreStage.url,
+            .ok(FakeCodec.picture(width: 16, height: 8), fields: StoreStage.fields([Self.fresh])).stalled("head"))
+        let first = FakeProcessor(name: "a", onProcess: { _ in FakeCodec.pixels(width: 5, height: 5) })
+        let request = ImageRequest(StoreStage.url)
+        var (processed, plain) = (request, request)
+        (processed.processors, plain.storedForm) = ([ImageProcessor(first)], .processed)
+        let ended = [Once<Bool>(), Once<Bool>()]
+        let queue = CallbackQueue.queue(DispatchQueue(label: "test"))
+        stage.pipeline.load(processed, on: queue) { _, _ in ended[0].set(true) }
+        stage.pipeline.load(plain, on: queue) { _, _ in ended[1].set(true) }
+        stage.transport.release("head")
+        for one in ended { _ = try await one.value }
+        await stage.settled()
+        // As a new process would find it.
+        processed.storedForm = .processed
+        #expect(try await stage.pipeline.image(for: processed).width == 5)
+        await stage.end()
+    }
+}
