@@ -14,7 +14,7 @@ extension ContractModel {
         private var lifetime: Int64 {
             let head = copy.head
             let isUnstated = head.maxAge == nil && head.lastModified == nil && !head.mustRevalidate
-            return isUnstated && head.status != 302 ? 300_000 : copy.lifetime
+            return isUnstated && (head.status == 200 || head.status == 404) ? 300_000 : copy.lifetime
         }
 
         func isFresh(at now: Int64) -> Bool {

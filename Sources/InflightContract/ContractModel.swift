@@ -453,7 +453,7 @@ public final class ContractModel {
         case (.content(let exchange), .content(let content, let source)):
             check(content, exchange: exchange, task: task)
             let expected: LoadSource =
-                record.isFromMemory
+                record.isFromMemory || record.source == .memory
                 ? .memory
                 : record.wish.source != .none
                     ? .source : record.source != .network ? record.source : record.isShared ? .shared : .network
