@@ -175,7 +175,7 @@ struct TimelineTests {
                 u     2a-!
                 anna  -a-!
                 bert
-                cleo  ---!
+                cleo  --a!
                 """)
     }
 
