@@ -50,11 +50,9 @@ void inflight_easy_set_callbacks(
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
     curl_easy_setopt(easy, CURLOPT_READFUNCTION, callbacks.upload);
     curl_easy_setopt(easy, CURLOPT_READDATA, context);
-    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callbacks.rewind);
-    curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
     curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callbacks.progress);
     curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callbacks.connected);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callbacks.sends);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callbacks.open);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);

@@ -56,19 +56,6 @@ struct ExchangeTests {
         #expect(heard.trailers == nil)
     }
 
-    @Test func `A connection that the server closed while it was idle is replaced without an error`() throws {
-        let server = RawServer { connection in
-            if connection.readHead() != nil { connection.reply([]) }
-            // One more request is read, and the connection closed instead of an answer.
-            _ = connection.readHead()
-        }
-        let transport = try CurlTransport()
-        for method in ["GET", "GET", "HEAD", "GET"] {
-            #expect(try transport.load(server.url + "/") { $0.method = method }.summary != nil)
-        }
-        #expect(server.connections == 4)
-    }
-
     @Test func `An origin gets no more connections than it may have`() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))

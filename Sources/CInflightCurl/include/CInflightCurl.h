@@ -35,8 +35,7 @@ typedef size_t (*inflight_data_callback)(
 typedef int (*inflight_progress_callback)(
     void *_Nullable context, curl_off_t download_total, curl_off_t downloaded, curl_off_t upload_total,
     curl_off_t uploaded);
-typedef int (*inflight_seek_callback)(void *_Nullable context, curl_off_t offset, int origin);
-typedef int (*inflight_connected_callback)(
+typedef int (*inflight_sends_callback)(
     void *_Nullable context, char *_Nullable remote_ip, char *_Nullable local_ip, int remote_port, int local_port);
 typedef curl_socket_t (*inflight_open_callback)(
     void *_Nullable context, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
@@ -68,9 +67,8 @@ struct inflight_callbacks {
     struct inflight_head *_Nonnull head;
     inflight_data_callback _Nonnull body;
     inflight_data_callback _Nonnull upload;
-    inflight_seek_callback _Nonnull rewind;
     inflight_progress_callback _Nonnull progress;
-    inflight_connected_callback _Nonnull connected;
+    inflight_sends_callback _Nonnull sends;
     inflight_open_callback _Nonnull open;
     inflight_close_callback _Nonnull close;
 };

@@ -112,6 +112,8 @@ extension LoadError.Code {
     /// Connections to the origin failed several times in a row, so this load was not sent. The message names the origin
     /// and says when it is tried again. See ``ImagePipeline/CircuitBreaker``.
     public static let originUnavailable = Self(rawValue: "originUnavailable")
+    /// A connection that an earlier request had opened was lost before the response began. A new one may work.
+    public static let connectionLost = Self(rawValue: "connectionLost")
     /// The server's certificate is not trusted, or TLS could not be agreed on.
     public static let untrusted = Self(rawValue: "untrusted")
     /// Connecting, a stall, the whole load, or its decoding took longer than allowed.

@@ -17,6 +17,7 @@ extension FetchJob {
     func remedy(for error: LoadError, _ head: ResponseHead?, _ work: Work) -> Remedy {
         guard engine.retry != nil, currentURL(work).origin != nil, error.code != .cancelled else { return .none(error) }
         work.failedTries += 1
+        work.isRepeatOfLoss = error.code == .connectionLost
         let failure = head.map { RetryPolicy.Failure.answer($0) } ?? .error(error.code)
         let method = work.redirected?.method ?? plan.request.method
         let decision = engine.decideRetry(

@@ -43,6 +43,7 @@ extension FetchJob {
         }
         let exchange = stripe.lock.withLock { work.exchange }
         var request = request
+        request.needsNewConnection = work.isRepeatOfLoss
         work.requestTime = engine.wallTime
         if let use = work.use {
             use.requestTime = work.requestTime

@@ -82,6 +82,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var isFollowed = false
         /// How many tries have failed.
         var failedTries = 0
+        /// Whether the last of them was lost with a connection that an earlier request had opened.
+        var isRepeatOfLoss = false
         /// What the job waits for, where it has no place.
         var wait: Wait?
         /// Ends the wait, or the load.
@@ -420,6 +422,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.redirected = next
         work.hasAskedAgain = false
         work.failedTries = 0
+        work.isRepeatOfLoss = false
         work.isLookedUp = false
         work.use = makeStoreUse(work)
         tell(.redirected(to: next.url.string))

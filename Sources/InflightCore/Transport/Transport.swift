@@ -109,6 +109,8 @@ public struct TransportRequest: Sendable {
     public var priority: LoadPriority
     /// Whether somebody wants to hear how long the connection took.
     public var wantsTimings = false
+    /// Whether it must open a connection of its own: the last attempt was lost with one that it shared.
+    public var needsNewConnection = false
 
     public struct Limits: Sendable, Hashable {
         /// For name, connection and TLS together. `nil`: none.

@@ -35,6 +35,7 @@ extension Exchange {
             return failure(.badResponse, "The server broke HTTP's rules: its chunks are malformed (\(why)).")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_HTTP2,
             CURLE_SEND_FAIL_REWIND, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:
+            if !hasAnswer, isOnReusedConnection { return lost(why) }
             return hasAnswer
                 ? failure(.truncated, "The connection to \(host) was lost inside its answer (\(why)). Try again.")
                 : failure(.cannotConnect, "The connection to \(host) was lost before any answer (\(why)). Try again.")
@@ -57,6 +58,16 @@ extension Exchange {
             .addressNotAllowed,
             "The address policy does not allow a connection to \(request.url.origin?.description ?? "the server") "
                 + "(\(address)). Use a public address, or allow this one.")
+    }
+
+    /// The connection was lost, or refused the stream, before the response began, so that libcurl would send the
+    /// request again.
+    func lost(_ detail: String) -> LoadError {
+        let host = request.url.origin?.description ?? "the server"
+        return failure(
+            .connectionLost,
+            "\(host) closed the connection before the response (\(detail.isEmpty ? "no data" : detail)). "
+                + "The server may have processed the request. Send it again if that does no harm.")
     }
 
     func failure(forName host: String, _ why: String) -> LoadError {

@@ -58,6 +58,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     var hasOpenedSocket = false
     /// The latest address that the address policy has refused.
     var refusedAddress: String?
+    /// Whether its request went over a connection that an earlier exchange had opened.
+    var isOnReusedConnection = false
     /// How many names have to be looked up before it can be handed to libcurl.
     var missingNames = 0
 
@@ -126,7 +128,7 @@ extension Exchange {
     func tellTimings() {
         guard request.wantsTimings, !hasToldTimings, let easy, handedAt > 0 else { return }
         hasToldTimings = true
-        receiver?.didReceive(easy.timings(handedAfter: handedAt - startedAt, isReused: !hasOpenedSocket))
+        receiver?.didReceive(easy.timings(handedAfter: handedAt - startedAt, isReused: isOnReusedConnection))
     }
 
     private func didReceive(_ head: ResponseHead, _ framing: HeadParser.Framing) -> Bool {

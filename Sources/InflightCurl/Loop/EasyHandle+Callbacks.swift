@@ -17,9 +17,8 @@ extension EasyHandle {
             head: head,
             body: { unsafe EasyHandle.body($0, $1, $2, $3) },
             upload: { unsafe EasyHandle.upload($0, $1, $2, $3) },
-            rewind: { unsafe EasyHandle.rewind($0, $1, $2) },
             progress: { context, _, downloaded, _, _ in unsafe EasyHandle.progress(context, downloaded) },
-            connected: { context, _, _, _, _ in unsafe EasyHandle.connected(context) },
+            sends: { context, _, _, _, _ in unsafe EasyHandle.sends(context) },
             open: { context, _, address in unsafe EasyHandle.open(context, address) },
             close: { unsafe EasyHandle.close($0, $1) })
         unsafe inflight_easy_set_callbacks(easy, callbacks, context, Unmanaged.passUnretained(loop).toOpaque())
@@ -85,17 +84,6 @@ extension EasyHandle {
         return amount ?? 0
     }
 
-    private static func rewind(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
-        let isDone: Bool? = unsafe with(context) { _, exchange, _ in
-            guard let body = exchange.request.body, origin == SEEK_SET, offset >= 0, offset <= body.count else {
-                return false
-            }
-            exchange.uploadedBytes = Int(offset)
-            return true
-        }
-        return Int32(isDone == true ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL)
-    }
-
     private static func progress(_ context: UnsafeMutableRawPointer?, _ downloaded: curl_off_t) -> Int32 {
         let goesOn = unsafe with(context) { _, exchange, now in
             exchange.didProgress(wireBytes: Int64(downloaded), at: now)
@@ -103,9 +91,25 @@ extension EasyHandle {
         return goesOn == false ? 1 : 0
     }
 
-    private static func connected(_ context: UnsafeMutableRawPointer?) -> Int32 {
-        unsafe with(context) { handle, exchange, _ in unsafe handle.loop.didConnect(exchange) }
-        return Int32(CURL_PREREQFUNC_OK)
+    /// libcurl is about to send the request. It has a connection.
+    private static func sends(_ context: UnsafeMutableRawPointer?) -> Int32 {
+        let isFirst = unsafe with(context) { handle, exchange, _ in
+            if handle.refusesResend(exchange) { return false }
+            unsafe handle.loop.didConnect(exchange)
+            return true
+        }
+        return Int32(isFirst == false ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK)
+    }
+
+    /// libcurl sends a request again when a reused connection closes before the response, whatever the method
+    /// (RFC 9110 section 9.2.2 allows that for idempotent ones). The engine's retry policy decides instead.
+    private func refusesResend(_ exchange: Exchange) -> Bool {
+        guard exchange.phase == .connected else { return false }
+        isWorn = true
+        let detail = errorMessage
+        if detail.contains("HTTP_1_1_REQUIRED") { exchange.site?.requiresHTTP1 = true }
+        if exchange.stop == nil { exchange.stop = exchange.lost(detail) }
+        return true
     }
 
     private static func open(
@@ -118,7 +122,9 @@ extension EasyHandle {
         // In place: the address is longer than its declared type.
         let socketAddress = unsafe UnsafeRawPointer(pointer).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
         let isAllowed: Bool? = unsafe with(context) { handle, exchange, _ in
-            unsafe handle.loop.willConnect(exchange, to: socketAddress)
+            // A connection for a resend would be made for nothing.
+            if handle.refusesResend(exchange) { return false }
+            return unsafe handle.loop.willConnect(exchange, to: socketAddress)
         }
         // libcurl goes on with the host's next address.
         if isAllowed == false { return CURL_SOCKET_BAD }

@@ -16,6 +16,8 @@ internal import InflightCore
     // The loop lets go of its handles before it goes itself.
     unowned(unsafe) let loop: EventLoop
     var exchange: Exchange?
+    /// libcurl wanted to send a request again. It counts that for the handle's whole life, up to five times.
+    var isWorn = false
 
     private let errorText: UnsafeMutablePointer<CChar>
     let head: UnsafeMutablePointer<inflight_head>
@@ -34,6 +36,8 @@ internal import InflightCore
         var weight = LoadPriority.normal
         var watchesProgress = false
         var hasResolveList = false
+        var connectsAnew = false
+        var usesHTTP1 = false
         var awaitsMultiplexing = false
     }
 
@@ -165,6 +169,11 @@ internal import InflightCore
             applied.awaitsMultiplexing = awaitsMultiplexing
             set(CURLOPT_PIPEWAIT, awaitsMultiplexing ? 1 : 0)
         }
+        let usesHTTP1 = exchange.site?.requiresHTTP1 ?? false
+        if applied.usesHTTP1 != usesHTTP1 {
+            applied.usesHTTP1 = usesHTTP1
+            set(CURLOPT_HTTP_VERSION, Int(usesHTTP1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
+        }
         set(CURLOPT_URL, url)
         self.exchange = exchange
         exchange.easy = self
@@ -176,6 +185,13 @@ internal import InflightCore
         guard !entries.isEmpty || applied.hasResolveList else { return }
         applied.hasResolveList = !entries.isEmpty
         unsafe resolveList.replace(by: entries) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
+    }
+
+    /// Whether the exchange needs a connection of its own.
+    func connectAnew(_ connects: Bool) {
+        guard applied.connectsAnew != connects else { return }
+        applied.connectsAnew = connects
+        set(CURLOPT_FRESH_CONNECT, connects ? 1 : 0)
     }
 
     /// Whether libcurl reports how many bytes came off the wire: costs a call for every step of a transfer.

@@ -245,7 +245,7 @@ internal import InflightCore
 
     func didConnect(_ exchange: Exchange) {
         exchange.lastActivity = now
-        guard exchange.phase == .connecting else { return }
+        exchange.isOnReusedConnection = !exchange.hasOpenedSocket
         exchange.phase = .connected
         exchange.site?.connected += 1
         nextScan = min(nextScan, exchange.stallDeadline)
@@ -316,6 +316,7 @@ internal import InflightCore
         }
         let entries = book.takeEntries(for: site)
         handle.install(entries)
+        handle.connectAnew(exchange.request.needsNewConnection || site.reuse.connectsAnew)
         unsafe curl_multi_add_handle(multi, handle.easy)
         // libcurl reads addresses when it begins with a transfer: before it begins with another to the same host.
         if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
@@ -337,11 +338,12 @@ internal import InflightCore
     private func didEnd(_ exchange: Exchange, _ handle: EasyHandle, _ code: CURLcode) {
         exchange.noteLines(at: now)
         if code == CURLE_OK, exchange.stop == nil, exchange.hasHead {
+            exchange.site?.reuse.didServe()
             let trailers = handle.trailers
             if !trailers.isEmpty { exchange.receiver?.didReceive(trailers: trailers) }
             let wire = exchange.isCoded ? handle.wireBytes : exchange.bodyBytes
             let summary = TransportSummary(
-                wireBytes: wire, bodyBytes: exchange.bodyBytes, reusedConnection: !exchange.hasOpenedSocket)
+                wireBytes: wire, bodyBytes: exchange.bodyBytes, reusedConnection: exchange.isOnReusedConnection)
             if exchange.isPaused {
                 // Nothing comes after a pause but what is asked for: the end waits, the connection does not.
                 exchange.heldSummary = summary
@@ -352,7 +354,9 @@ internal import InflightCore
             }
         } else {
             exchange.tellTimings()
-            finish(exchange, .failure(exchange.stop ?? exchange.failure(for: code, detail: handle.errorMessage)))
+            let error = exchange.stop ?? exchange.failure(for: code, detail: handle.errorMessage)
+            if error.code == .connectionLost { exchange.site?.reuse.didLose(startedAt: exchange.handedAt, at: now) }
+            finish(exchange, .failure(error))
         }
     }
 
@@ -362,7 +366,7 @@ internal import InflightCore
             exchange.easy = nil
             unsafe curl_multi_remove_handle(multi, handle.easy)
             handle.exchange = nil
-            if pool.count < Self.maximumPooledHandles { pool.append(handle) }
+            if !handle.isWorn, pool.count < Self.maximumPooledHandles { pool.append(handle) }
         }
         if exchange.phase == .connected, let site = exchange.site {
             site.connected -= 1

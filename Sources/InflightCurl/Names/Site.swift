@@ -12,6 +12,9 @@ final class Site {
     var connected = 0
     /// When one of them was connected last: until then, others may have waited for their turn.
     var busyUntil: Int64 = 0
+    var reuse = ConnectionReuse()
+    /// The origin refused HTTP/2 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
+    var requiresHTTP1 = false
 
     init(origin: Origin, route: Route, endpoints: [Endpoint]) {
         self.origin = origin

@@ -11,7 +11,8 @@ final class Nginx: Sendable {
 
     var caFile: String { scratch.path("cert.pem") }
 
-    init() throws {
+    /// - Parameter requests: how many one connection serves before nginx ends it.
+    init(requestsPerConnection requests: Int = 1000) throws {
         let scratch = try Scratch()
         self.scratch = scratch
         let made = try Self.run(
@@ -31,7 +32,7 @@ final class Nginx: Sendable {
             daemon off; master_process off; pid \(scratch.path("pid")); error_log stderr crit;
             events { worker_connections 256; }
             http {
-                access_log off; default_type application/octet-stream;
+                access_log off; keepalive_requests \(requests); default_type application/octet-stream;
                 client_body_temp_path \(scratch.path("a")); proxy_temp_path \(scratch.path("b"));
                 fastcgi_temp_path \(scratch.path("c")); uwsgi_temp_path \(scratch.path("d"));
                 scgi_temp_path \(scratch.path("e"));

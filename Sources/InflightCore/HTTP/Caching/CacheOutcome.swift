@@ -52,7 +52,7 @@ package enum CacheOutcome: Hashable, Sendable {
     package static func answer(
         after code: LoadError.Code, found: [StoredEntry], request: CachingRequest, now: WallTime
     ) -> StoredAnswer? {
-        guard [.cannotConnect, .timedOut, .truncated, .badResponse].contains(code) else { return nil }
+        guard [.cannotConnect, .connectionLost, .timedOut, .truncated, .badResponse].contains(code) else { return nil }
         let isDisconnected = request.servesStaleOnDisconnect && code != .badResponse
         return stale(found: found, request: request, now: now, isAllowed: isDisconnected)
     }

@@ -3,6 +3,8 @@
 package struct RetryBudget: Hashable, Sendable {
     /// In thousandths of a retry.
     private var tokens: Int
+    /// When a retry was taken for requests that were lost with their connection.
+    private var lossPaidAt: WallTime?
     private let capacity: Int
     private let deposit: Int
 
@@ -24,6 +26,14 @@ package struct RetryBudget: Hashable, Sendable {
     package mutating func takeRetry() -> Bool {
         guard tokens >= 1000 else { return false }
         tokens -= 1000
+        return true
+    }
+
+    /// Takes one retry for all requests that are lost within a second: an HTTP/2 connection takes many with it.
+    package mutating func takeRetry(ofLossAt now: WallTime) -> Bool {
+        if let lossPaidAt, (0..<1000).contains(now.milliseconds(since: lossPaidAt)) { return true }
+        guard takeRetry() else { return false }
+        lossPaidAt = now
         return true
     }
 }

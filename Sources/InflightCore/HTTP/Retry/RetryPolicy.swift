@@ -51,9 +51,11 @@ public struct RetryPolicy: Sendable, Hashable {
             asked = RetryAfter.milliseconds(head.fields, now: now).map { .milliseconds($0) }
         }
         if let asked, asked > maximumRetryAfter { return .comeBack(after: asked) }
-        guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= extraTries, budget.takeRetry() else {
-            return .fail
-        }
+        guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= extraTries else { return .fail }
+        let isLoss = failure == .error(.connectionLost)
+        guard isLoss ? budget.takeRetry(ofLossAt: now) : budget.takeRetry() else { return .fail }
+        // A connection that the server had closed while it was idle says nothing about the next one.
+        if isLoss, failedTries == 1 { return .retry(after: .zero) }
         let jitter = delay(beforeRetry: failedTries, random: random)
         return .retry(after: max(asked ?? .zero, jitter))
     }
@@ -77,7 +79,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// What may be different the next time.
     package static func mayPass(_ failure: Failure) -> Bool {
         switch failure {
-        case .error(let code): [.cannotConnect, .timedOut, .truncated].contains(code)
+        case .error(let code): [.cannotConnect, .connectionLost, .timedOut, .truncated].contains(code)
         case .answer(let head):
             [408, 425, 429].contains(head.status) || ((500..<600).contains(head.status) && head.status != 501)
         }

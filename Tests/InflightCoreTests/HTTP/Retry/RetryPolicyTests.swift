@@ -33,7 +33,9 @@ struct RetryPolicyTests {
 
     @Test("connections that are lost and times that are over are tried again, and nothing else that goes wrong")
     func errors() {
-        for code in [LoadError.Code.cannotConnect, .timedOut, .truncated] { #expect(decide(.error(code)) != .fail) }
+        for code in [LoadError.Code.cannotConnect, .connectionLost, .timedOut, .truncated] {
+            #expect(decide(.error(code)) != .fail)
+        }
         for code in [
             LoadError.Code.cancelled, .untrusted, .tooLarge, .badRedirect, .badResponse, .refused, .damaged, .shutDown,
         ] {
