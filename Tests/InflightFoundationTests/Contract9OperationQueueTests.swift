@@ -87,7 +87,7 @@ struct Contract9OperationQueueTests {
             heard.withLock { $0.append((try? result.get()) == nil ? "failed" : "end") }
             end.finish()
         }
-        while queue.operationCount == 0 { await Task.yield() }
+        try await eventually("an operation") { queue.operationCount > 0 }
         queue.cancelAllOperations()
         transport.release("half")
         try await transport.wait(for: .ended("http://a.example/1", nil), within: .seconds(50))

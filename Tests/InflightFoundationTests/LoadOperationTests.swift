@@ -121,7 +121,7 @@ struct LoadOperationTests {
         let queue = makeQueue()
         for load in [load, other] { queue.addOperation(load) }
         try await transport.waitForStarts(1, within: .seconds(50))
-        while !(load.isExecuting && other.isExecuting) { await Task.yield() }
+        try await eventually("both to execute") { load.isExecuting && other.isExecuting }
         load.cancel()
         load.cancel()
         #expect(load.isCancelled && load.isFinished)
@@ -189,7 +189,7 @@ struct LoadOperationTests {
             load.start()
         }
         for await isThere in told { #expect(isThere) }
-        while seen != nil { await Task.yield() }
+        try await eventually("the operation to go") { seen == nil }
     }
 
     /// Tells when nobody has it any more.
@@ -245,7 +245,7 @@ struct LoadOperationTests {
         try await transport.waitForStarts(1, within: .seconds(50))
         #expect(seen?.isExecuting == true)
         transport.release("body")
-        while seen != nil { await Task.yield() }
+        try await eventually("the operation to go") { seen == nil }
     }
 
     @Test("works without a queue too, and can be waited for")

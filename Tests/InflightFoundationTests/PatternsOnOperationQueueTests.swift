@@ -1,6 +1,7 @@
 import Foundation
 import InflightConcurrency
 import InflightFoundation
+import InflightTestSupport
 import Testing
 
 @Suite("Patterns on an OperationQueue whose owner cancels everything on it", .timeLimit(.minutes(10)))
@@ -13,8 +14,18 @@ struct PatternsOnOperationQueueTests {
     }
 
     /// Waits until something waits on the suspended queue.
-    private func waitForWork(on queue: OperationQueue) async {
-        while queue.operationCount == 0 { await Task.yield() }
+    private func waitForWork(on queue: OperationQueue) async throws {
+        try await eventually("an operation") { queue.operationCount > 0 }
+    }
+
+    /// Waits until nothing of the queue runs or waits.
+    private func waitUntilIdle(_ queue: OperationQueue) async {
+        await Bridge.wait { done in
+            DispatchQueue.global().async {
+                queue.waitUntilAllOperationsAreFinished()
+                done.open()
+            }
+        }
     }
 
     /// Cancels what waits, and lets the queue find that out.
@@ -26,7 +37,7 @@ struct PatternsOnOperationQueueTests {
     }
 
     @Test("a callback chain goes on without its answers, and ends once", arguments: [[0, 1, 2], [1], [2]])
-    func chain(cancelled: [Int]) async {
+    func chain(cancelled: [Int]) async throws {
         let queue = makeQueue()
         let (acted, act) = AsyncStream.makeStream(of: String.self)
         let mayGoOn = DispatchSemaphore(value: 0)
@@ -48,11 +59,11 @@ struct PatternsOnOperationQueueTests {
         chain.start()
         var seen = acted.makeAsyncIterator()
         for entry in 0..<3 {
-            await waitForWork(on: queue)
+            try await waitForWork(on: queue)
             if cancelled.contains(entry) { await cancelAll(on: queue) } else { queue.isSuspended = false }
             #expect(await seen.next() == "\(entry) \(cancelled.contains(entry) ? "none" : "true")")
             queue.isSuspended = true
-            while queue.operationCount > 0 { await Task.yield() }
+            await waitUntilIdle(queue)
             mayGoOn.signal()
         }
         queue.isSuspended = false
@@ -80,12 +91,12 @@ struct PatternsOnOperationQueueTests {
         queue.isSuspended = false
         for await _ in ended {}
         #expect(heard.withLock { $0 } == ["2", "end"])
-        while gate.phase == .delivering { await Task.yield() }
+        await waitUntilIdle(queue)
         #expect(gate.phase == .ended)
     }
 
     @Test("a gate whose ending was dropped has ended, and lets go of its handlers")
-    func droppedEnding() async {
+    func droppedEnding() async throws {
         let queue = makeQueue()
         let gate = Gate<Int, String>(on: .queue(queue))
         weak var seen: Operation?
@@ -96,7 +107,7 @@ struct PatternsOnOperationQueueTests {
         }
         gate.end(with: "end")
         await cancelAll(on: queue)
-        while gate.phase != .ended { await Task.yield() }
+        try await eventually("the gate to end") { gate.phase == .ended }
         #expect(seen == nil)
         #expect(!gate.cancel())
     }

@@ -59,7 +59,7 @@ struct LoaderSocketTests {
             Self.request(server.url("/ahead.jpg")), Self.request(server.url("/joined.jpg")),
         ])
         try await server.waitUntilHeld("half", within: .seconds(50))
-        while prefetcher?.statistics.loaded != 1 { await Task.yield() }
+        try await eventually("the first picture") { prefetcher?.statistics.loaded == 1 }
         let cell = cell(pipeline)
         let ahead = await ValueBridge.value { (done: ValueBridge<LoadSource?>) in
             cell.submit { loader in
@@ -79,7 +79,7 @@ struct LoaderSocketTests {
             }
             loader.request = Self.request(server.url("/joined.jpg"))
         }
-        while pipeline.statistics.tasksUnderWay < 2 { await Task.yield() }
+        try await eventually("the view to join") { pipeline.statistics.tasksUnderWay == 2 }
         prefetcher = nil
         server.release("half")
         #expect(await width.value() == 16)

@@ -15,8 +15,8 @@ job.onCancel { print("who comes late is called at once") }
 
 let task = Task {
     await CancellationToken.withTask { token in
-        while !token.isCancelled { await Task.yield() }
-        return "the loop has stopped"
+        await Bridge.wait { cancelled in token.onCancel { cancelled.open() } }
+        return "the work has stopped"
     }
 }
 task.cancel()
@@ -28,4 +28,4 @@ print(await task.value)
 // part 1 stops
 // part 1 is cancelled: true
 // who comes late is called at once
-// the loop has stopped
+// the work has stopped

@@ -22,7 +22,7 @@ struct PreviewTests {
             ["get", server.url("/a.jpg"), server.url("/other/a.jpg"), "-o", "out", "--previews", "--json"] + options,
             in: place)
         // There, and whole, while the server holds the rest back.
-        while place.read("out/a.preview-1.png") == nil { await Task.yield() }
+        try await eventually("the first preview") { place.read("out/a.preview-1.png") != nil }
         let (pixels, info) = try Pictures.decode(place.read("out/a.preview-1.png"))
         #expect(info.format == .png && pixels.width == (options.isEmpty ? 400 : 100))
         #expect(place.read("out/a.jpg") == nil)

@@ -173,8 +173,10 @@ struct CancellationTokenTests {
     func cancelsTask() async {
         let token = CancellationToken()
         let task = Task {
-            while !Task.isCancelled { await Task.yield() }
-            return true
+            await CancellationToken.withTask { inner in
+                await Bridge.wait { cancelled in inner.onCancel { cancelled.open() } }
+                return inner.isCancelled
+            }
         }
         token.cancels(task)
         token.cancel()

@@ -1,10 +1,11 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("A gate", .timeLimit(.minutes(10)))
 struct GateTests {
-    private let hand = HandQueue()
+    private let hand = ManualQueue()
     private let log = Log()
 
     private func makeGate(keeping backlog: Gate<Int, String>.Backlog = .all) -> Gate<Int, String> {

@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("A callback chain's machine", .timeLimit(.minutes(10)))
@@ -89,8 +90,8 @@ struct CallbackChainTests {
     }
 
     @Test("goes on without an answer where the queue drops a question, some of them or all", arguments: [false, true])
-    func dropped(all: Bool) async {
-        let hand = HandQueue()
+    func dropped(all: Bool) async throws {
+        let hand = ManualQueue()
         let log = log
         let acted = DispatchSemaphore(value: 0)
         let summary = Guarded<ChainSummary?>(nil)
@@ -111,7 +112,7 @@ struct CallbackChainTests {
                     done.open()
                 }
             }
-            while hand.count == 0 { await Task.yield() }
+            try await hand.waitForWork(within: .seconds(50))
         }
         hand.runAll()
         #expect(log.all == (all ? ["1 none", "2 none", "3 none"] : ["1 true", "2 none", "3 true"]))

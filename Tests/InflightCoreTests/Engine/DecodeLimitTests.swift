@@ -60,19 +60,19 @@ struct DecodeLimitTests {
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
         let log = Log()
         _ = Self.load(1, stage, log)
-        while codec.decodes.count == 0 { await Task.yield() }
+        try await eventually("a decode") { codec.decodes.count > 0 }
         let second = Self.load(2, stage, log)
-        while stage.engineWaitsForMemory == 0 { await Task.yield() }
+        try await eventually("a decode that waits") { stage.engineWaitsForMemory > 0 }
         second.cancel()
         #expect(stage.engineWaitsForMemory == 0)
         #expect(stage.pipeline.statistics.jobsUnderWay == 1)
         goOn.signal()
         goOn.signal()
-        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
+        try await eventually("the pipeline to rest") { stage.pipeline.statistics.jobsUnderWay == 0 }
         stage.queue.runAll()
         #expect(log.lines == ["1"])
         _ = Self.load(3, stage, log)
-        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
+        try await eventually("the pipeline to rest") { stage.pipeline.statistics.jobsUnderWay == 0 }
         stage.queue.runAll()
         #expect(log.lines == ["1", "3"])
         #expect(codec.decodes.count == 2)

@@ -42,7 +42,7 @@ struct SourceTests {
         async let first = pipeline.image(for: ImageRequest(source: source))
         await entered.wait()
         async let second = pipeline.image(for: ImageRequest(source: source))
-        while pipeline.statistics.sharedTasks == 0 { await Task.yield() }
+        try await eventually("a shared load") { pipeline.statistics.sharedTasks > 0 }
         mayReturn.open()
         let images = try await [first, second]
         #expect(images.map(\.width) == [9, 9])

@@ -232,7 +232,7 @@ struct PreviewTests {
             }
             return 0
         }
-        while stage.pipeline.statistics.tasks < 2 { await Task.yield() }
+        try await eventually("the second load to begin") { stage.pipeline.statistics.tasks == 2 }
         stage.transport.step(Stage.url)
         executor.runAll()
         #expect(await waiting.value == 40)

@@ -238,7 +238,7 @@ struct ResumeTests {
             .ok(Bytes(long), chunks: [100_000], fields: StoreStage.fields([Self.tag])).stalled(
                 "half", after: 2 * PartKeeper.step))
         let load = Task { try await stage.pipeline.data(for: ImageRequest(StoreStage.url)) }
-        while stage.store.entries.isEmpty { await Task.yield() }
+        try await eventually("a stored part") { !stage.store.entries.isEmpty }
         let kept = try #require(stage.store.entries.first?.response)
         #expect(!kept.isComplete)
         #expect(kept.bodyRange.upperBound >= Int64(PartKeeper.step))

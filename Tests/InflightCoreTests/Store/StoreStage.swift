@@ -93,9 +93,9 @@ final class StoreStage: Sendable {
             _ = try? await task.value
             isOver.withLock { $0 = true }
         }
-        while !isOver.withLock({ $0 }) {
+        try await eventually("the load") {
             clock.advanceToNextTimer()
-            await Task.yield()
+            return isOver.withLock { $0 }
         }
         await watch.value
         return try await task.value
@@ -103,6 +103,12 @@ final class StoreStage: Sendable {
 
     /// Returns when the store has done all that it was handed.
     func settled() async { await pipeline.engine.storing.wait() }
+
+    /// Returns when the pipeline has nothing under way, and the store has done all that it was handed.
+    func idle() async throws {
+        try await eventually("the pipeline to rest") { pipeline.statistics.jobsUnderWay == 0 }
+        await settled()
+    }
 
     /// Ends the pipeline, and its jobs with it.
     func end() async {

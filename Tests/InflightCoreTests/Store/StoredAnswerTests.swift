@@ -65,8 +65,7 @@ struct StoredAnswerTests {
         #expect(try await stage.get().shown == "disk 200 one")
         try await stage.transport.waitForStarts(2)
         // It ends before the pipeline does.
-        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
-        await stage.settled()
+        try await stage.idle()
         #expect(try await stage.get().shown == "disk 200 two")
         #expect(stage.sent.count == 2)
         await stage.end()

@@ -87,7 +87,6 @@ struct ContainmentTests {
             code.withLock { $0 = failure?.code }
         }
         flag.cancel()
-        while code.withLock({ $0 }) == nil { await Task.yield() }
         decode.join()
         #expect(code.withLock { $0 } == .cancelled)
         #expect(try await pool.order("good 8").width == 8)
@@ -109,7 +108,7 @@ struct ContainmentTests {
         let words = output.split { $0.isWhitespace }
         let index = try #require(words.firstIndex(of: "decoder"))
         let process = try #require(pid_t(words[index + 1]))
-        while kill(process, 0) == 0 { await Task.yield() }
+        try await eventually("the decoder to end") { kill(process, 0) != 0 }
     }
 
     /// Whether a process computes: more of its time has passed than starting takes.

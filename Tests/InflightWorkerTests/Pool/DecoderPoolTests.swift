@@ -89,7 +89,7 @@ struct DecoderPoolTests {
         #expect(kill(first, 0) == 0)
         pool = nil
         // A thread that has asked may hold it for a moment longer.
-        while kill(first, 0) == 0 { await Task.yield() }
+        try await eventually("the decoder to end") { kill(first, 0) != 0 }
     }
 
     @Test("that were killed while they had nothing to do are replaced without a word")

@@ -136,10 +136,10 @@ struct Contract4FormsTests {
         let first = stage.load("http://a.example/busy")
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
         // Whoever awaits has not come to his call yet, where his task has not begun.
-        while stage.pipeline.statistics.tasksUnderWay < 2 { await Task.yield() }
+        try await eventually("both loads to wait") { stage.pipeline.statistics.tasksUnderWay == 2 }
         load.cancel()
         // Who awaits hears of the cancel when he has come to wait.
-        while stage.pipeline.statistics.tasksUnderWay > 1 { await Task.yield() }
+        try await eventually("one load to leave") { stage.pipeline.statistics.tasksUnderWay == 1 }
         first.cancel()
         await stage.pipeline.shutdown(.finish)
         await load.settle()

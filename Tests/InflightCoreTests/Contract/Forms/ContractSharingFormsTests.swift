@@ -19,8 +19,8 @@ private func makeStage(
 
 extension Stage {
     /// Waits until so many tasks wait for work: who awaits comes to his call when his task has begun.
-    fileprivate func tasks(_ count: Int) async {
-        while pipeline.statistics.tasksUnderWay != count { await Task.yield() }
+    fileprivate func tasks(_ count: Int) async throws {
+        try await eventually("\(count) tasks") { pipeline.statistics.tasksUnderWay == count }
     }
 }
 
@@ -30,7 +30,7 @@ struct Contract7FormsTests {
     func shared() async throws {
         let stage = try makeStage()
         let loads = Form.allCases.map { $0.begin(ImageRequest(Stage.url), stage.pipeline) }
-        await stage.tasks(loads.count)
+        try await stage.tasks(loads.count)
         stage.transport.release("all")
         for load in loads { #expect(await load.heard.ending == "4 wide") }
         #expect(stage.transport.startCount == 1)
@@ -42,9 +42,9 @@ struct Contract7FormsTests {
         let stage = try makeStage()
         let others = Form.allCases.filter { $0 != last }.map { $0.begin(ImageRequest(Stage.url), stage.pipeline) }
         let load = last.begin(ImageRequest(Stage.url), stage.pipeline)
-        await stage.tasks(others.count + 1)
+        try await stage.tasks(others.count + 1)
         for other in others { other.cancel() }
-        await stage.tasks(1)
+        try await stage.tasks(1)
         #expect(stage.transport.cancelledURLs == [])
         load.cancel()
         try await stage.transport.wait(for: .ended(Stage.url, .cancelled), within: .seconds(50))
@@ -74,7 +74,7 @@ struct Contract7FormsTests {
         let plain = Form.callback.begin(ImageRequest("http://a.example/plain"), stage.pipeline)
         let isRaisedLater = form != .awaited
         let load = form.begin(ImageRequest(Stage.url, priority: isRaisedLater ? .low : .high), stage.pipeline)
-        await stage.tasks(3)
+        try await stage.tasks(3)
         if isRaisedLater { load.setPriority(.high) }
         stage.transport.release("busy")
         for load in [load, plain] { #expect(await load.heard.ending == "4 wide") }
@@ -99,7 +99,7 @@ struct Contract8FormsTests {
         }
         let first = Form.callback.begin(request("dark"), stage.pipeline)
         let load = form.begin(request("light"), stage.pipeline)
-        await stage.tasks(2)
+        try await stage.tasks(2)
         #expect(stage.transport.startCount == 1)
         stage.transport.release("head")
         #expect(await first.heard.ending == "7 wide")
@@ -116,7 +116,7 @@ struct Contract8FormsTests {
             return request
         }
         let loads = ["mine", "yours", "mine"].map { form.begin(request($0), stage.pipeline) }
-        await stage.tasks(3)
+        try await stage.tasks(3)
         try await stage.transport.waitForStarts(2, within: .seconds(50))
         #expect(stage.transport.startCount == 2)
         stage.transport.release("all")
@@ -142,9 +142,9 @@ struct Contract9FormsTests {
         let others = [Form.callback, .awaited, .stream, .loader].map {
             $0.begin(ImageRequest(Stage.url), stage.pipeline)
         }
-        await stage.tasks(operations.count + others.count)
+        try await stage.tasks(operations.count + others.count)
         queue.cancelAllOperations()
-        await stage.tasks(others.count)
+        try await stage.tasks(others.count)
         await Bridge.wait { done in queue.addBarrierBlock { done.open() } }
         #expect(operations.allSatisfy { $0.isFinished && $0.result?.code == .cancelled })
         stage.transport.release("all")
@@ -192,7 +192,7 @@ struct Contract10FormsTests {
         do {
             let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
             heard = load.heard
-            await stage.tasks(1)
+            try await stage.tasks(1)
             // A loader that is let go of cancels: it has to be held.
             if form == .loader {
                 stage.transport.release("all")
@@ -256,7 +256,7 @@ struct Contract11FormsTests {
             Form.allCases[number % Form.allCases.count]
                 .begin(ImageRequest("http://a\(number).example/"), stage.pipeline)
         }
-        await stage.tasks(loads.count)
+        try await stage.tasks(loads.count)
         try await stage.transport.waitForStarts(3, within: .seconds(50))
         #expect(stage.transport.startCount == 3)
         stage.transport.release("all")

@@ -43,9 +43,8 @@ private final class Census: Sendable {
     }
 
     /// Waits until none is alive: threads that have just told an ending still hold what they told it of.
-    func settle() async {
-        let deadline = SystemClock().now() + .seconds(30)
-        while count > 0, SystemClock().now() < deadline { await Task.yield() }
+    func settle() async throws {
+        try await eventually("all requests to go, \(count) are alive") { count == 0 }
     }
 }
 
@@ -76,11 +75,8 @@ struct LeakTests {
             await stage.transport.shutdown()
             #expect(stage.pipeline.statistics.tasks > count / 2)
         }
-        await census.settle()
-        #expect(census.count == 0, "so many requests are alive, and who holds them")
-        let deadline = SystemClock().now() + .seconds(30)
-        while engine != nil, SystemClock().now() < deadline { await Task.yield() }
-        #expect(engine == nil)
+        try await census.settle()
+        try await eventually("the engine to go") { engine == nil }
     }
 
     /// Bytes that are allocated, as the allocator tells: what it has of the system, less what is free in it.

@@ -134,8 +134,7 @@ struct RequestRuleTests {
         let second = try await stage.ask()
         #expect(second.shown == (isAllowed ? "disk 200 one" : "network 200 two"))
         #expect(second.isStale == isAllowed)
-        while stage.pipeline.statistics.jobsUnderWay > 0 { await Task.yield() }
-        await stage.settled()
+        try await stage.idle()
         #expect(try await stage.ask().shown == "disk 200 two")
         #expect(stage.sent.count == 2)
         await stage.end()
