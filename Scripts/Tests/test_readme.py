@@ -23,28 +23,6 @@ class Readme(unittest.TestCase):
         listed = re.findall(r"^\| `(\w+)` \|", README.split("\n## Errors\n")[1], re.MULTILINE)
         self.assertEqual(listed, declared)
 
-    def test_it_lists_every_option_of_get_and_no_other(self):
-        text = source("InflightCLI", "Arguments", "HelpText.swift")
-        help_of_get = text[text.index("static let get") : text.index("static let info")]
-        offered = set(re.findall(r"^ +(--?[a-z-]+)", help_of_get, re.MULTILINE)) | {"--version"}
-        section = README.split("\n## The command\n")[1].split("\n## ")[0]
-        rows = "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `-"))
-        self.assertEqual(set(re.findall(r"`(--?[a-z-]+)", rows)), offered)
-
-    def test_it_lists_every_option_of_cache_and_no_other(self):
-        text = source("InflightCLI", "Arguments", "HelpText.swift")
-        help_of_cache = text[text.index("static let cache") : text.index("static let lab")]
-        offered = set(re.findall(r"^ +(--[a-z-]+)", help_of_cache, re.MULTILINE)) - {"--help", "--version"}
-        paragraph = next(part for part in README.split("\n\n") if part.startswith("`inflight cache "))
-        self.assertEqual(set(re.findall(r"`(--[a-z-]+)", paragraph)), offered)
-
-    def test_it_lists_every_option_of_lab_and_no_other(self):
-        text = source("InflightCLI", "Arguments", "HelpText.swift")
-        help_of_lab = text[text.index("static let lab") :]
-        offered = set(re.findall(r"^ +(--[a-z-]+)", help_of_lab, re.MULTILINE)) - {"--help", "--version"}
-        paragraph = next(part for part in README.split("\n\n") if part.startswith("`inflight lab [NAME…]`"))
-        self.assertEqual(set(re.findall(r"`(--[a-z-]+)", paragraph)), offered)
-
     def test_its_make_targets_exist(self):
         targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
         documents = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -29,17 +29,24 @@ struct ArgumentReader {
         return .option(name: String(argument.prefix(2)), attached: rest.isEmpty ? nil : String(rest))
     }
 
-    /// The value of an option: what was attached to it, or the next argument, whatever that looks like.
-    mutating func value(of name: String, attached: String?, _ what: String) throws(UsageError) -> String {
-        if let attached { return attached }
-        guard let value = arguments.popFirst() else { throw UsageError("\(name) needs a value: \(what).") }
-        return value
-    }
-
-    /// Refuses a value for an option that takes none.
-    func expectNoValue(of name: String, attached: String?) throws(UsageError) {
-        guard let attached else { return }
-        throw UsageError("\(name) takes no value, but was given \(attached.quoted).")
+    /// The values of an option: what is attached to it, and the next arguments, whatever those look like.
+    mutating func value<Options>(
+        of option: Option<Options>, attached: String?
+    ) throws(UsageError) -> OptionValue {
+        var values: [String] = []
+        if let attached {
+            guard option.valueCount > 0 else {
+                throw UsageError("\(option.name) takes no value, but was given \(attached.quoted).")
+            }
+            values.append(attached)
+        }
+        while values.count < option.valueCount {
+            guard let value = arguments.popFirst() else {
+                throw UsageError("\(option.name) needs a value, as in \(option.usage).")
+            }
+            values.append(value)
+        }
+        return OptionValue(option.name, values)
     }
 
     /// The complaint about an option that is not known, with the nearest one that is.

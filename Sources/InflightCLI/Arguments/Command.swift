@@ -7,8 +7,13 @@ enum Command: Equatable {
     case lab(LabOptions)
     /// A part of an experiment that needs a process of its own.
     case labChild(String, [String])
-    case help(HelpText)
+    case help(String)
     case version
+
+    /// The options of each command.
+    static let all: [any CommandOptions.Type] = [
+        GetOptions.self, InfoOptions.self, ShowOptions.self, CacheCommandOptions.self, LabOptions.self,
+    ]
 
     /// - Parameter arguments: without the name of the program.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
@@ -17,46 +22,13 @@ enum Command: Equatable {
                 "Say what to do: inflight get URL…, info URL-or-FILE…, show URL-or-FILE…, cache stat or lab.")
         }
         var reader = ArgumentReader(arguments.dropFirst())
+        if let command = named(first) {
+            return try command.parse(&reader, standardOutputIsTerminal: standardOutputIsTerminal)
+        }
         switch first {
-        case "get":
-            do throws(UsageError) {
-                return try GetOptions.parse(&reader, standardOutputIsTerminal: standardOutputIsTerminal)
-            } catch {
-                throw error.of(command: "get")
-            }
-        case "info":
-            do throws(UsageError) {
-                return try InfoOptions.parse(&reader)
-            } catch {
-                throw error.of(command: "info")
-            }
-        case "show":
-            do throws(UsageError) {
-                return try ShowOptions.parse(&reader, standardOutputIsTerminal: standardOutputIsTerminal)
-            } catch {
-                throw error.of(command: "show")
-            }
-        case "cache":
-            do throws(UsageError) {
-                return try CacheCommandOptions.parse(&reader)
-            } catch {
-                throw error.of(command: "cache")
-            }
-        case "lab":
-            do throws(UsageError) {
-                return try LabOptions.parse(&reader)
-            } catch {
-                throw error.of(command: "lab")
-            }
         case "--help", "-h", "help":
-            switch reader.next() {
-            case .positional("get"): return .help(.get)
-            case .positional("info"): return .help(.info)
-            case .positional("show"): return .help(.show)
-            case .positional("cache"): return .help(.cache)
-            case .positional("lab"): return .help(.lab)
-            default: return .help(.all)
-            }
+            guard case .positional(let name) = reader.next() else { return .help(help) }
+            return .help(named(name)?.help ?? help)
         case "--version":
             return .version
         default:
@@ -64,7 +36,50 @@ enum Command: Equatable {
             if first.contains("://") {
                 throw UsageError("A URL needs a command in front of it: inflight get \(first.quoted).")
             }
-            throw UsageError("There is no command \(first.quoted); there are get, info, show, cache and lab.")
+            let names = all.map { $0.name }
+            throw UsageError("There is no command \(first.quoted); there are \(names.joined(last: " and ")).")
         }
+    }
+
+    private static func named(_ name: String) -> (any CommandOptions.Type)? { all.first { $0.name == name } }
+
+    /// The text of `inflight --help`.
+    static let help = """
+        Inflight loads images: every URL in flight once.
+
+        Usage:
+          inflight get URL… -o DIR     fetch, check, resize and store images
+          inflight info URL-or-FILE…   print what an image is, without decoding it
+          inflight show URL-or-FILE…   show the picture in the terminal
+          inflight cache ACTION        look at the disk cache, check it, or clear it
+          inflight lab [NAME…]         experiments with queues, drawn as timelines
+          inflight --version
+
+        Steps of --process (lengths in pixels, amounts with 1 for no change):
+          resize:WxH[:FIT[:PART]]       crop:WxH[:PART]  crop:WxH+X+Y
+          rotate:DEGREES                flip:horizontal  flip:vertical
+          blur:RADIUS                   sharpen[:AMOUNT[:RADIUS]]
+          grey                          brightness:N  contrast:N  saturation:N
+          round:RADIUS[:BORDER:COLOUR]  circle[:BORDER:COLOUR]
+          border:WIDTH:COLOUR           flatten[:COLOUR]
+
+        Examples:
+          inflight get https://example.org/cat.jpg -o pictures
+          inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
+          inflight info cat.jpg
+          inflight show cat.jpg
+          inflight cache verify
+          inflight lab deadlock
+
+        More about a command: inflight get --help, inflight info --help,
+        inflight show --help, inflight cache --help, inflight lab --help
+
+        """
+}
+
+extension [String] {
+    /// A list as a sentence has it: `a, b or c`.
+    func joined(last word: String) -> String {
+        dropLast().joined(separator: ", ") + (count > 1 ? word : "") + (last ?? "")
     }
 }

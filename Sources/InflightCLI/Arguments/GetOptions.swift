@@ -1,7 +1,7 @@
 import Inflight
 
 /// What `inflight get` was asked to do.
-struct GetOptions: Equatable, Sendable {
+struct GetOptions: CommandOptions {
     /// What becomes of a body.
     enum Treatment: Equatable, Sendable {
         /// Stored as it came, after its structure was walked; decoded too where `verified`.
@@ -12,12 +12,28 @@ struct GetOptions: Equatable, Sendable {
         case remade
     }
 
+    /// What only the options beside one another can say.
+    struct Given: Equatable, Sendable {
+        var size: OptionValue.Sides?
+        var fit: Resize.Fit?
+        var gravity: Resize.Gravity?
+        var enlarges = false
+        var isLinear = false
+        var format = false
+        var raw = false
+        var verify = false
+        var any = false
+    }
+
     var urls: [String] = []
     /// `-`: standard input.
     var list: String?
     var directory: String?
-    var treatment = Treatment.asItCame(verified: false)
-    var resize: Resize?
+    var given = Given()
+    /// Of what was given.
+    private(set) var treatment = Treatment.asItCame(verified: false)
+    /// Of what was given.
+    private(set) var resize: Resize?
     /// Which page, from 0; `nil`: the first.
     var page: Int?
     /// What is done to the picture after that.
@@ -39,19 +55,12 @@ struct GetOptions: Equatable, Sendable {
     var isUnordered = false
     /// The file for the report of the run.
     var report: String?
-    var concurrency = 16
-    var perHost = 6
-    var cache = CacheOptions()
-    /// Tries after the first.
-    var retries = 2
-    /// How many connection failures in a row open an origin's circuit; 0 where none does.
-    var circuitBreaker = 5
-    /// Of the one body that is fetched.
-    var checksum: Checksum?
-    var network = NetworkOptions()
-
     /// The file for a trace of the run.
     var trace: String?
+    /// Of the one body that is fetched.
+    var checksum: Checksum?
+    var cache = CacheOptions()
+    var network = NetworkOptions(concurrency: 16, perHost: 6, retries: 2)
 
     /// Whether somebody wants to know what happened to each URL.
     var isRecorded: Bool { trace != nil || report != nil || network.isVerbose }
@@ -61,4 +70,115 @@ struct GetOptions: Equatable, Sendable {
 
     /// Whether the bytes of the one URL go to standard output.
     var writesToStandardOutput: Bool { directory == nil && !discards }
+
+    static let name = "get"
+
+    var command: Command { .get(self) }
+
+    mutating func take(argument: String) throws(UsageError) {
+        if argument == "-" { throw UsageError("\"-\" is no URL; a list on standard input is given with -i -.") }
+        urls.append(argument)
+    }
+
+    mutating func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.settle()
+        try cache.settle()
+        resize = try settledResize()
+        treatment = try settledTreatment()
+        try checkEncoding()
+        try checkUse()
+        try checkOutput(standardOutputIsTerminal: standardOutputIsTerminal)
+    }
+
+    private func settledResize() throws(UsageError) -> Resize? {
+        if given.gravity != nil, given.fit != .cover {
+            throw UsageError("--crop says which part --fit cover keeps; give both, with --size.")
+        }
+        guard let size = given.size else {
+            if given.fit != nil { throw UsageError("--fit says how an image fits a size; give one with --size.") }
+            if given.enlarges || given.isLinear {
+                throw UsageError("\(given.enlarges ? "--enlarge" : "--linear") needs a size; give one with --size.")
+            }
+            return nil
+        }
+        if given.enlarges || given.fit == .exact, let width = size.width, let height = size.height,
+            width * height > network.limits.maximumPixels
+        {
+            throw UsageError(
+                "--size \(width)x\(height) with \(given.enlarges ? "--enlarge" : "--fit exact") is more than --max-pixels "
+                    + "allows (\(Quantity.grouped(network.limits.maximumPixels))).")
+        }
+        return Resize(
+            width: size.width, height: size.height, fit: given.fit ?? .contain, gravity: given.gravity ?? .center,
+            enlarges: given.enlarges, light: given.isLinear ? .linear : .encoded)
+    }
+
+    /// Makes one treatment of the options that ask for one.
+    private func settledTreatment() throws(UsageError) -> Treatment {
+        let remaking = [
+            (given.size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),
+            (given.format, "--format"), (quality != nil, "--quality"), (isProgressive, "--progressive"),
+            (isLossless, "--lossless"),
+        ].first { $0.0 }?.1
+        if given.any {
+            if let other = remaking ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
+                throw UsageError("--any takes bytes without looking at them, so it cannot go with \(other).")
+            }
+            return .anything
+        }
+        guard let remaking else { return .asItCame(verified: given.verify) }
+        if given.raw { throw UsageError("--raw stores images as they came, so it cannot go with \(remaking).") }
+        return .remade
+    }
+
+    private func checkEncoding() throws(UsageError) {
+        if isLossless, format != .webp, format != .png {
+            throw UsageError("--lossless keeps every pixel: give --format webp or --format png with it.")
+        }
+        if isLossless, quality != nil { throw UsageError("--lossless and --quality contradict each other.") }
+        if keepsMetadata, given.raw || given.any {
+            throw UsageError(
+                "--keep-metadata is about images that are made anew; with \(given.raw ? "--raw" : "--any") all bytes stay "
+                    + "as they came.")
+        }
+        if keepsMetadata, format == .avif {
+            throw UsageError("--keep-metadata: nothing is written into avif beside pixels. Choose jpeg, png or webp.")
+        }
+    }
+
+    private func checkUse() throws(UsageError) {
+        if checksum != nil {
+            if list != nil || urls.count > 1 { throw UsageError("--checksum is that of one body: give one URL.") }
+            if treatment == .remade {
+                throw UsageError("--checksum is that of the body as it came, so nothing can be made of it.")
+            }
+        }
+        if acceptsIncomplete, treatment != .remade {
+            throw UsageError(
+                "--incomplete makes an image of what can be decoded of a damaged one: say which with --format, --size or "
+                    + "--process.")
+        }
+        if showsPreviews, directory == nil || discards {
+            throw UsageError("--previews are stored beside the image; give a directory with -o DIR.")
+        }
+        if showsPreviews, treatment == .anything {
+            throw UsageError("--any takes bytes without looking at them, so it cannot go with --previews.")
+        }
+        if urls.isEmpty && list == nil { throw UsageError("Give at least one URL, or a list of them with -i FILE.") }
+    }
+
+    private func checkOutput(standardOutputIsTerminal: Bool) throws(UsageError) {
+        guard writesToStandardOutput else { return }
+        if skipsExisting { throw UsageError("--skip-existing needs a directory to look in; give one with -o DIR.") }
+        if list != nil { throw UsageError("A list needs a directory for its files; give one with -o DIR.") }
+        if urls.count > 1 {
+            throw UsageError("\(urls.count) URLs need a directory for their files; give one with -o DIR.")
+        }
+        if network.json {
+            throw UsageError("--json and the image cannot both go to standard output; give a directory with -o DIR.")
+        }
+        if standardOutputIsTerminal {
+            throw UsageError("Refusing to write image data to a terminal; use -o DIR, or redirect to a file.")
+        }
+    }
 }

@@ -1,5 +1,5 @@
 /// What `inflight info` was asked to do.
-struct InfoOptions: Equatable, Sendable {
+struct InfoOptions: CommandOptions {
     /// URLs and paths, in the order of asking.
     var places: [String] = []
     /// Whether each picture is decoded, to say what stands for it until it is there.
@@ -12,46 +12,78 @@ struct InfoOptions: Equatable, Sendable {
     var wantsFormats = false
     var network = NetworkOptions()
 
-    static func parse(_ reader: inout ArgumentReader) throws(UsageError) -> Command {
-        var options = InfoOptions()
-        while let item = reader.next() {
-            switch item {
-            case .positional(let place):
-                if place.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
-                options.places.append(place)
-            case .option("--help", _), .option("-h", _):
-                return .help(.info)
-            case .option("--version", _):
-                return .version
-            case .option("--placeholder", let attached):
-                try reader.expectNoValue(of: "--placeholder", attached: attached)
-                options.wantsPlaceholder = true
-            case .option("--exif", let attached):
-                try reader.expectNoValue(of: "--exif", attached: attached)
-                options.wantsMetadata = true
-            case .option("--page", let attached):
-                options.page = try OptionValue.page(
-                    try reader.value(of: "--page", attached: attached, "a number from 1"), of: "--page")
-            case .option("--formats", let attached):
-                try reader.expectNoValue(of: "--formats", attached: attached)
-                options.wantsFormats = true
-            case .option(let name, let attached):
-                guard try options.network.take(name, attached: attached, from: &reader) else {
-                    throw ArgumentReader.unknown(
-                        name, known: ["--placeholder", "--exif", "--page", "--formats"] + NetworkOptions.names)
-                }
+    var command: Command { .info(self) }
+
+    mutating func take(argument: String) throws(UsageError) {
+        if argument.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
+        places.append(argument)
+    }
+
+    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.settle()
+        if wantsFormats {
+            guard places.isEmpty, !wantsPlaceholder, !wantsMetadata, page == nil else {
+                throw UsageError("--formats says what can be done here, and looks at no image: ask for either.")
             }
-        }
-        try options.network.check()
-        if options.wantsFormats {
-            guard options.places.isEmpty, !options.wantsPlaceholder, !options.wantsMetadata,
-                options.page == nil
-            else {
-                throw UsageError("--formats says what can be done here, and looks at no picture: ask for either.")
-            }
-        } else if options.places.isEmpty {
+        } else if places.isEmpty {
             throw UsageError("Give at least one URL or file.")
         }
-        return .info(options)
     }
+
+    static let name = "info"
+
+    static var table: [OptionGroup<Self>] {
+        [
+            OptionGroup(
+                "Options",
+                [
+                    Option(
+                        "--formats",
+                        """
+                        which formats are decoded, animated and encoded here, by which library and where, and what is \
+                        missing for others
+                        """, \.wantsFormats),
+                    Option(
+                        "--placeholder",
+                        "decode it, and print its placeholders: BlurHash, ThumbHash, and its main colour",
+                        \.wantsPlaceholder),
+                    Option(
+                        "--exif", "what it says of the camera, the time and the place; reads the whole file",
+                        \.wantsMetadata),
+                    Option("--page N", "of a tiff file that has several, from 1; reads the whole file") {
+                        $0.page = try $1.page()
+                    },
+                ]),
+            OptionGroup("Limits", NetworkOptions.limitRows.map { $0.of(\.network) }),
+            OptionGroup("Network", NetworkOptions.requestRows.map { $0.of(\.network) }),
+            OptionGroup("Decoding", NetworkOptions.decodingRows.map { $0.of(\.network) }),
+            OptionGroup(
+                "Output",
+                [
+                    Option("--json", "a line of JSON on standard output for each image", \.network.json),
+                    Option("--quiet", "say nothing of failures", \.network.isQuiet),
+                    Option("--verbose", "say how much was read, and from where", \.network.isVerbose),
+                ]),
+        ]
+    }
+
+    static let introduction = """
+        Prints what an image is, without decoding it: format, dimensions, orientation,
+        frames, colour, alpha and bytes; of an animation in a file how long it plays,
+        and how often. Of a remote file no more is read than needed, so that an
+        animation may have more frames than are counted.
+
+        Usage: inflight info URL-or-FILE… [options]
+               inflight info --formats [--json] [--decode WHERE] [--svg]
+        """
+
+    static let notes = """
+        Exit status: 0 all well, 1 something failed, 64 usage error, 66 the certificates
+        cannot be read.
+
+        Examples:
+          inflight info cat.jpg
+          inflight info --json https://example.org/cat.jpg
+          inflight info --formats
+        """
 }

@@ -1,6 +1,7 @@
 import Inflight
+import InflightCore
 
-/// What `get` and `info` have in common: how a server is asked.
+/// What `get`, `info` and `show` have in common: how servers are asked, and where images are decoded.
 struct NetworkOptions: Equatable, Sendable {
     struct Header: Equatable, Sendable {
         var name: String
@@ -10,13 +11,15 @@ struct NetworkOptions: Equatable, Sendable {
     }
 
     var headers: [Header] = []
-    var timeout: Duration?
-    var maximumBytes: Int64 = 200_000_000
-    /// Of `get` alone: `info` takes no memory for pixels.
-    var maximumPixels = 100_000_000
-    var maximumRedirects = 20
-    /// Bytes per second, averaged over 30 s; 0 disables it.
-    var minimumRate = 1024
+    var limits = ImageRequest.Limits()
+    /// Loads at once.
+    var concurrency = 1
+    /// Loads at once from one host.
+    var perHost = 1
+    /// Tries after the first.
+    var retries = 0
+    /// How many connection failures in a row open an origin's circuit; 0 where none does.
+    var circuitBreaker = 5
     var certificateFile: String?
     var connectsToPublicOnly = false
     var decoding = DecodeIsolation.auto
@@ -25,60 +28,65 @@ struct NetworkOptions: Equatable, Sendable {
     var isQuiet = false
     var isVerbose = false
 
-    static let names = [
-        "--header", "--header-for", "--timeout", "--min-rate", "--max-bytes", "--max-redirects", "--cacert",
-        "--public-only", "--decode", "--svg", "--json", "--quiet", "--verbose", "--help", "--version",
-    ]
-
-    /// Takes the option if it is one of these.
-    /// - Returns: whether it was.
-    mutating func take(
-        _ name: String, attached: String?, from reader: inout ArgumentReader
-    ) throws(UsageError) -> Bool {
-        switch name {
-        case "--header":
-            let text = try reader.value(of: name, attached: attached, "a header such as 'Accept: image/webp'")
-            let header = try OptionValue.header(text, of: name)
-            headers.append(Header(name: header.name, value: header.value))
-        case "--header-for":
-            let host = try OptionValue.host(
-                try reader.value(of: name, attached: attached, "a host, then a header"), of: name)
-            let text = try reader.value(of: name, attached: nil, "behind the host, a header such as 'Cookie: a=b'")
-            let header = try OptionValue.header(text, of: name)
-            headers.append(Header(name: header.name, value: header.value, host: host))
-        case "--timeout":
-            timeout = try OptionValue.seconds(try reader.value(of: name, attached: attached, "seconds"), of: name)
-        case "--min-rate":
-            let text = try reader.value(of: name, attached: attached, "bytes per second")
-            minimumRate = try OptionValue.integer(text, of: name, in: 0...Int.max)
-        case "--max-bytes":
-            let text = try reader.value(of: name, attached: attached, "a number of bytes")
-            maximumBytes = Int64(try OptionValue.integer(text, of: name, in: 1...Int.max))
-        case "--max-redirects":
-            let text = try reader.value(of: name, attached: attached, "a number")
-            maximumRedirects = try OptionValue.integer(text, of: name, in: 0...1000)
-        case "--cacert":
-            certificateFile = try reader.value(of: name, attached: attached, "a file of certificates in PEM form")
-        case "--decode":
-            decoding = try OptionValue.choice(
-                try reader.value(of: name, attached: attached, "where to decode"), of: name,
-                DecodeIsolation.allCases.map { ($0.rawValue, $0) })
-        case "--json", "--quiet", "--verbose", "--svg", "--public-only":
-            try reader.expectNoValue(of: name, attached: attached)
-            switch name {
-            case "--json": json = true
-            case "--quiet": isQuiet = true
-            case "--svg": drawsSVG = true
-            case "--public-only": connectsToPublicOnly = true
-            default: isVerbose = true
-            }
-        default:
-            return false
-        }
-        return true
+    func settle() throws(UsageError) {
+        if isQuiet && isVerbose { throw UsageError("--quiet and --verbose contradict each other.") }
     }
 
-    func check() throws(UsageError) {
-        if isQuiet && isVerbose { throw UsageError("--quiet and --verbose contradict each other.") }
+    static var limitRows: [Option<Self>] {
+        [
+            Option("--timeout SECONDS", "for each URL, redirects included, without the waits between retries (none)") {
+                $0.limits.totalTimeout = try $1.seconds()
+            },
+            Option(
+                "--min-rate N",
+                "end transfers that bring fewer bytes per second than this over 30 s (1024); 0 disables it"
+            ) { $0.limits.minimumBytesPerSecond = try $1.integer(0...Int.max) },
+            Option("--max-bytes N", "for each body (200000000)") {
+                $0.limits.maximumBodyBytes = Int64(try $1.integer(1...Int.max))
+            },
+            Option("--max-redirects N", "for each URL (20)") {
+                $0.limits.maximumRedirects = try $1.integer(0...1000)
+            },
+        ]
+    }
+
+    /// Of the commands that decode everything.
+    static var pixelLimit: Option<Self> {
+        Option("--max-pixels N", "for each image (100000000)") {
+            $0.limits.maximumPixels = try $1.integer(1...Int.max)
+        }
+    }
+
+    static var requestRows: [Option<Self>] {
+        [
+            Option("--header 'K: V'", "send a header to every host") {
+                $0.headers.append(try $1.header())
+            },
+            Option(
+                "--header-for HOST 'K: V'",
+                "send it to HOST (or HOST:PORT) alone, and never after a redirect to another origin", values: 2
+            ) { options, value in
+                var header = try value.second.header()
+                header.host = try value.host()
+                options.headers.append(header)
+            },
+            Option("--cacert FILE", "trust these certificates (PEM) instead of the system's") {
+                $0.certificateFile = $1.text
+            },
+            Option("--public-only", "connect to public addresses only, also after redirects", \.connectsToPublicOnly),
+        ]
+    }
+
+    static var decodingRows: [Option<Self>] {
+        [
+            Option(
+                "--decode WHERE",
+                """
+                auto (default): avif, heic, jxl and tiff in sandboxed decoder processes; worker: all formats; \
+                in-process: none
+                """
+            ) { $0.decoding = try $1.choice() },
+            Option("--svg", "also render SVG", \.drawsSVG),
+        ]
     }
 }

@@ -1,14 +1,35 @@
 import Inflight
 
-/// Reads the values of options; each complaint names the option, what it takes, and what it was given.
-enum OptionValue {
-    /// A page as people count, from 1, as programs do.
-    static func page(_ text: String, of name: String) throws(UsageError) -> Int {
-        try integer(text, of: name, in: 1...1_000_000) - 1
+/// The values of one option as they were given. Each complaint names the option, what it takes, and what it was given.
+struct OptionValue {
+    /// Of the option.
+    let name: String
+    private let texts: [String]
+
+    init(_ name: String, _ texts: [String]) {
+        self.name = name
+        self.texts = texts
     }
 
-    static func integer(_ text: String, of name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int {
-        guard let number = digits(text), range.contains(number) else {
+    /// The first value.
+    var text: String { texts[0] }
+
+    /// The second value, of an option that takes two.
+    var second: OptionValue { OptionValue(name, [texts[1]]) }
+
+    /// A name that is not empty.
+    ///
+    /// - Parameter what: what it is the name of, as in "a file".
+    func path(_ what: String) throws(UsageError) -> String {
+        if text.isEmpty { throw UsageError("\(name) needs the name of \(what), not \"\".") }
+        return text
+    }
+
+    /// A page as people count, from 1, as programs do.
+    func page() throws(UsageError) -> Int { try integer(1...1_000_000) - 1 }
+
+    func integer(_ range: ClosedRange<Int>) throws(UsageError) -> Int {
+        guard let number = Self.digits(text), range.contains(number) else {
             let limits =
                 range.upperBound == .max
                 ? "of at least \(range.lowerBound)"
@@ -19,7 +40,7 @@ enum OptionValue {
     }
 
     /// Seconds, with a decimal fraction where wanted.
-    static func seconds(_ text: String, of name: String) throws(UsageError) -> Duration {
+    func seconds() throws(UsageError) -> Duration {
         let plain = text.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == UInt8(ascii: ".") }
         guard plain, let seconds = Double(text), seconds >= 0.001, seconds <= 1_000_000 else {
             throw UsageError("\(name) takes seconds from 0.001 to 1,000,000, such as 30 or 2.5, not \(text.quoted).")
@@ -27,41 +48,46 @@ enum OptionValue {
         return .milliseconds(Int64((seconds * 1000).rounded()))
     }
 
+    /// One side of an image, or both.
+    struct Sides: Equatable, Sendable {
+        var width: Int?
+        var height: Int?
+    }
+
     /// `WxH`, `Wx` or `xH`, in pixels.
-    static func size(_ text: String, of name: String) throws(UsageError) -> (width: Int?, height: Int?) {
-        try size(text, of: name, "in pixels from 1 to 65,535, such as 320x240, 320x or x240")
+    func size() throws(UsageError) -> Sides {
+        try size("in pixels from 1 to 65,535, such as 320x240, 320x or x240")
     }
 
     /// `WxH`, `Wx` or `xH`, in cells of a terminal.
-    static func cells(_ text: String, of name: String) throws(UsageError) -> (width: Int?, height: Int?) {
-        try size(text, of: name, "in columns and lines of the terminal, such as 40x20, 40x or x20")
+    func cells() throws(UsageError) -> Sides {
+        try size("in columns and lines of the terminal, such as 40x20, 40x or x20")
     }
 
-    private static func size(
-        _ text: String, of name: String, _ what: String
-    ) throws(UsageError) -> (width: Int?, height: Int?) {
+    private func size(_ what: String) throws(UsageError) -> Sides {
         let parts = text.split(separator: "x", omittingEmptySubsequences: false).map(String.init)
-        let sides = parts.map { part in digits(part).flatMap { (1...65_535).contains($0) ? $0 : nil } }
+        let sides = parts.map { part in Self.digits(part).flatMap { (1...65_535).contains($0) ? $0 : nil } }
         let isWellFormed =
             parts.count == 2 && !(parts[0].isEmpty && parts[1].isEmpty)
             && zip(parts, sides).allSatisfy { $0.isEmpty || $1 != nil }
         guard isWellFormed else {
             throw UsageError("\(name) takes WIDTHxHEIGHT \(what), not \(text.quoted).")
         }
-        return (sides[0], sides[1])
+        return Sides(width: sides[0], height: sides[1])
     }
 
-    static func choice<Value>(
-        _ text: String, of name: String, _ choices: [(name: String, value: Value)]
-    ) throws(UsageError) -> Value {
+    func choice<Value>(_ choices: [(name: String, value: Value)]) throws(UsageError) -> Value {
         for choice in choices where choice.name == text { return choice.value }
-        let names = choices.map(\.name)
-        let list = names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
-        throw UsageError("\(name) takes \(list), not \(text.quoted).")
+        throw UsageError("\(name) takes \(choices.map(\.name).joined(last: " or ")), not \(text.quoted).")
+    }
+
+    /// One of the cases of a type, by its name.
+    func choice<Value: CaseIterable & RawRepresentable<String>>() throws(UsageError) -> Value {
+        try choice(Value.allCases.map { ($0.rawValue, $0) })
     }
 
     /// `#rrggbb`, `rrggbb`, `white` or `black`.
-    static func color(_ text: String, of name: String) throws(UsageError) -> [UInt8] {
+    func color() throws(UsageError) -> [UInt8] {
         switch text {
         case "white": return [255, 255, 255]
         case "black": return [0, 0, 0]
@@ -77,12 +103,12 @@ enum OptionValue {
     }
 
     /// `Name: value` (RFC 9110 sections 5.1 and 5.5). The value stays out of the complaint: it may be a secret.
-    static func header(_ text: String, of name: String) throws(UsageError) -> (name: String, value: String) {
+    func header() throws(UsageError) -> NetworkOptions.Header {
         guard let colon = text.firstIndex(of: ":") else {
             throw UsageError("\(name) takes a header such as 'Accept: image/webp'; this one has no colon.")
         }
         let field = String(text[..<colon])
-        guard !field.isEmpty, field.utf8.allSatisfy(isTokenByte) else {
+        guard !field.isEmpty, field.utf8.allSatisfy(Self.isTokenByte) else {
             throw UsageError("\(name): \(field.quoted) cannot be the name of a header.")
         }
         let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
@@ -90,11 +116,11 @@ enum OptionValue {
         guard !trimmed.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
             throw UsageError("\(name): the value of \(field.quoted) holds a control character.")
         }
-        return (field, trimmed)
+        return NetworkOptions.Header(name: field, value: trimmed)
     }
 
     /// A host name or address, with a port where only that one is meant.
-    static func host(_ text: String, of name: String) throws(UsageError) -> HostPattern {
+    func host() throws(UsageError) -> HostPattern {
         guard let pattern = HostPattern(text) else {
             throw UsageError("\(name) takes a host such as example.org or example.org:8080, not \(text.quoted).")
         }

@@ -17,11 +17,12 @@ struct ProcessList {
     private let name: String
     private let values: [String]
 
-    static func parse(_ text: String, of option: String) throws(UsageError) -> [ImageProcessor] {
+    static func parse(_ value: OptionValue) throws(UsageError) -> [ImageProcessor] {
         var processors: [ImageProcessor] = []
-        for step in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for step in value.text.split(separator: ",", omittingEmptySubsequences: false) {
             let parts = step.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-            let list = ProcessList(option: option, step: String(step), name: parts[0], values: Array(parts.dropFirst()))
+            let list = ProcessList(
+                option: value.name, step: String(step), name: parts[0], values: Array(parts.dropFirst()))
             processors.append(try list.processor())
         }
         return processors
@@ -34,16 +35,16 @@ struct ProcessList {
             let size = try size(values[0])
             return .resize(
                 width: size.width, height: size.height,
-                fit: try choice(1, Self.fits) ?? .contain,
-                gravity: try choice(2, Self.gravities) ?? .center,
-                light: try choice(3, Resize.Light.allCases.map { ($0.rawValue, $0) }) ?? .encoded)
+                fit: try choice(1) ?? .contain,
+                gravity: try choice(2) ?? .center,
+                light: try choice(3) ?? .encoded)
         case "crop": return try crop()
         case "rotate":
             try expect(1...1)
             return .rotate(degrees: try number(0, -360_000...360_000))
         case "flip":
             try expect(1...1)
-            return .flip(try choice(0, ImageProcessor.Axis.allCases.map { ($0.rawValue, $0) }) ?? .horizontal)
+            return .flip(try choice(0) ?? .horizontal)
         case "blur":
             try expect(1...1)
             return .blur(radius: try number(0, 0...1000))
@@ -88,16 +89,13 @@ struct ProcessList {
             throw malformed
         }
         if places.count == 1 {
-            return .crop(width: width, height: height, gravity: try choice(1, Self.gravities) ?? .center)
+            return .crop(width: width, height: height, gravity: try choice(1) ?? .center)
         }
         try expect(1...1)
         let corner = places.dropFirst().compactMap(OptionValue.digits)
         guard corner.count == 2 else { throw malformed }
         return .crop(x: corner[0], y: corner[1], width: width, height: height)
     }
-
-    static let fits = Resize.Fit.allCases.map { (name: $0.rawValue, value: $0) }
-    static let gravities = Resize.Gravity.allCases.map { (name: $0.rawValue, value: $0) }
 
     private func expect(_ counts: ClosedRange<Int>) throws(UsageError) {
         if !counts.contains(values.count) { throw malformed }
@@ -108,8 +106,8 @@ struct ProcessList {
         return UsageError("\(option) takes \(usage), not \(step.quoted).")
     }
 
-    private func size(_ text: String) throws(UsageError) -> (width: Int?, height: Int?) {
-        try OptionValue.size(text, of: "\(option), \(name):")
+    private func size(_ text: String) throws(UsageError) -> OptionValue.Sides {
+        try OptionValue("\(option), \(name):", [text]).size()
     }
 
     private func number(_ index: Int, _ range: ClosedRange<Double>) throws(UsageError) -> Double {
@@ -131,11 +129,9 @@ struct ProcessList {
         return try number(0, 0...100)
     }
 
-    private func choice<Value>(
-        _ index: Int, _ choices: [(name: String, value: Value)]
-    ) throws(UsageError) -> Value? {
+    private func choice<Value: CaseIterable & RawRepresentable<String>>(_ index: Int) throws(UsageError) -> Value? {
         guard index < values.count else { return nil }
-        return try OptionValue.choice(values[index], of: "\(option), \(name):", choices)
+        return try OptionValue("\(option), \(name):", [values[index]]).choice()
     }
 
     private func color(_ index: Int) throws(UsageError) -> PixelColor {

@@ -49,7 +49,7 @@ struct CacheCommand: Sendable {
         case .stat: try write(text.statistics(before))
         case .list: try await list()
         case .verify: return try await verify()
-        case .clear(let target): try await clear(target, before)
+        case .clear: try await clear(before)
         }
         return CommandLineTool.ExitStatus.success
     }
@@ -82,10 +82,10 @@ struct CacheCommand: Sendable {
         return found.damage.isEmpty ? CommandLineTool.ExitStatus.success : CommandLineTool.ExitStatus.failure
     }
 
-    private func clear(_ target: CacheCommandOptions.Target, _ before: DiskStore.Statistics) async throws(Ending) {
+    private func clear(_ before: DiskStore.Statistics) async throws(Ending) {
         let (removed, after): (Int, DiskStore.Statistics)
         do throws(LoadError) {
-            removed = try await store.clear(target.clearing(now: Self.now))
+            removed = try await store.clear(options.target.clearing(now: Self.now))
             after = try await store.statistics()
         } catch {
             throw refused(error)

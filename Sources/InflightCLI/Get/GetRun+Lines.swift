@@ -7,7 +7,7 @@ extension GetRun {
     var outstanding: Int { max(reporter.outstanding, byID.count) }
 
     var canTakeMore: Bool {
-        !isEnding && loading < options.concurrency * 4 && outstanding < Self.mostOutstanding
+        !isEnding && loading < options.network.concurrency * 4 && outstanding < Self.mostOutstanding
             && reporter.outstandingBytes < Self.mostOutstandingBytes
     }
 

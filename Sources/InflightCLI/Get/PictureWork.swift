@@ -106,7 +106,7 @@ struct PictureWork: Sendable {
                 guard store.exists(name) else { continue }
                 return Existing(index: index)
             }
-            guard let bytes = store.existing(name, limit: options.network.maximumBytes),
+            guard let bytes = store.existing(name, limit: options.network.limits.maximumBodyBytes),
                 let (info, pixels) = try? check(bytes, verified: options.treatment == .asItCame(verified: true))
             else { continue }
             let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
@@ -155,11 +155,11 @@ struct PictureWork: Sendable {
     private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
         // The header's word first: it tells more than where the structure breaks.
         if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
-            try info.checkPixels(maximum: options.network.maximumPixels)
+            try info.checkPixels(maximum: options.network.limits.maximumPixels)
         }
         let info = try codecs.validate(bytes)
         guard verified else { return (info, nil) }
-        let decoding = Self.verification(maximumPixels: options.network.maximumPixels)
+        let decoding = Self.verification(maximumPixels: options.network.limits.maximumPixels)
         return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
     }
 

@@ -52,7 +52,7 @@ struct InfoCommand: Sendable {
         do throws(LoadError) {
             let isWhole = options.wantsPlaceholder || options.wantsMetadata || options.page != nil
             guard Self.isURL(place) else {
-                let limit = Int(clamping: options.network.maximumBytes)
+                let limit = Int(clamping: options.network.limits.maximumBodyBytes)
                 if !isWhole {
                     return (.success(try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)), nil)
                 }
@@ -80,7 +80,7 @@ struct InfoCommand: Sendable {
         if options.wantsPlaceholder {
             // More pixels make no placeholder better.
             var decoding = DecodeOptions(resize: Resize(width: 100, height: 100))
-            decoding.maximumPixels = options.network.maximumPixels
+            decoding.maximumPixels = options.network.limits.maximumPixels
             decoding.page = options.page ?? 0
             facts.placeholder = Placeholder(
                 try pipeline.codecs.decode(bytes, options: decoding, cancellation: CancellationFlag()).0)

@@ -1,56 +1,78 @@
 import InflightLab
 
 /// What `inflight lab` was asked to do.
-struct LabOptions: Equatable, Sendable {
-    static let names = ["--list", "--svg", "--json", "--help", "--version"]
-
+struct LabOptions: CommandOptions {
     /// The experiments, in the order of asking; all of them where none is named.
     var experiments: [String] = []
     var list = false
     var json = false
     /// Where the drawing goes as SVG.
     var svg: String?
+    /// The part of an experiment that this process is, and its arguments.
+    var child: String?
+    var childArguments: [String] = []
 
-    static func parse(_ reader: inout ArgumentReader) throws(UsageError) -> Command {
-        var options = LabOptions()
-        while let item = reader.next() {
-            switch item {
-            case .positional(let name):
-                guard Experiment.named(name) != nil else { throw unknown(name) }
-                options.experiments.append(name)
-            case .option("--help", _), .option("-h", _): return .help(.lab)
-            case .option("--version", _): return .version
-            case .option("--list", let attached):
-                try reader.expectNoValue(of: "--list", attached: attached)
-                options.list = true
-            case .option("--json", let attached):
-                try reader.expectNoValue(of: "--json", attached: attached)
-                options.json = true
-            case .option("--svg", let attached):
-                let path = try reader.value(of: "--svg", attached: attached, "a file")
-                if path.isEmpty { throw UsageError("--svg needs the name of a file.") }
-                if options.svg != nil { throw UsageError("--svg is given twice; all experiments go into one file.") }
-                options.svg = path
-            case .option("--child", let attached):
-                // Hidden: by it the command starts itself for what is too dangerous for its own process.
-                let name = try reader.value(of: "--child", attached: attached, "its part")
-                var arguments: [String] = []
-                while case .positional(let argument)? = reader.next() { arguments.append(argument) }
-                return .labChild(name, arguments)
-            case .option(let name, _): throw ArgumentReader.unknown(name, known: names)
-            }
+    var command: Command { child.map { .labChild($0, childArguments) } ?? .lab(self) }
+
+    mutating func take(argument: String) throws(UsageError) {
+        guard child == nil else { return childArguments.append(argument) }
+        let known = Experiment.all.map(\.name)
+        if !known.contains(argument) {
+            let nearest = ArgumentReader.nearest(to: argument, among: known, tolerance: 2)
+            let hint = nearest.map { "did you mean \($0)?" } ?? "inflight lab --list names them all."
+            throw UsageError("There is no experiment \(argument.quoted); \(hint)")
         }
-        if options.list, !options.experiments.isEmpty || options.svg != nil {
+        experiments.append(argument)
+    }
+
+    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+        if list, !experiments.isEmpty || svg != nil {
             throw UsageError("--list runs nothing: give neither experiments nor --svg with it.")
         }
-        return .lab(options)
     }
 
-    private static func unknown(_ name: String) -> UsageError {
-        let known = Experiment.all.map(\.name)
-        guard let nearest = ArgumentReader.nearest(to: name, among: known, tolerance: 2) else {
-            return UsageError("There is no experiment \(name.quoted); inflight lab --list names them all.")
-        }
-        return UsageError("There is no experiment \(name.quoted); did you mean \(nearest)?")
+    static let name = "lab"
+
+    static var table: [OptionGroup<Self>] {
+        [
+            OptionGroup(
+                "Options",
+                [
+                    Option("--list", "name the experiments, and run none", \.list),
+                    Option("--svg FILE", "draw them into that file too") { options, value in
+                        if options.svg != nil {
+                            throw UsageError("--svg is given twice; all experiments go into one file.")
+                        }
+                        options.svg = try value.path("a file")
+                    },
+                    Option(
+                        "--json",
+                        """
+                        a line of JSON on standard output for each, with all that was recorded, instead of the drawing
+                        """, \.json),
+                    // By it the command starts itself for what is too dangerous for its own process.
+                    Option("--child PART", nil) { $0.child = $1.text },
+                ])
+        ]
     }
+
+    static let introduction = """
+        Carries out experiments with queues, threads and loads, and draws what was
+        recorded as timelines. What may crash or hang runs in a process of its own,
+        which is ended.
+
+        Usage: inflight lab [NAME…] [options]
+
+        Without a name all of them run, in about half a minute.
+        """
+
+    static let notes = """
+        Exit status: 0 all well, 1 an experiment could not be carried out, or something
+        did not hold that has to, 64 usage error, 130 after Ctrl-C, 143 after SIGTERM.
+
+        Examples:
+          inflight lab --list
+          inflight lab serial concurrent
+          inflight lab cells --svg cells.svg
+        """
 }

@@ -42,7 +42,7 @@ enum CommandLineTool {
         do throws(UsageError) {
             switch try Command.parse(try arguments(), standardOutputIsTerminal: StandardStream.output.isTerminal) {
             case .version: return print(Version.text + "\n")
-            case .help(let help): return print(help.text)
+            case .help(let help): return print(help)
             case .get(let options): return get(options)
             case .info(let options): return info(options)
             case .show(let options): return show(options)
@@ -78,11 +78,8 @@ enum CommandLineTool {
         let store = CacheFolder.store(options.cache) { text in listener.withLock { $0 }?.warn(text) }
         let pipeline: ImagePipeline
         do throws(LoadError) {
-            pipeline = try PipelineMaker.pipeline(
-                options.network, concurrency: options.concurrency, perHost: options.perHost,
-                decodes: options.treatment == .remade, store: store, retries: options.retries,
-                circuitBreaker: options.circuitBreaker,
-                listening: output?.recorder.listening)
+            pipeline = try options.network.pipeline(
+                decodes: options.treatment == .remade, store: store, listening: output?.recorder.listening)
         } catch {
             output?.abandon()
             return refuse(error.message)
@@ -121,7 +118,7 @@ enum CommandLineTool {
         let main = MainWait()
         let pipeline: ImagePipeline
         do throws(LoadError) {
-            pipeline = try PipelineMaker.pipeline(options.network, concurrency: 1, perHost: 1, decodes: false)
+            pipeline = try options.network.pipeline(decodes: false)
         } catch {
             return refuse(error.message)
         }
@@ -138,7 +135,7 @@ enum CommandLineTool {
         let main = MainWait()
         let pipeline: ImagePipeline
         do throws(LoadError) {
-            pipeline = try PipelineMaker.pipeline(options.network, concurrency: 8, perHost: 6, decodes: true)
+            pipeline = try options.network.pipeline(decodes: true)
         } catch {
             return refuse(error.message)
         }

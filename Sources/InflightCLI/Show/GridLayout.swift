@@ -19,7 +19,7 @@ struct GridLayout: Equatable, Sendable {
     ///   - count: how many pictures there are.
     ///   - size: the most that each may take, where somebody has said so; never more than the window.
     ///   - across: how many beside one another, where somebody has said so.
-    init(count: Int, window: TerminalWindow, size: ShowOptions.Size = .init(), across wanted: Int? = nil) {
+    init(count: Int, window: TerminalWindow, size: OptionValue.Sides = .init(), across wanted: Int? = nil) {
         let count = max(1, count)
         hasCaptions = count > 1
         // A line is kept for the prompt, where there is more than one.

@@ -34,7 +34,7 @@ struct PictureLoader: Sendable {
     func source(_ place: String) async throws(LoadError) -> Source {
         let page = options.page
         guard InfoCommand.isURL(place) else {
-            let limit = Int(clamping: options.network.maximumBytes)
+            let limit = Int(clamping: options.network.limits.maximumBodyBytes)
             return try await onWorker { [codecs = pipeline.codecs] () throws(LoadError) in
                 let bytes = try LocalPicture.whole(place, limit: limit)
                 return Source(place: place, bytes: bytes, info: try codecs.info(of: bytes, page: page))
@@ -51,7 +51,7 @@ struct PictureLoader: Sendable {
             width: source.info.width, height: source.info.height, in: layout, raster: drawing.raster,
             enlarges: options.enlarges)
         var decoding = DecodeOptions(resize: Resize(width: fit.width, height: fit.height, fit: .exact))
-        decoding.maximumPixels = options.network.maximumPixels
+        decoding.maximumPixels = options.network.limits.maximumPixels
         decoding.page = options.page
         let processors = options.background.map { color in
             [ImageProcessor.flatten(on: PixelColor(red: color[0], green: color[1], blue: color[2]))]

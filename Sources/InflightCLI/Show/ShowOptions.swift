@@ -1,7 +1,7 @@
 import Inflight
 
 /// What `inflight show` was asked to do.
-struct ShowOptions: Equatable, Sendable {
+struct ShowOptions: CommandOptions {
     /// How pictures are put on the terminal.
     enum Mode: String, CaseIterable, Sendable {
         /// Kitty graphics where the terminal says that it has them, half blocks elsewhere.
@@ -10,19 +10,13 @@ struct ShowOptions: Equatable, Sendable {
         case blocks
     }
 
-    /// In cells of the terminal; `nil`: as much as there is.
-    struct Size: Equatable, Sendable {
-        var width: Int?
-        var height: Int?
-    }
-
     /// URLs and paths, in the order of asking.
     var places: [String] = []
     var mode = Mode.auto
     /// `nil`: what the terminal's names say that it can.
     var colors: ColorDepth?
-    /// The most that a picture takes.
-    var size = Size()
+    /// The most that a picture takes, in cells of the terminal; `nil`: as much as there is.
+    var size = OptionValue.Sides()
     var enlarges = false
     /// How many pictures stand beside one another; `nil`: as many as have room.
     var pictureColumns: Int?
@@ -34,77 +28,17 @@ struct ShowOptions: Equatable, Sendable {
     var background: [UInt8]?
     /// Which page, from 0.
     var page = 0
-    var network = NetworkOptions()
+    var network = NetworkOptions(concurrency: 8, perHost: 6)
 
-    static let names =
-        [
-            "--size", "--enlarge", "--columns", "--mode", "--colors", "--background", "--still", "--loop", "--page",
-            "--max-pixels",
-        ] + NetworkOptions.names.filter { $0 != "--json" }
+    var command: Command { .show(self) }
 
-    static func parse(
-        _ reader: inout ArgumentReader, standardOutputIsTerminal: Bool
-    ) throws(UsageError) -> Command {
-        var options = ShowOptions()
-        while let item = reader.next() {
-            switch item {
-            case .positional(let place):
-                if place.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
-                options.places.append(place)
-            case .option("--help", _), .option("-h", _):
-                return .help(.show)
-            case .option("--version", _):
-                return .version
-            case .option("--json", _):
-                throw UsageError("--json is nothing to look at; inflight info --json says what a picture is.")
-            case .option(let name, let attached):
-                if try options.network.take(name, attached: attached, from: &reader) { continue }
-                try options.take(name, attached: attached, from: &reader)
-            }
-        }
-        try options.check(standardOutputIsTerminal: standardOutputIsTerminal)
-        return .show(options)
+    mutating func take(argument: String) throws(UsageError) {
+        if argument.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
+        places.append(argument)
     }
 
-    private mutating func take(
-        _ name: String, attached: String?, from reader: inout ArgumentReader
-    ) throws(UsageError) {
-        switch name {
-        case "--enlarge", "--still":
-            try reader.expectNoValue(of: name, attached: attached)
-            if name == "--enlarge" { enlarges = true } else { isStill = true }
-        case "--size":
-            let text = try reader.value(of: name, attached: attached, "WIDTHxHEIGHT, WIDTHx or xHEIGHT in cells")
-            let sides = try OptionValue.cells(text, of: name)
-            size = Size(width: sides.width, height: sides.height)
-        case "--columns":
-            let text = try reader.value(of: name, attached: attached, "how many pictures stand side by side")
-            pictureColumns = try OptionValue.integer(text, of: name, in: 1...1000)
-        case "--mode":
-            let text = try reader.value(of: name, attached: attached, "auto, kitty or blocks")
-            mode = try OptionValue.choice(text, of: name, Mode.allCases.map { ($0.rawValue, $0) })
-        case "--colors":
-            let text = try reader.value(of: name, attached: attached, "auto, truecolor, 256 or none")
-            colors = try OptionValue.choice(
-                text, of: name, [("auto", nil)] + ColorDepth.allCases.map { ($0.rawValue, $0) })
-        case "--background":
-            background = try OptionValue.color(
-                try reader.value(of: name, attached: attached, "a colour such as #ff8000"), of: name)
-        case "--loop":
-            let text = try reader.value(of: name, attached: attached, "how often")
-            loops = try OptionValue.integer(text, of: name, in: 1...1_000_000)
-        case "--page":
-            page = try OptionValue.page(try reader.value(of: name, attached: attached, "a number from 1"), of: name)
-        case "--max-pixels":
-            let text = try reader.value(of: name, attached: attached, "a number of pixels")
-            network.maximumPixels = try OptionValue.integer(text, of: name, in: 1...Int.max)
-        default:
-            throw ArgumentReader.unknown(name, known: Self.names)
-        }
-    }
-
-    private func check(standardOutputIsTerminal: Bool) throws(UsageError) {
-        try network.check()
+    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.settle()
         if places.isEmpty { throw UsageError("Give at least one URL or file.") }
         if isStill, loops != nil { throw UsageError("--still and --loop contradict each other.") }
         if mode == .kitty, colors != nil {
@@ -116,4 +50,81 @@ struct ShowOptions: Equatable, Sendable {
                     + "inflight get URL > FILE, or inflight get URL --size 640x480 -o DIR.")
         }
     }
+
+    static let name = "show"
+
+    static var table: [OptionGroup<Self>] {
+        let limits = NetworkOptions.limitRows + [NetworkOptions.pixelLimit]
+        return [
+            OptionGroup("Size", sizing), OptionGroup("Drawing", drawing),
+            OptionGroup("Limits", limits.map { $0.of(\.network) }),
+            OptionGroup("Network", NetworkOptions.requestRows.map { $0.of(\.network) }),
+            OptionGroup("Decoding", NetworkOptions.decodingRows.map { $0.of(\.network) }),
+            OptionGroup("Output", output),
+        ]
+    }
+
+    private static var sizing: [Option<Self>] {
+        [
+            Option("--size WxH", "in cells of the terminal, at most: 40x20, 40x or x20") { $0.size = try $1.cells() },
+            Option("--enlarge", "also enlarge pictures that have fewer pixels", \.enlarges),
+            Option("--columns N", "so many beside one another (as many as have room)") {
+                $0.pictureColumns = try $1.integer(1...1000)
+            },
+        ]
+    }
+
+    private static var drawing: [Option<Self>] {
+        [
+            Option("--mode MODE", "auto (default); kitty: without asking the terminal; blocks") {
+                $0.mode = try $1.choice()
+            },
+            Option(
+                "--colors COLOURS",
+                """
+                of blocks: auto (default), truecolor, 256, or none, which makes letters; auto heeds COLORTERM and \
+                NO_COLOR
+                """
+            ) { $0.colors = try $1.choice([("auto", nil)] + ColorDepth.allCases.map { ($0.rawValue, $0) }) },
+            Option(
+                "--background COLOUR",
+                "behind what is transparent: white, black or #rrggbb (the terminal's own)"
+            ) { $0.background = try $1.color() },
+            Option("--still", "the first frame of animations", \.isStill),
+            Option("--loop N", "play animations that often") { $0.loops = try $1.integer(1...1_000_000) },
+            Option("--page N", "of a tiff file that has several, from 1") { $0.page = try $1.page() },
+        ]
+    }
+
+    private static var output: [Option<Self>] {
+        [
+            Option("--quiet", "say nothing of failures", \.network.isQuiet),
+            Option("--verbose", "say how each picture was drawn", \.network.isVerbose),
+            Option("--json", nil, values: 0) { _, _ in
+                throw UsageError("--json is nothing to look at; inflight info --json says what an image is.")
+            },
+        ]
+    }
+
+    static let introduction = """
+        Shows pictures in the terminal: as pixels where the terminal says that it has
+        Kitty graphics, as half blocks in colour everywhere else, tmux included. One is
+        as large as the window, several stand in a grid. Animations play, as often as
+        their files say; Ctrl-C ends that.
+
+        Usage: inflight show URL-or-FILE… [options]
+        """
+
+    static let notes = """
+        What has left the window does not move. Standard output has to be a terminal:
+        to have a picture, use inflight get URL > FILE.
+
+        Exit status: 0 all well, 1 something failed, 64 usage error, 66 the certificates
+        cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
+
+        Examples:
+          inflight show cat.jpg
+          inflight show *.webp --columns 4
+          inflight show https://example.org/dancing.gif --size 40x --loop 3
+        """
 }

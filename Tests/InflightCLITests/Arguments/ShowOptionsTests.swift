@@ -32,14 +32,14 @@ struct ShowOptionsTests {
         expected.places = ["a"]
         expected.mode = .blocks
         expected.colors = .palette
-        expected.size = ShowOptions.Size(width: 40, height: nil)
+        expected.size = OptionValue.Sides(width: 40, height: nil)
         expected.enlarges = true
         expected.pictureColumns = 3
         expected.loops = 2
         expected.background = [255, 128, 0]
         expected.page = 1
-        expected.network.timeout = .seconds(5)
-        expected.network.maximumPixels = 9
+        expected.network.limits.totalTimeout = .seconds(5)
+        expected.network.limits.maximumPixels = 9
         expected.network.drawsSVG = true
         let line =
             "a --mode blocks --colors 256 --size 40x --enlarge --columns 3 --loop 2 --background #ff8000 --page 2 "

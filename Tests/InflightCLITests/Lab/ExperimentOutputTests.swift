@@ -129,17 +129,6 @@ struct LabOptionsTests {
         #expect(try parse("lab --child string later") == .labChild("string", ["later"]))
     }
 
-    @Test("Help is told where it is asked for", arguments: ["lab --help", "lab serial -h", "help lab"])
-    func help(_ line: String) throws {
-        #expect(try parse(line) == .help(.lab))
-    }
-
-    @Test("Every option is in the help, and no line of it is too wide")
-    func helpText() {
-        for name in LabOptions.names { #expect(HelpText.lab.text.contains(name), "\(name)") }
-        for line in HelpText.lab.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
-    }
-
     @Test(
         "Wrong use is answered by a line that names what is wrong",
         arguments: [

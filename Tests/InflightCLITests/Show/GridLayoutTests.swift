@@ -42,7 +42,8 @@ struct GridLayoutTests {
             for across in [nil, 1, 3, 1000] {
                 for side in [nil, 1, 7, 65_535] {
                     let layout = GridLayout(
-                        count: count, window: window, size: ShowOptions.Size(width: side, height: side), across: across)
+                        count: count, window: window, size: OptionValue.Sides(width: side, height: side), across: across
+                    )
                     #expect(layout.columns >= 1 && layout.rows >= 1 && layout.across >= 1)
                     let end = layout.start(of: layout.across - 1) + layout.columns
                     #expect(end <= window.columns, "\(count) \(across ?? 0) \(side ?? 0)")
@@ -56,9 +57,9 @@ struct GridLayoutTests {
     @Test("What somebody asks for is heeded, as far as the window allows it")
     func asked() {
         let layout = GridLayout(
-            count: 5, window: window, size: ShowOptions.Size(width: 10, height: 4), across: 2)
+            count: 5, window: window, size: OptionValue.Sides(width: 10, height: 4), across: 2)
         #expect(layout.across == 2 && layout.columns == 10 && layout.rows == 4)
-        #expect(GridLayout(count: 5, window: window, size: ShowOptions.Size(width: 10)).across == 5)
+        #expect(GridLayout(count: 5, window: window, size: OptionValue.Sides(width: 10)).across == 5)
     }
 
     @Test("A window that says nothing, or nonsense, is taken for a usual one")

@@ -3,19 +3,17 @@ import Inflight
 import InflightCore
 import InflightCurl
 
-/// Makes the engine as the command needs it.
-enum PipelineMaker {
+extension NetworkOptions {
+    /// Makes the engine as the command needs it.
+    ///
     /// - Throws: ``LoadError/Code/cannotRead`` for a CA file that cannot be read.
-    static func pipeline(
-        _ options: NetworkOptions, concurrency: Int, perHost: Int, decodes: Bool, store: (any ResponseStore)? = nil,
-        retries: Int = 0, circuitBreaker: Int = 5, listening: PipelineListening? = nil
+    func pipeline(
+        decodes: Bool, store: (any ResponseStore)? = nil, listening: PipelineListening? = nil
     ) throws(LoadError) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
-        curl.caFile = options.certificateFile
-        if options.connectsToPublicOnly { curl.addressPolicy = .publicOnly }
-        var decoder = DecoderConfiguration()
-        decoder.drawsSVG = options.drawsSVG
-        var configuration = ImagePipeline.Configuration(curl: curl, decoding: options.decoding, decoder: decoder)
+        curl.caFile = certificateFile
+        if connectsToPublicOnly { curl.addressPolicy = .publicOnly }
+        var configuration = ImagePipeline.Configuration(curl: curl, decoding: decoding, decoder: decoder)
         configuration.maximumConcurrentFetches = concurrency
         configuration.maximumConcurrentFetchesPerOrigin = perHost
         // Two threads write and encode beside those that decode.
@@ -28,8 +26,14 @@ enum PipelineMaker {
             configuration.circuitBreaker = nil
         }
         configuration.listening = listening
-        // Each picture is asked for once, so none is worth keeping.
+        // Each image is requested once, so none is worth keeping.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         return try ImagePipeline(configuration: configuration)
+    }
+
+    var decoder: DecoderConfiguration {
+        var decoder = DecoderConfiguration()
+        decoder.drawsSVG = drawsSVG
+        return decoder
     }
 }
