@@ -1,4 +1,4 @@
 import Glibc
 
 // Without the handlers that libraries have for the end: they would pull the floor away under threads that still run.
-_exit(CommandLineTool.run { () throws(UsageError) in try CommandLineTool.arguments() })
+_exit(CommandLineTool.run())

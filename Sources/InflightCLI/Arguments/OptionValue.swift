@@ -1,4 +1,5 @@
 import Inflight
+import InflightCore
 
 /// The values of one option as they were given. Each complaint names the option, what it takes, and what it was given.
 struct OptionValue {
@@ -86,20 +87,12 @@ struct OptionValue {
         try choice(Value.allCases.map { ($0.rawValue, $0) })
     }
 
-    /// `#rrggbb`, `rrggbb`, `white` or `black`.
+    /// An opaque colour, such as `#rrggbb`, `white` or `black`: red, green and blue.
     func color() throws(UsageError) -> [UInt8] {
-        switch text {
-        case "white": return [255, 255, 255]
-        case "black": return [0, 0, 0]
-        default: break
-        }
-        let hexadecimal = text.hasPrefix("#") ? text.dropFirst() : text[...]
-        guard hexadecimal.utf8.count == 6, hexadecimal.allSatisfy(\.isHexDigit), hexadecimal.allSatisfy(\.isASCII),
-            let number = UInt32(hexadecimal, radix: 16)
-        else {
+        guard let color = PixelColor(text), color.alpha == 255 else {
             throw UsageError("\(name) takes a colour such as #ff8000, white or black, not \(text.quoted).")
         }
-        return [UInt8(number >> 16), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)]
+        return [color.red, color.green, color.blue]
     }
 
     /// `Name: value` (RFC 9110 sections 5.1 and 5.5). The value stays out of the complaint: it may be a secret.
@@ -108,12 +101,12 @@ struct OptionValue {
             throw UsageError("\(name) takes a header such as 'Accept: image/webp'; this one has no colon.")
         }
         let field = String(text[..<colon])
-        guard !field.isEmpty, field.utf8.allSatisfy(Self.isTokenByte) else {
+        guard RequestRules.isToken(field) else {
             throw UsageError("\(name): \(field.quoted) cannot be the name of a header.")
         }
         let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let trimmed = String(value.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
-        guard !trimmed.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
+        guard RequestRules.isValue(trimmed) else {
             throw UsageError("\(name): the value of \(field.quoted) holds a control character.")
         }
         return NetworkOptions.Header(name: field, value: trimmed)
@@ -130,12 +123,6 @@ struct OptionValue {
     static func digits(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
         return Int(text)
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        let letter = byte | 0x20
-        return (letter >= 0x61 && letter <= 0x7A) || (byte >= 0x30 && byte <= 0x39)
-            || "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 }
 

@@ -2,87 +2,77 @@ import Inflight
 
 /// Reads `--process`: steps between commas, each a name with its parameters behind colons, as in `blur:4,grey`.
 struct ProcessList {
-    /// Each step as people write it, for complaints.
-    static let usages: [(name: String, usage: String)] = [
-        ("resize", "resize:WxH[:FIT[:GRAVITY[:LIGHT]]]"), ("crop", "crop:WxH[:GRAVITY] or crop:WxH+X+Y"),
-        ("rotate", "rotate:DEGREES"), ("flip", "flip:horizontal or flip:vertical"), ("blur", "blur:RADIUS"),
-        ("sharpen", "sharpen[:AMOUNT[:RADIUS]]"), ("grey", "grey"), ("brightness", "brightness:AMOUNT"),
-        ("contrast", "contrast:AMOUNT"), ("saturation", "saturation:AMOUNT"),
-        ("round", "round:RADIUS[:BORDER:COLOUR]"), ("circle", "circle[:BORDER:COLOUR]"),
-        ("border", "border:WIDTH:COLOUR"), ("flatten", "flatten[:COLOUR]"),
-    ]
+    /// A step as people write it, how many parameters it takes, and what they make.
+    private struct Step {
+        let usage: String
+        let counts: [Int]
+        let make: (ProcessList) throws -> ImageProcessor
 
-    private let option: String
-    private let step: String
-    private let name: String
-    private let values: [String]
-
-    static func parse(_ value: OptionValue) throws(UsageError) -> [ImageProcessor] {
-        var processors: [ImageProcessor] = []
-        for step in value.text.split(separator: ",", omittingEmptySubsequences: false) {
-            let parts = step.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-            let list = ProcessList(
-                option: value.name, step: String(step), name: parts[0], values: Array(parts.dropFirst()))
-            processors.append(try list.processor())
+        init(_ usage: String, _ counts: [Int], make: @escaping (ProcessList) throws -> ImageProcessor) {
+            (self.usage, self.counts, self.make) = (usage, counts, make)
         }
-        return processors
+
+        var name: String { String(usage.prefix { $0.isLetter }) }
     }
 
-    private func processor() throws(UsageError) -> ImageProcessor {
-        switch name {
-        case "resize":
-            try expect(1...4)
-            let size = try size(values[0])
-            return .resize(
-                width: size.width, height: size.height,
-                fit: try choice(1) ?? .contain,
-                gravity: try choice(2) ?? .center,
-                light: try choice(3) ?? .encoded)
-        case "crop": return try crop()
-        case "rotate":
-            try expect(1...1)
-            return .rotate(degrees: try number(0, -360_000...360_000))
-        case "flip":
-            try expect(1...1)
-            return .flip(try choice(0) ?? .horizontal)
-        case "blur":
-            try expect(1...1)
-            return .blur(radius: try number(0, 0...1000))
-        case "sharpen":
-            try expect(0...2)
-            return .sharpen(
-                amount: values.isEmpty ? 0.5 : try number(0, 0...10),
-                radius: values.count < 2 ? 1 : try number(1, 0...1000))
-        case "grey", "gray":
-            try expect(0...0)
-            return .grey
-        case "brightness": return .adjust(brightness: try amount())
-        case "contrast": return .adjust(contrast: try amount())
-        case "saturation": return .adjust(saturation: try amount())
-        case "round":
-            try expect(values.count == 1 ? 1...1 : 3...3)
-            return .roundCorners(radius: try number(0, 0...100_000), border: try border(from: 1))
-        case "circle":
-            try expect(values.isEmpty ? 0...0 : 2...2)
-            return .circle(border: try border(from: 0))
-        case "border":
-            try expect(2...2)
-            return .border(width: try number(0, 0...100_000), color: try color(1))
-        case "flatten":
-            try expect(0...1)
-            let color = values.isEmpty ? PixelColor.white : try color(0)
-            guard color.alpha == 255 else {
-                throw UsageError("\(option): the colour of flatten has to be opaque, not \(values[0].quoted).")
+    private static var steps: [Step] {
+        [
+            Step("resize:WxH[:FIT[:GRAVITY[:LIGHT]]]", [1, 2, 3, 4]) { list in
+                let size = try list.size(list.values[0])
+                return .resize(
+                    width: size.width, height: size.height, fit: try list.choice(1) ?? .contain,
+                    gravity: try list.choice(2) ?? .center, light: try list.choice(3) ?? .encoded)
+            },
+            Step("crop:WxH[:GRAVITY] or crop:WxH+X+Y", [1, 2]) { try $0.crop() },
+            Step("rotate:DEGREES", [1]) { .rotate(degrees: try $0.number(0, -360_000...360_000)) },
+            Step("flip:horizontal or flip:vertical", [1]) { .flip(try $0.choice(0) ?? .horizontal) },
+            Step("blur:RADIUS", [1]) { .blur(radius: try $0.number(0, 0...1000)) },
+            Step("sharpen[:AMOUNT[:RADIUS]]", [0, 1, 2]) { list in
+                .sharpen(
+                    amount: list.values.isEmpty ? 0.5 : try list.number(0, 0...10),
+                    radius: list.values.count < 2 ? 1 : try list.number(1, 0...1000))
+            },
+            Step("grey", [0]) { _ in .grey },
+            Step("brightness:AMOUNT", [1]) { .adjust(brightness: try $0.number(0, 0...100)) },
+            Step("contrast:AMOUNT", [1]) { .adjust(contrast: try $0.number(0, 0...100)) },
+            Step("saturation:AMOUNT", [1]) { .adjust(saturation: try $0.number(0, 0...100)) },
+            Step("round:RADIUS[:BORDER:COLOUR]", [1, 3]) { list in
+                .roundCorners(radius: try list.number(0, 0...100_000), border: try list.border(from: 1))
+            },
+            Step("circle[:BORDER:COLOUR]", [0, 2]) { .circle(border: try $0.border(from: 0)) },
+            Step("border:WIDTH:COLOUR", [2]) { .border(width: try $0.number(0, 0...100_000), color: try $0.color(1)) },
+            Step("flatten[:COLOUR]", [0, 1]) { list in
+                let color = list.values.isEmpty ? PixelColor.white : try list.color(0)
+                guard color.alpha == 255 else {
+                    throw UsageError("\(list.option): the colour of flatten has to be opaque, not \(list.text.quoted).")
+                }
+                return .flatten(on: color)
+            },
+        ]
+    }
+
+    private let option: String
+    /// The step as it was written.
+    private let text: String
+    private let step: Step
+    private let values: [String]
+
+    static func parse(_ value: OptionValue) throws -> [ImageProcessor] {
+        try value.text.split(separator: ",", omittingEmptySubsequences: false).map { text in
+            let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+            let name = parts[0] == "gray" ? "grey" : parts[0]
+            guard let step = steps.first(where: { $0.name == name }) else {
+                let known = steps.map(\.name).joined(separator: ", ")
+                throw UsageError("\(value.name) does not know \(name.quoted). Choose among \(known).")
             }
-            return .flatten(on: color)
-        default:
-            let known = Self.usages.map(\.name).joined(separator: ", ")
-            throw UsageError("\(option) does not know \(name.quoted). Choose among \(known).")
+            let list = ProcessList(
+                option: value.name, text: String(text), step: step, values: Array(parts.dropFirst()))
+            guard step.counts.contains(list.values.count) else { throw list.malformed }
+            return try step.make(list)
         }
     }
 
     private func crop() throws(UsageError) -> ImageProcessor {
-        try expect(1...2)
         let places = values[0].split(separator: "+", omittingEmptySubsequences: false).map(String.init)
         let size = try size(places[0])
         guard let width = size.width, let height = size.height, places.count == 1 || places.count == 3 else {
@@ -91,23 +81,20 @@ struct ProcessList {
         if places.count == 1 {
             return .crop(width: width, height: height, gravity: try choice(1) ?? .center)
         }
-        try expect(1...1)
         let corner = places.dropFirst().compactMap(OptionValue.digits)
-        guard corner.count == 2 else { throw malformed }
+        guard corner.count == 2, values.count == 1 else { throw malformed }
         return .crop(x: corner[0], y: corner[1], width: width, height: height)
     }
 
-    private func expect(_ counts: ClosedRange<Int>) throws(UsageError) {
-        if !counts.contains(values.count) { throw malformed }
-    }
+    private var malformed: UsageError { UsageError("\(option) takes \(step.usage), not \(text.quoted).") }
 
-    private var malformed: UsageError {
-        let usage = Self.usages.first { $0.name == (name == "gray" ? "grey" : name) }?.usage ?? name
-        return UsageError("\(option) takes \(usage), not \(step.quoted).")
-    }
+    /// A parameter as an option's value, for what those know to read.
+    private func value(_ text: String) -> OptionValue { OptionValue("\(option), \(step.name):", [text]) }
 
-    private func size(_ text: String) throws(UsageError) -> OptionValue.Sides {
-        try OptionValue("\(option), \(name):", [text]).size()
+    private func size(_ text: String) throws(UsageError) -> OptionValue.Sides { try value(text).size() }
+
+    private func choice<Value: CaseIterable & RawRepresentable<String>>(_ index: Int) throws(UsageError) -> Value? {
+        index < values.count ? try value(values[index]).choice() : nil
     }
 
     private func number(_ index: Int, _ range: ClosedRange<Double>) throws(UsageError) -> Double {
@@ -115,29 +102,17 @@ struct ProcessList {
         let isPlain = text.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x2E || $0 == 0x2D }
         guard isPlain, let number = Double(text) else { throw malformed }
         guard range.contains(number) else {
+            let limits = [range.lowerBound, range.upperBound].map { Quantity.grouped(Int($0)) }
             throw UsageError(
-                "\(option), \(name): takes a number from \(Self.plain(range.lowerBound)) to "
-                    + "\(Self.plain(range.upperBound)), not \(text.quoted).")
+                "\(option), \(step.name): takes a number from \(limits[0]) to \(limits[1]), not \(text.quoted).")
         }
         return number
-    }
-
-    private static func plain(_ number: Double) -> String { Quantity.grouped(Int(number)) }
-
-    private func amount() throws(UsageError) -> Double {
-        try expect(1...1)
-        return try number(0, 0...100)
-    }
-
-    private func choice<Value: CaseIterable & RawRepresentable<String>>(_ index: Int) throws(UsageError) -> Value? {
-        guard index < values.count else { return nil }
-        return try OptionValue("\(option), \(name):", [values[index]]).choice()
     }
 
     private func color(_ index: Int) throws(UsageError) -> PixelColor {
         guard let color = PixelColor(values[index]) else {
             throw UsageError(
-                "\(option), \(name): takes a colour such as #ff8000, #ff800080, white, black or clear, "
+                "\(option), \(step.name): takes a colour such as #ff8000, #ff800080, white, black or clear, "
                     + "not \(values[index].quoted).")
         }
         return color

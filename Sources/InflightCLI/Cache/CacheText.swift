@@ -1,4 +1,3 @@
-import Glibc
 import InflightCore
 import InflightDisk
 
@@ -13,8 +12,7 @@ struct CacheText {
         guard json else { return Self.words(["There is no cache yet in \(shownFolder)."]) }
         // A line for each entry: none.
         if action == .list { return [] }
-        return line { writer in
-            writer.add("exists", false)
+        return line(exists: false) { writer in
             switch action {
             case .stat: Self.add(nil as DiskStore.Statistics?, to: &writer)
             case .list: break
@@ -31,12 +29,7 @@ struct CacheText {
     // MARK: stat
 
     func statistics(_ found: DiskStore.Statistics) -> [UInt8] {
-        if json {
-            return line { writer in
-                writer.add("exists", true)
-                Self.add(found, to: &writer)
-            }
-        }
+        if json { return line(exists: true) { Self.add(found, to: &$0) } }
         let rows: [(String, Int64)] = [
             ("entries", found.entries), ("  of them not whole yet", found.partialEntries),
             ("  of them in files", found.entriesInFiles), ("bytes of bodies", found.bodyBytes),
@@ -81,7 +74,8 @@ struct CacheText {
             if let total = response.totalLength { writer.add("totalBytes", total) }
             writer.add("whole", response.isComplete)
             writer.add("inFile", entry.isInFile)
-            writer.add("stored", Self.date(entry.stored))
+            let seconds = Double(entry.stored.milliseconds / 1000)
+            writer.add("stored", Timestamp.text(secondsSince1970: seconds, fractions: false))
             return writer.line
         }
         let (age, bytes) = (Self.age(entry.stored, now: now), Quantity.grouped(entry.bodyBytes))
@@ -102,31 +96,10 @@ struct CacheText {
         }
     }
 
-    /// As RFC 3339 has it, in UTC.
-    private static func date(_ time: WallTime) -> String {
-        // The years 0 to 9999.
-        var seconds = time_t(min(max(time.milliseconds / 1000, -62_167_219_200), 253_402_300_799))
-        var parts = unsafe tm()
-        // Both are this function's own. What makes `tm` unsafe, its pointer to the name of a zone, is not looked at.
-        _ = unsafe gmtime_r(&seconds, &parts)
-        func two(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
-        let year = unsafe String(parts.tm_year + 1900)
-        let day = unsafe [
-            String(repeating: "0", count: 4 - year.count) + year, two(parts.tm_mon + 1), two(parts.tm_mday),
-        ]
-        let clock = unsafe [parts.tm_hour, parts.tm_min, parts.tm_sec].map(two)
-        return day.joined(separator: "-") + "T" + clock.joined(separator: ":") + "Z"
-    }
-
     // MARK: verify
 
     func verification(_ found: DiskStore.Verification) -> [UInt8] {
-        if json {
-            return line { writer in
-                writer.add("exists", true)
-                Self.add(found, to: &writer)
-            }
-        }
+        if json { return line(exists: true) { Self.add(found, to: &$0) } }
         var lines = found.damage.map { damage in
             let reason = TerminalText.safe(damage.reason)
             return style.red("damaged") + " " + (damage.url.map { "\(Narrator.shown($0)): " } ?? "") + reason
@@ -160,10 +133,7 @@ struct CacheText {
 
     func cleared(_ removed: Int, before: DiskStore.Statistics, after: DiskStore.Statistics) -> [UInt8] {
         if json {
-            return line { writer in
-                writer.add("exists", true)
-                Self.add(removed: removed, before: before, after: after, to: &writer)
-            }
+            return line(exists: true) { Self.add(removed: removed, before: before, after: after, to: &$0) }
         }
         let left = "\(Quantity.count(Int(after.entries), "entry", "entries")) left"
         return Self.words([
@@ -185,9 +155,10 @@ struct CacheText {
 
     private var shownFolder: String { Narrator.shown(name: folder) }
 
-    private func line(_ build: (inout JSONWriter) -> Void) -> [UInt8] {
+    private func line(exists: Bool? = nil, _ build: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter()
         writer.add("cache", folder)
+        if let exists { writer.add("exists", exists) }
         build(&writer)
         return writer.line
     }

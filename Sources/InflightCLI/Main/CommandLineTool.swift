@@ -18,7 +18,7 @@ enum CommandLineTool {
     /// This process's arguments, without the name of the program.
     ///
     /// What is not UTF-8 is refused: `CommandLine.arguments` would repair it, and so name another file.
-    static func arguments() throws(UsageError) -> [String] {
+    private static func arguments() throws(UsageError) -> [String] {
         var arguments: [String] = []
         for index in 1..<max(1, Int(CommandLine.argc)) {
             // The system's own list: it is never changed, and ends behind the last.
@@ -33,29 +33,43 @@ enum CommandLineTool {
         return arguments
     }
 
-    /// - Parameter arguments: without the name of the program.
-    static func run(_ arguments: () throws(UsageError) -> [String]) -> Int32 {
+    /// Why a command cannot begin, and the exit status of that.
+    struct Refusal: Error {
+        var message: String
+        var status = ExitStatus.failure
+    }
+
+    /// - Returns: the exit status.
+    static func run() -> Int32 {
         StandardStream.reserveDescriptors()
         // A closed pipe, and a file beyond the system's limit, are errors of the call that meets them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        do throws(UsageError) {
-            switch try Command.parse(try arguments(), standardOutputIsTerminal: StandardStream.output.isTerminal) {
+        do {
+            let arguments = try arguments()
+            switch try Command.parse(arguments, standardOutputIsTerminal: StandardStream.output.isTerminal) {
             case .version: return print(Version.text + "\n")
             case .help(let help): return print(help)
-            case .get(let options): return get(options)
-            case .info(let options): return info(options)
-            case .show(let options): return show(options)
+            case .get(let options): return try get(options, arguments)
+            case .info(let options): return try info(options)
+            case .show(let options): return try show(options)
             case .cache(let options): return try cache(options)
-            case .lab(let options): return lab(options)
+            case .lab(let options): return try lab(options)
             case .labChild(let name, let arguments): return LabChild.run(name, arguments)
             }
+        } catch let error as UsageError {
+            let help = error.command.map { "inflight \($0) --help" } ?? "inflight --help"
+            StandardStream.error.say("inflight: \(error.message)\nTo see what there is: \(help)\n")
+            return ExitStatus.wrongUse
+        } catch let error as Refusal {
+            StandardStream.error.say("inflight: \(TerminalText.safe(error.message))\n")
+            return error.status
         } catch {
-            return complain(error)
+            preconditionFailure("A command threw \(error).")
         }
     }
 
-    private static func get(_ options: GetOptions) -> Int32 {
+    private static func get(_ options: GetOptions, _ arguments: [String]) throws -> Int32 {
         let main = MainWait()
         var descriptor: Int32?
         if let list = options.list {
@@ -63,26 +77,20 @@ enum CommandLineTool {
                 descriptor = try ListSource.open(list)
             } catch {
                 let name = list == "-" ? "The list on standard input" : "The list \(list.quoted)"
-                return refuse("\(name) cannot be read: \(error.text).")
+                throw Refusal(message: "\(name) cannot be read: \(error.text).", status: ExitStatus.noInput)
             }
         }
-        let output: RunOutput?
-        do throws(RunOutput.SystemFailure) {
-            output = try RunOutput(options, arguments: (try? arguments()) ?? [])
-        } catch {
-            StandardStream.error.say("inflight: \(TerminalText.safe(error.message))\n")
-            return ExitStatus.failure
-        }
+        let output = try RunOutput(options, arguments: arguments)
         // The store is made before the run that tells its warnings, and opened by that run's first load.
         let listener = Guarded<GetRun?>(nil)
         let store = CacheFolder.store(options.cache) { text in listener.withLock { $0 }?.warn(text) }
         let pipeline: ImagePipeline
-        do throws(LoadError) {
+        do throws(Refusal) {
             pipeline = try options.network.pipeline(
                 decodes: options.treatment == .remade, store: store, listening: output?.recorder.listening)
         } catch {
             output?.abandon()
-            return refuse(error.message)
+            throw error
         }
         let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder) { status in
             guard store != nil || output?.writesFiles == true else { return main.end(status) }
@@ -113,15 +121,10 @@ enum CommandLineTool {
         return problems.isEmpty || status != ExitStatus.success ? status : ExitStatus.failure
     }
 
-    private static func info(_ options: InfoOptions) -> Int32 {
+    private static func info(_ options: InfoOptions) throws -> Int32 {
         if options.wantsFormats { return print(FormatsText.output(options.network)) }
         let main = MainWait()
-        let pipeline: ImagePipeline
-        do throws(LoadError) {
-            pipeline = try options.network.pipeline(decodes: false)
-        } catch {
-            return refuse(error.message)
-        }
+        let pipeline = try options.network.pipeline(decodes: false)
         Task.detached {
             main.end(await InfoCommand(options: options, pipeline: pipeline).run())
         }
@@ -131,14 +134,9 @@ enum CommandLineTool {
         }
     }
 
-    private static func show(_ options: ShowOptions) -> Int32 {
+    private static func show(_ options: ShowOptions) throws -> Int32 {
         let main = MainWait()
-        let pipeline: ImagePipeline
-        do throws(LoadError) {
-            pipeline = try options.network.pipeline(decodes: true)
-        } catch {
-            return refuse(error.message)
-        }
+        let pipeline = try options.network.pipeline(decodes: true)
         let terminal = TerminalModes(.output)
         let interruption = Guarded<Int32?>(nil)
         let work = Task.detached {
@@ -171,15 +169,14 @@ enum CommandLineTool {
         }
     }
 
-    private static func lab(_ options: LabOptions) -> Int32 {
+    private static func lab(_ options: LabOptions) throws(Refusal) -> Int32 {
         if options.list { return print(LabCommand.list(options)) }
         var command = LabCommand(options: options)
         if let path = options.svg {
             do throws(SystemError) {
                 command.drawing = try WholeFile(path)
             } catch {
-                StandardStream.error.say("inflight: \(LabCommand.cannotWrite(path, error))\n")
-                return ExitStatus.failure
+                throw Refusal(message: LabCommand.cannotWrite(path, error))
             }
         }
         let main = MainWait()
@@ -213,16 +210,5 @@ enum CommandLineTool {
         guard case .failed(let code) = error else { return ExitStatus.closedOutput }
         StandardStream.error.say("inflight: Standard output cannot be written: \(SystemError(code: code).text).\n")
         return ExitStatus.failure
-    }
-
-    private static func refuse(_ message: String) -> Int32 {
-        StandardStream.error.say("inflight: \(TerminalText.safe(message))\n")
-        return ExitStatus.noInput
-    }
-
-    private static func complain(_ error: UsageError) -> Int32 {
-        let help = error.command.map { "inflight \($0) --help" } ?? "inflight --help"
-        StandardStream.error.say("inflight: \(error.message)\nTo see what there is: \(help)\n")
-        return ExitStatus.wrongUse
     }
 }

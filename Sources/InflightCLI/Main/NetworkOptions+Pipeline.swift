@@ -6,10 +6,10 @@ import InflightCurl
 extension NetworkOptions {
     /// Makes the engine as the command needs it.
     ///
-    /// - Throws: ``LoadError/Code/cannotRead`` for a CA file that cannot be read.
+    /// - Throws: why there can be none, such as a CA file that cannot be read.
     func pipeline(
         decodes: Bool, store: (any ResponseStore)? = nil, listening: PipelineListening? = nil
-    ) throws(LoadError) -> ImagePipeline {
+    ) throws(CommandLineTool.Refusal) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = certificateFile
         if connectsToPublicOnly { curl.addressPolicy = .publicOnly }
@@ -28,7 +28,11 @@ extension NetworkOptions {
         configuration.listening = listening
         // Each image is requested once, so none is worth keeping.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
-        return try ImagePipeline(configuration: configuration)
+        do throws(LoadError) {
+            return try ImagePipeline(configuration: configuration)
+        } catch {
+            throw CommandLineTool.Refusal(message: error.message, status: CommandLineTool.ExitStatus.noInput)
+        }
     }
 
     var decoder: DecoderConfiguration {

@@ -27,7 +27,6 @@ struct Report: Sendable {
     var from: String?
     /// Where redirects led to, if they led anywhere.
     var finalURL: String?
-    var milliseconds: Int = 0
     /// Whether only a part of the picture could be decoded.
     var isIncomplete = false
     /// The files of what was shown while it came, from where the command runs.

@@ -14,19 +14,15 @@ struct RunOutput: Sendable {
         let path: String
     }
 
-    struct SystemFailure: Error {
-        var message: String
-    }
-
     /// `nil` where nobody wants to know.
     ///
     /// - Throws: what to do, where a file cannot be written.
-    init?(_ options: GetOptions, arguments: [String]) throws(SystemFailure) {
+    init?(_ options: GetOptions, arguments: [String]) throws(CommandLineTool.Refusal) {
         guard options.isRecorded else { return nil }
         recorder = RunRecorder(tellsStories: options.network.isVerbose)
         command = ShownCommand.text(arguments)
         trace = try Self.open(options.trace, "trace")
-        do throws(SystemFailure) {
+        do throws(CommandLineTool.Refusal) {
             report = try Self.open(options.report, "report")
         } catch {
             trace?.file.abandon()
@@ -34,12 +30,12 @@ struct RunOutput: Sendable {
         }
     }
 
-    private static func open(_ path: String?, _ what: String) throws(SystemFailure) -> Output? {
+    private static func open(_ path: String?, _ what: String) throws(CommandLineTool.Refusal) -> Output? {
         guard let path else { return nil }
         do throws(SystemError) {
             return Output(file: try WholeFile(path), path: path)
         } catch {
-            throw SystemFailure(message: problem(path, what, error))
+            throw CommandLineTool.Refusal(message: problem(path, what, error))
         }
     }
 

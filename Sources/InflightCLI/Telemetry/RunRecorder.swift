@@ -16,7 +16,7 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
     init(tellsStories: Bool) {
         self.tellsStories = tellsStories
         book = RunBook(start: clock.now(), tellsStories: tellsStories)
-        startedAt = Timestamp.text(secondsSince1970: clock.secondsSince1970())
+        startedAt = Timestamp.text(secondsSince1970: clock.secondsSince1970(), fractions: true)
     }
 
     /// `body` is called when there are stories to take, on a thread of this recorder's.
@@ -39,8 +39,6 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
             tell()
         }
     }
-
-    func microseconds(_ time: MonotonicTime) -> Int { queue.sync { book.microseconds(time) } }
 
     private func tell() {
         if tellsStories, book.hasFinished { onFinished?() }

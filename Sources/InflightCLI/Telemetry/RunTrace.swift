@@ -47,24 +47,26 @@ struct RunTrace {
         try write(bytes + Array("]}\n".utf8))
     }
 
-    private mutating func name(process: Int, _ name: String, order: Int) {
-        events.append(
-            TraceEvent(phase: .metadata, name: "process_name", process: process, arguments: [("name", .text(name))]))
-        events.append(
-            TraceEvent(
-                phase: .metadata, name: "process_sort_index", process: process,
-                arguments: [("sort_index", .number(order))]))
+    /// Names a process, or a thread of it, and says where it stands among the others.
+    private mutating func name(process: Int, thread: Int? = nil, _ name: String, order: Int) {
+        let what = thread == nil ? "process" : "thread"
+        for (kind, value) in [("name", TraceEvent.Argument.text(name)), ("sort_index", .number(order))] {
+            events.append(
+                TraceEvent(
+                    phase: .metadata, name: "\(what)_\(kind)", process: process, thread: thread ?? 0,
+                    arguments: [(kind, value)]))
+        }
     }
 
-    private mutating func name(process: Int, thread: Int, _ name: String) {
+    /// Adds a slice, and leaves nothing out that a viewer needs of it.
+    private mutating func add(
+        _ name: String, _ category: String, process: Int, thread: Int, from start: Int, to end: Int,
+        _ arguments: [(name: String, value: TraceEvent.Argument)] = []
+    ) {
         events.append(
             TraceEvent(
-                phase: .metadata, name: "thread_name", process: process, thread: thread,
-                arguments: [("name", .text(name))]))
-        events.append(
-            TraceEvent(
-                phase: .metadata, name: "thread_sort_index", process: process, thread: thread,
-                arguments: [("sort_index", .number(thread))]))
+                phase: .complete, name: name, category: category, process: process, thread: thread, time: start,
+                duration: end - start, arguments: arguments))
     }
 
     // MARK: Loads
@@ -77,29 +79,25 @@ struct RunTrace {
         name(process: Self.loads, "loads", order: 0)
         let rows = loadRows
         for row in 0..<((rows.max() ?? -1) + 1) {
-            name(process: Self.loads, thread: Self.firstRow + row, "loads \(row + 1)")
+            name(process: Self.loads, thread: Self.firstRow + row, "loads \(row + 1)", order: Self.firstRow + row)
         }
         for (load, row) in zip(record.loads, rows) {
+            let thread = Self.firstRow + row
             let end = max(load.end, load.start + 1)
-            events.append(
-                TraceEvent(
-                    phase: .complete, name: load.url, category: "load", process: Self.loads,
-                    thread: Self.firstRow + row,
-                    time: load.start, duration: end - load.start, arguments: Self.arguments(of: load)))
+            add(
+                load.url, "load", process: Self.loads, thread: thread, from: load.start, to: end,
+                Self.arguments(of: load))
             var free = load.start
             for span in load.spans where min(span.end, end) > max(span.start, free) {
                 let start = max(span.start, free)
                 free = min(span.end, end)
-                events.append(
-                    TraceEvent(
-                        phase: .complete, name: span.stage.rawValue, category: "stage", process: Self.loads,
-                        thread: Self.firstRow + row, time: start, duration: free - start))
+                add(span.stage.rawValue, "stage", process: Self.loads, thread: thread, from: start, to: free)
             }
             for mark in load.marks where (load.start...end).contains(mark.at) {
                 events.append(
                     TraceEvent(
                         phase: .instant, name: mark.kind.rawValue, category: "mark", process: Self.loads,
-                        thread: Self.firstRow + row, time: mark.at,
+                        thread: thread, time: mark.at,
                         arguments: mark.why.isEmpty ? [] : [("why", .text(mark.why))]))
             }
         }
@@ -125,20 +123,17 @@ struct RunTrace {
     private mutating func addWork(_ work: [TraceWork]) {
         name(process: Self.lanes, "lanes", order: 1)
         for row in TraceWork.rows(of: work, limits: record.lanes) {
-            name(process: Self.lanes, thread: row.thread, row.name)
+            name(process: Self.lanes, thread: row.thread, row.name, order: row.thread)
         }
         for piece in work {
             let job = record.jobs[piece.job]
-            events.append(
-                TraceEvent(
-                    phase: .complete, name: job.subject, category: job.kind.rawValue, process: Self.lanes,
-                    thread: piece.thread, time: piece.start, duration: piece.end - piece.start,
-                    arguments: [("kind", .text(job.kind.rawValue)), ("waiters", .number(job.waiters))]))
-            for stage in piece.stages {
-                events.append(
-                    TraceEvent(
-                        phase: .complete, name: stage.stage.rawValue, category: "stage", process: Self.lanes,
-                        thread: piece.thread, time: stage.start, duration: stage.end - stage.start))
+            add(
+                job.subject, job.kind.rawValue, process: Self.lanes, thread: piece.thread, from: piece.start,
+                to: piece.end, [("kind", .text(job.kind.rawValue)), ("waiters", .number(job.waiters))])
+            for part in piece.stages {
+                add(
+                    part.stage.rawValue, "stage", process: Self.lanes, thread: piece.thread, from: part.start,
+                    to: part.end)
             }
         }
     }

@@ -7,33 +7,19 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct CommandTests {
-    private func parse(_ line: String, terminal: Bool = false) throws(UsageError) -> Command {
-        let arguments = line.split(separator: " ").map { String($0.map { $0 == "_" ? " " : $0 }) }
-        return try Command.parse(arguments, standardOutputIsTerminal: terminal)
-    }
-
     private func get(_ line: String) throws -> GetOptions {
-        guard case .get(let options) = try parse("get " + line) else {
+        guard case .get(let options) = try Command.parse(line: "get " + line) else {
             throw UsageError("not get")
         }
         return options
-    }
-
-    private func complaint(_ line: String, terminal: Bool = false) -> String? {
-        do throws(UsageError) {
-            _ = try parse(line, terminal: terminal)
-            return nil
-        } catch {
-            return error.message
-        }
     }
 
     @Test("A report needs the name of a file, and goes with any other option")
     func report() throws {
         #expect(try get("data:, -o out --report r.html").report == "r.html")
         #expect(try get("data:, --discard --json --report=r.html").report == "r.html")
-        #expect(complaint("get data:, -o out --report -")?.contains("needs the name of a file") == true)
-        #expect(complaint("get data:, -o out --report=")?.contains("not \"\"") == true)
+        #expect(Command.complaint("get data:, -o out --report -")?.contains("needs the name of a file") == true)
+        #expect(Command.complaint("get data:, -o out --report=")?.contains("not \"\"") == true)
     }
 
     @Test("URLs and options may come in any order, and -- ends the options")
@@ -82,8 +68,8 @@ struct CommandTests {
         #expect(options.resize == Resize(width: 3, height: 3, light: .linear))
         #expect(options.processors == [.resize(width: 2, height: 2, fit: .fill, gravity: .top, light: .linear)])
         #expect(try get("http://a -o out --size 3x3").resize?.light == .encoded)
-        #expect(complaint("get http://a -o out --linear")?.contains("--size") == true)
-        #expect(complaint("get http://a -o out --process resize:2x2:fill:top:dark")?.contains("linear") == true)
+        #expect(Command.complaint("get http://a -o out --linear")?.contains("--size") == true)
+        #expect(Command.complaint("get http://a -o out --process resize:2x2:fill:top:dark")?.contains("linear") == true)
     }
 
     @Test(
@@ -143,7 +129,7 @@ struct CommandTests {
             ("--version", .version), ("get --version", .version), ("show a --version", .version),
         ] as [(String, Command)])
     func help(_ line: String, _ expected: Command) throws {
-        #expect(try parse(line) == expected)
+        #expect(try Command.parse(line: line) == expected)
     }
 
     @Test("No help text is wider than 80 columns", arguments: [Command.help] + Command.all.map { $0.help })
@@ -177,6 +163,45 @@ struct CommandTests {
         Set(text.matches(of: /`(--?[a-z-]+)/).map { String($0.1) })
     }
 
+    @Test("Without options nothing is wanted but the pictures")
+    func showDefaults() throws {
+        var expected = ShowOptions()
+        expected.places = ["a.jpg", "http://a/b"]
+        #expect(try Command.parse(line: "show a.jpg http://a/b", terminal: true) == .show(expected))
+    }
+
+    @Test("Every option of show is understood")
+    func show() throws {
+        var expected = ShowOptions()
+        expected.places = ["a"]
+        expected.mode = .blocks
+        expected.colors = .palette
+        expected.size = OptionValue.Sides(width: 40, height: nil)
+        expected.enlarges = true
+        expected.pictureColumns = 3
+        expected.loops = 2
+        expected.background = [255, 128, 0]
+        expected.page = 1
+        expected.network.limits.totalTimeout = .seconds(5)
+        expected.network.limits.maximumPixels = 9
+        expected.network.drawsSVG = true
+        let line =
+            "show a --mode blocks --colors 256 --size 40x --enlarge --columns 3 --loop 2 --background #ff8000 --page 2 "
+            + "--timeout 5 --max-pixels 9 --svg"
+        #expect(try Command.parse(line: line, terminal: true) == .show(expected))
+    }
+
+    @Test("Experiments are taken in their order; without any all are meant")
+    func experiments() throws {
+        #expect(try Command.parse(line: "lab cells serial") == .lab(LabOptions(experiments: ["cells", "serial"])))
+        #expect(try Command.parse(line: "lab") == .lab(LabOptions()))
+        #expect(
+            try Command.parse(line: "lab race --svg=a.svg --json")
+                == .lab(LabOptions(experiments: ["race"], json: true, svg: "a.svg")))
+        #expect(try Command.parse(line: "lab --list") == .lab(LabOptions(list: true)))
+        #expect(try Command.parse(line: "lab --child string later") == .labChild("string", ["later"]))
+    }
+
     @Test(
         "What is to be cleared is a URL, a host, an age, or everything",
         arguments: [
@@ -186,83 +211,10 @@ struct CommandTests {
             ("--older-than 999999999w", .olderThan(seconds: 604_799_999_395_200)),
         ] as [(String, CacheCommandOptions.Target)])
     func clearing(_ options: String, _ target: CacheCommandOptions.Target) throws {
-        guard case .cache(let options) = try parse("cache --json clear --cache dir \(options)") else {
+        guard case .cache(let options) = try Command.parse(line: "cache --json clear --cache dir \(options)") else {
             throw UsageError("not cache")
         }
         #expect(options.action == .clear && options.target == target && options.folder == "dir" && options.json)
-    }
-
-    @Test(
-        "Wrong use is answered by a line that names what is wrong",
-        arguments: [
-            ("", "what to do"), ("fetch", "\"fetch\""), ("--vresion", "did you mean --version"),
-            ("http://a/b", "inflight get"),
-            ("get", "at least one URL"), ("get http://a http://b", "-o DIR"), ("get -i list", "-o DIR"),
-            ("get http://a --json", "--json"), ("get http://a --skip-existing", "--skip-existing"),
-            ("get http://a -o", "-o needs a value"), ("get http://a -o out --siz 3x3", "did you mean --size"),
-            ("get http://a -o out --bogus", "--bogus"), ("get http://a -o out --raw=1", "--raw takes no value"),
-            ("get http://a -o out --size 0x5", "--size"), ("get http://a -o out --size x", "\"x\""),
-            ("get http://a -o out --size 12", "\"12\""), ("get http://a -o out --size 1x2x3", "--size"),
-            ("get http://a -o out --size -1x2", "--size"),
-            ("get http://a -o out --size 99999999999999999999x2", "--size"),
-            ("get http://a -o out --fit cover", "--fit"), ("get http://a -o out --enlarge", "--enlarge"),
-            ("get http://a -o out --size 3x3 --fit squeeze", "\"squeeze\""),
-            ("get http://a -o out --format gif", "keep, jpeg, png, webp or avif"),
-            ("get http://a -o out --lossless", "--format webp"),
-            ("get http://a -o out --lossless --format webp --quality 9", "contradict"),
-            ("get http://a -o out --quality 0", "1 to 100"), ("get http://a -o out --quality 101", "1 to 100"),
-            ("get http://a -o out --background red", "--background"),
-            ("get http://a -o out --raw --size 3x3", "--raw"), ("get http://a -o out --any --verify", "--any"),
-            ("get http://a -o out --any --raw", "--any"), ("get http://a -o out --any --format png", "--format"),
-            ("get http://a -o out --quiet --verbose", "contradict"),
-            ("get http://a -o out --concurrency 0", "--concurrency"),
-            ("get http://a -o out --per-host x", "--per-host"), ("get http://a -o out --timeout 0", "--timeout"),
-            ("get http://a -o out --timeout nan", "--timeout"), ("get http://a -o out --max-bytes -5", "--max-bytes"),
-            ("get http://a -o out --min-rate -1", "--min-rate"),
-            ("get http://a -o out --max-pixels 1e5", "--max-pixels"),
-            ("get http://a -o out --max-redirects -1", "--max-redirects"),
-            ("get http://a -o out --header nothing", "no colon"), ("get http://a -o out --header b_d:_x", "\"b d\""),
-            ("get http://a -o out --header-for a/b X:_y", "--header-for"),
-            ("get http://a -o out --header-for a", "as in --header-for HOST"),
-            ("get -i a -i b -o out", "twice"), ("get - -o out", "-i -"),
-            ("get http://a -o out --size 60000x60000 --enlarge", "--max-pixels"),
-            ("cache", "stat, list, verify or clear"), ("cache --json", "stat, list, verify or clear"),
-            ("cache verfy", "did you mean verify"), ("cache bogus", "\"bogus\""), ("cache stat dir", "--cache"),
-            ("cache clear http://a/b", "--url"), ("cache clear --url cat.jpg", "\"cat.jpg\""),
-            ("cache clear --host a.org:80", "without a port"), ("cache clear --host a/b", "--host"),
-            ("cache clear --older-than 7", "\"7\""), ("cache clear --older-than d", "\"d\""),
-            ("cache clear --older-than -7d", "\"-7d\""), ("cache clear --older-than 7y", "\"7y\""),
-            ("cache clear --older-than 9999999999d", "--older-than"),
-            ("cache clear --host a --url http://a/", "one of --host and --url"),
-            ("cache clear --host a --host b", "once"), ("cache list --host a", "clear alone"),
-            ("cache stat --cache=", "--cache"), ("cache stat --jsn", "did you mean --json"),
-            ("get http://a -o out --raw --keep-metadata", "--raw"),
-            ("get http://a -o out --any --keep-metadata", "--any"),
-            ("get http://a -o out --format avif --keep-metadata", "avif"),
-            ("get http://a -o out --page 0", "--page"), ("get http://a -o out --raw --page 2", "--page"),
-            ("info a --page x", "--page"), ("info --formats --page 2", "--formats"),
-            ("info", "at least one"), ("info --formats a", "--formats"), ("info --formats --exif", "--formats"),
-            ("info --formats=yes", "no value"),
-            ("info a --size 3x3", "--size"), ("info a --max-pixels 5", "no option"),
-        ])
-    func wrongUse(_ line: String, _ part: String) throws {
-        let message = try #require(complaint(line))
-        #expect(message.contains(part), "\(message)")
-        #expect(!message.contains("\n"))
-    }
-
-    @Test("A picture is not written to a terminal")
-    func terminal() {
-        #expect(complaint("get http://a", terminal: true)?.contains("terminal") == true)
-        #expect(complaint("get http://a", terminal: false) == nil)
-        #expect(complaint("get http://a --discard", terminal: true) == nil)
-    }
-
-    @Test("A secret in a header is never repeated in a complaint")
-    func secrets() {
-        let message = complaint("get http://a -o out --header Auth\u{1}orization:_s3cret")
-        #expect(message != nil && message?.contains("s3cret") == false)
-        #expect(message?.contains("\u{1}") == false)
     }
 
     @Test(
@@ -287,31 +239,13 @@ struct CommandTests {
         #expect(options.treatment == .remade)
     }
 
-    @Test(
-        "Steps that cannot be are complained about, with what they take",
-        arguments: [
-            ("blurr:4", "does not know \"blurr\""), ("", "does not know \"\""), ("grey,", "does not know \"\""),
-            ("blur", "blur:RADIUS, not \"blur\""), ("blur:x", "blur:RADIUS, not \"blur:x\""),
-            ("blur:1001", "from 0 to 1,000, not \"1001\""), ("blur:-1", "from 0 to 1,000"), ("blur:1e3", "blur:RADIUS"),
-            ("blur:nan", "blur:RADIUS"), ("grey:1", "takes grey"), ("crop:3x", "crop:WxH[:GRAVITY] or crop:WxH+X+Y"),
-            ("crop:3x4+5", "crop:WxH+X+Y"), ("crop:3x4+-5+1", "crop:WxH+X+Y"), ("crop:3x4+5+6:top", "crop:WxH+X+Y"),
-            ("crop:0x4", "WIDTHxHEIGHT"), ("flip:sideways", "horizontal or vertical"),
-            ("border:2", "border:WIDTH:COLOUR"),
-            ("border:2:blue", "a colour such as"), ("flatten:clear", "opaque"), ("circle:3", "circle[:BORDER:COLOUR]"),
-            ("resize:3x4:cover:middle", "center, top"),
-        ] as [(String, String)])
-    func badProcess(text: String, words: String) throws {
-        let message = try #require(complaint("get http://a -o out --process=\(text)"))
-        #expect(message.contains(words), "\(message)")
-    }
-
     @Test("Where to crop is a question of cover alone")
     func cropping() throws {
         #expect(
             try get("http://a -o out --size 3x4 --fit cover --crop interest").resize
                 == Resize(width: 3, height: 4, fit: .cover, gravity: .interest))
-        #expect(complaint("get http://a -o out --size 3x4 --crop top")?.contains("--fit cover") == true)
-        #expect(complaint("get http://a -o out --crop top")?.contains("--fit cover") == true)
-        #expect(complaint("get http://a -o out --raw --process grey")?.contains("--process") == true)
+        #expect(Command.complaint("get http://a -o out --size 3x4 --crop top")?.contains("--fit cover") == true)
+        #expect(Command.complaint("get http://a -o out --crop top")?.contains("--fit cover") == true)
+        #expect(Command.complaint("get http://a -o out --raw --process grey")?.contains("--process") == true)
     }
 }

@@ -111,36 +111,3 @@ struct ExperimentOutputTests {
         #expect(line.experiment == "probe")
     }
 }
-
-@Suite(.timeLimit(.minutes(10)))
-struct LabOptionsTests {
-    private func parse(_ line: String) throws(UsageError) -> Command {
-        try Command.parse(line.split(separator: " ").map(String.init), standardOutputIsTerminal: false)
-    }
-
-    @Test("Names are taken in their order; without any all are meant")
-    func names() throws {
-        #expect(try parse("lab cells serial") == .lab(LabOptions(experiments: ["cells", "serial"])))
-        #expect(try parse("lab") == .lab(LabOptions()))
-        #expect(
-            try parse("lab race --svg=a.svg --json")
-                == .lab(LabOptions(experiments: ["race"], json: true, svg: "a.svg")))
-        #expect(try parse("lab --list") == .lab(LabOptions(list: true)))
-        #expect(try parse("lab --child string later") == .labChild("string", ["later"]))
-    }
-
-    @Test(
-        "Wrong use is answered by a line that names what is wrong",
-        arguments: [
-            ("lab serail", "did you mean serial?"), ("lab something", "--list names them all"),
-            ("lab --lis", "did you mean --list?"), ("lab --svg", "--svg needs a value"),
-            ("lab --svg=", "name of a file"),
-            ("lab --svg a --svg b", "twice"), ("lab --list race", "--list"), ("lab --json=1", "takes no value"),
-            ("lab --list --svg a", "--list"),
-        ])
-    func wrongUse(_ line: String, _ part: String) throws {
-        let error = try #require(throws: UsageError.self) { try parse(line) }
-        #expect(error.message.contains(part), "\(error.message)")
-        #expect(error.command == "lab")
-    }
-}

@@ -205,7 +205,7 @@ struct RunReportPageTests {
             (-0.5, "1969-12-31T23:59:59.500Z"),
         ])
     func dates(_ seconds: Double, _ text: String) {
-        #expect(Timestamp.text(secondsSince1970: seconds) == text)
+        #expect(Timestamp.text(secondsSince1970: seconds, fractions: true) == text)
     }
 }
 
