@@ -123,7 +123,7 @@ struct UsageErrorTests {
 extension Command {
     /// Parses arguments between spaces; `_` is a space in one of them.
     static func parse(line: String, terminal: Bool = false) throws(UsageError) -> Command {
-        let arguments = line.split(separator: " ").map { $0.replacing("_", with: " ") }
+        let arguments = line.split(separator: " ").map { String($0).replacing("_", with: " ") }
         return try parse(arguments, standardOutputIsTerminal: terminal)
     }
 

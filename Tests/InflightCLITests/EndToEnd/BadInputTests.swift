@@ -326,10 +326,3 @@ struct BadInputTests {
         }
     }
 }
-
-extension String {
-    func replacing(_ text: String, with other: String) -> String {
-        guard hasPrefix(text) else { return self }
-        return other + dropFirst(text.count)
-    }
-}

@@ -100,7 +100,7 @@ struct CacheTests {
         place.write("mine/letter.txt", "Dear Sir")
         let result = place.run("get", server.url("/a.jpg"), server.url("/b.jpg"), "-o", "out", "--cache", "mine")
         #expect(result.status == 0)
-        #expect(result.errors.components(of: "without a cache") == 1)
+        #expect(result.errors.ranges(of: "without a cache").count == 1)
         #expect(TemporaryDirectory.names(place.appending("mine")) == ["letter.txt"])
     }
 
@@ -156,18 +156,5 @@ struct CacheTests {
         #expect(try place.run(options + [sum]).lines.first?.from == "network")
         #expect(try place.run(options + [sum]).lines.first?.from == "disk")
         #expect(place.holds("out/abc", Array("abc".utf8)))
-    }
-}
-
-extension String {
-    /// How often a text stands in this one.
-    fileprivate func components(of text: String) -> Int {
-        var count = 0
-        var rest = self[...]
-        while let found = rest.firstRange(of: text) {
-            count += 1
-            rest = rest[found.upperBound...]
-        }
-        return count
     }
 }

@@ -20,7 +20,7 @@ struct ShowAnimationTests {
     }
 
     private func count(_ part: String, in bytes: [UInt8]) -> Int {
-        String(decoding: bytes, as: UTF8.self).components(of: part) - 1
+        String(decoding: bytes, as: UTF8.self).ranges(of: part).count
     }
 
     @Test("An animation plays where its first frame stands; its last one stays, and the cursor comes back")
@@ -97,7 +97,7 @@ struct ShowAnimationTests {
             if step == 0, text.contains("\u{1B}[?25l") {
                 step = 1
                 command.resizeTerminal(columns: 20, rows: 11)
-            } else if step == 1, text.components(of: "\u{1B}[?25l") == 3 {
+            } else if step == 1, text.ranges(of: "\u{1B}[?25l").count == 2 {
                 step = 2
                 return "\u{3}"
             }
@@ -111,17 +111,5 @@ struct ShowAnimationTests {
         let pixels = screen.pixels(line: 0, width: 20, height: 20) ?? []
         #expect(Set(pixels).isSubset(of: [red, green]) && !pixels.isEmpty)
         #expect(screen.pixels(line: 0, column: 20, width: 40, height: 20) == [RGB?](repeating: nil, count: 800))
-    }
-}
-
-extension String {
-    /// How many parts a text divides it into.
-    fileprivate func components(of text: String) -> Int {
-        var (count, rest) = (1, self[...])
-        while let range = rest.firstRange(of: text) {
-            count += 1
-            rest = rest[range.upperBound...]
-        }
-        return count
     }
 }
