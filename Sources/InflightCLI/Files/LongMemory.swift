@@ -1,6 +1,9 @@
-/// Remembers a value for each key over a whole run: in memory while they are few, in unnamed files when they are many.
+import InflightDisk
+
+/// Remembers a value for each key over a whole run: in memory while they are few, in an unnamed database when they are
+/// many.
 ///
-/// Where those files cannot be had, it goes on in memory: dearer, and still right.
+/// Where there is no room for that, it goes on in memory: dearer, and still right.
 final class LongMemory {
     struct Limits {
         var entries = 20_000
@@ -8,13 +11,13 @@ final class LongMemory {
     }
 
     private let limits: Limits
-    private let makeTable: () throws -> DiskTable
+    private let makeTable: () throws -> TemporaryTable
     private var recent: [[UInt8]: [UInt8]] = [:]
     private var recentBytes = 0
-    private var disk: DiskTable?
+    private var disk: TemporaryTable?
     private var diskHasFailed = false
 
-    init(limits: Limits = Limits(), makeTable: @escaping () throws -> DiskTable = { try DiskTable() }) {
+    init(limits: Limits = Limits(), makeTable: @escaping () throws -> TemporaryTable = { try TemporaryTable() }) {
         self.limits = limits
         self.makeTable = makeTable
     }
@@ -43,16 +46,13 @@ final class LongMemory {
 
     private func moveToDisk() {
         do {
-            if disk == nil { disk = try makeTable() }
-            // In the order of the table, so that each page is turned to once.
-            let entries = recent.map { (hash: DiskTable.hash($0.key), key: $0.key, value: $0.value) }
-            for entry in entries.sorted(by: { $0.hash < $1.hash }) { try disk?.set(entry.key, entry.value) }
-            try disk?.flush()
+            let table = try disk ?? makeTable()
+            try table.set(recent)
+            disk = table
             recent.removeAll(keepingCapacity: true)
             recentBytes = 0
         } catch {
             // What is on disk already stays readable; what is in memory stays there.
-            disk?.dropUnwritten()
             diskHasFailed = true
         }
     }

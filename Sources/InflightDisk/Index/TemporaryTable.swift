@@ -1,0 +1,40 @@
+/// Values by their keys in a database without a name: what SQLite's cache does not hold lies in a file that is unlinked
+/// before anything is written to it, so nothing is left of it however the process ends.
+///
+/// The file lies where SQLite keeps its temporary files: in `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp` or `/tmp`. For one
+/// thread at a time.
+package final class TemporaryTable {
+    private let database: Database
+
+    /// - Parameter maximumPages: the most pages of 4 KiB that it may take; nil: no limit.
+    package init(maximumPages: Int? = nil) throws {
+        database = try Database(path: "", mode: .making, fileSystem: "unix", waitingAtMost: 0)
+        if let maximumPages { try database.run("PRAGMA max_page_count = \(maximumPages)") }
+        try database.run("CREATE TABLE entry (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+    }
+
+    package func value(of key: [UInt8]) throws -> [UInt8]? {
+        var value: [UInt8]?
+        try database.query("SELECT value FROM entry WHERE key = ?", .bytes(key)) {
+            (row: borrowing Row) throws(DatabaseError) in
+            value = row.bytes(0)
+            return false
+        }
+        return value
+    }
+
+    /// Adds entries, and replaces those with the same keys: all of them, or none where there is no room.
+    package func set(_ entries: [[UInt8]: [UInt8]]) throws {
+        try database.run("BEGIN")
+        do {
+            // In the order of the table, so that each page is turned to once.
+            for (key, value) in entries.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+                try database.change("INSERT OR REPLACE INTO entry VALUES (?, ?)", .bytes(key), .bytes(value))
+            }
+            try database.run("COMMIT")
+        } catch {
+            if database.isInTransaction { try? database.run("ROLLBACK") }
+            throw error
+        }
+    }
+}
