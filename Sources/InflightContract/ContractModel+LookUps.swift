@@ -46,6 +46,8 @@ struct StoreRecord {
     var lastGroup = 0
     /// What was answered, by the number of what delivered it.
     var deliveries: [Int: StoredCopy] = [:]
+    /// Deliveries that a decoder has rejected.
+    var rejected: Set<Int> = []
     /// What has to be written, and what is being written.
     var writes: [Write] = []
     /// Bodies that broke off, or that nobody waits for any more: whether they are kept is the engine's choice.

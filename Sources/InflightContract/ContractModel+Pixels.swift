@@ -71,6 +71,7 @@ extension ContractModel {
     /// The work is about to return.
     public func pixelsEnd(_ job: Int, _ failure: LoadError.Code?, varies: Bool) {
         handed -= 1
+        if failure == .damaged, job >= 0, jobs[job].stage == 1 { rejects(jobs[job].exchange) }
         guard job >= 0, isLive(job) else { return }
         if let failure { return failed(job, failure) }
         if !varies { keep(job) }

@@ -64,6 +64,16 @@ extension ContractModel {
         return store.lastNumber
     }
 
+    /// A decoder has rejected what this delivery brought: what is stored of it goes, at once or when it is kept.
+    func rejects(_ delivery: Int) {
+        guard store.rejected.insert(delivery).inserted, let copy = store.deliveries[delivery], copy.id >= 0 else {
+            return
+        }
+        store.lastGroup += 1
+        store.writes.append(
+            StoreRecord.Write(change: .remove([copy.id]), job: -1, keys: [copy.key], group: store.lastGroup))
+    }
+
     /// The store is asked to let go of copies.
     public func removes(_ ids: [Int64]) -> Int {
         store.lastNumber += 1
@@ -127,12 +137,13 @@ extension ContractModel {
             for old in chosen.replaced { store.copies[old] = nil }
             chosen.copy.id = id
             store.copies[id] = chosen.copy
-        } else if let write = store.writes.first(where: { $0.number == number }),
-            case .keep(var copy, _, let replaced) = write.change
+        } else if let index = store.writes.firstIndex(where: { $0.number == number }),
+            case .keep(var copy, let delivery, let replaced) = store.writes[index].change
         {
             for old in replaced { store.copies[old] = nil }
             copy.id = id
             store.copies[id] = copy
+            store.writes[index].change = .keep(copy, delivery: delivery, replacing: replaced)
         }
     }
 
@@ -150,8 +161,17 @@ extension ContractModel {
     public func writeEnds(_ number: Int) {
         store.choices[number] = nil
         guard let index = store.writes.firstIndex(where: { $0.number == number }) else { return }
+        if case .keep(let copy, let delivery, _) = store.writes[index].change, copy.id >= 0 {
+            store.deliveries[delivery]?.id = copy.id
+            if store.rejected.contains(delivery) {
+                // Who looks next waits for that too.
+                store.writes[index].change = .remove([copy.id])
+                store.writes[index].number = -1
+                return
+            }
+        }
         let job = store.writes.remove(at: index).job
-        settles(job)
+        if job >= 0 { settles(job) }
     }
 
     /// Who asks behind a stale answer ends only when the store has what was answered.

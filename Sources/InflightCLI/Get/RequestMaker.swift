@@ -22,6 +22,7 @@ struct RequestMaker {
         template.servesStaleOnDisconnect = options.cache.servesStaleOnDisconnect
         template.expectsPicture = options.treatment != .anything
         template.checksum = options.checksum
+        template.verifiesStoredImage = options.treatment == .asItCame(verified: true)
         template.keepsMetadata = options.keepsMetadata && options.treatment == .remade
         template.acceptsIncomplete = options.acceptsIncomplete
         if options.showsPreviews { template.previews = PreviewOptions() }

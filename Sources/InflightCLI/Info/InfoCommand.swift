@@ -58,7 +58,8 @@ struct InfoCommand: Sendable {
                 }
                 return (.success(try facts(of: try LocalPicture.whole(place, limit: limit), from: .file)), nil)
             }
-            let request = RequestMaker(options.network).request(place, try ResourceURL(place))
+            var request = RequestMaker(options.network).request(place, try ResourceURL(place))
+            request.verifiesStoredImage = options.wantsPlaceholder
             if !isWhole { return (.success(PictureFacts(try await pipeline.info(for: request))), nil) }
             let response = try await pipeline.response(for: request)
             var facts = try facts(of: response.body, from: response.source)

@@ -83,6 +83,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
                 let (part, info) = try? engine.codecs.decodePart(
                     response.body, options: options, cancellation: cancellation)
             else { throw error }
+            engine.reject(response.entry)
             var incomplete = image(part.pixels, info, response)
             incomplete.isIncomplete = true
             return incomplete

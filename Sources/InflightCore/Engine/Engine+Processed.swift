@@ -164,8 +164,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
                 tell(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isOfStored: true) }
                 tell(.readFromStore(bytes: Int64(body.bytes.count)))
-                let picture = pictures[body.position].response
-                end(.response(response(picture, body.bytes, of: original)), isOfStored: false)
+                end(.response(response(pictures[body.position], body.bytes, of: original)), isOfStored: false)
             }
         }
     }
@@ -176,10 +175,12 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
     }
 
     private func response(
-        _ picture: StoredResponse, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
+        _ entry: StoredEntry, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
     ) -> LoadedResponse {
+        let picture = entry.response
         var response = LoadedResponse(
             head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
+        response.entry = StoredEntryReference(key: ProcessedPictures.key(original.key), id: entry.id)
         let resource = plan.resource(after: nil, harmlessFields: engine.harmlessFields)
         response.lifetime = engine.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
         if !plan.processKeys.isEmpty {

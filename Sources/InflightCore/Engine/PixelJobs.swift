@@ -47,8 +47,8 @@ class PixelJob: EngineJob, @unchecked Sendable {
             keepProcessed(image, appliedProcessors)
             engine.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed), cachedAs: key)
         } catch {
-            // What is stored is not to blame for a limit, or for a cancel.
-            let isUseless = isOfStored && (error.code == .damaged || error.code == .notAnImage)
+            if error.rejectsBody, case .response(let response) = input.value { engine.reject(response.entry) }
+            let isUseless = isOfStored && error.rejectsBody
             engine.jobEnded(
                 self, with: JobResult(.failure(error.about(url: plan.url.string)), isOfStored: isUseless))
         }

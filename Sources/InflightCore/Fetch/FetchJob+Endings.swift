@@ -136,7 +136,11 @@ extension FetchJob {
             redirectCount: work.redirected?.redirectCount ?? 0)
         if !work.interimHeads.isEmpty { response.interimHeads = work.interimHeads }
         if !work.trailers.isEmpty { response.trailers = work.trailers }
-        if let use = work.use, let incoming = use.incoming { response.storable = storable(incoming.response, use) }
+        if let use = work.use, let incoming = use.incoming {
+            response.storable = storable(incoming.response, use)
+            use.entry = StoredEntryReference(key: use.key)
+            response.entry = use.entry
+        }
         if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }
         return response
     }

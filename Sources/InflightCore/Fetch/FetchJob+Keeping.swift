@@ -150,11 +150,17 @@ extension FetchJob {
                 if isWhole, let part { removed.append(part) }
                 break
             }
+            let (entry, key) = (use.entry, use.key)
+            let replaced = replaced + [part].compactMap(\.self)
             group(bytes: body.count) { done in
-                let stored = tellsStoring(body.count)
-                store.keep(ended, body: body, under: use.key, replacing: replaced + [part].compactMap(\.self)) { _ in
-                    stored()
-                    done()
+                checkingStructure(of: body, ended) { [self] isImage in
+                    guard isImage else { return part.map { store.remove([$0], completion: done) } ?? done() }
+                    let stored = tellsStoring(body.count)
+                    store.keep(ended, body: body, under: key, replacing: replaced) { id in
+                        stored()
+                        guard let id, let entry, entry.kept(as: id) else { return done() }
+                        store.remove([id], completion: done)
+                    }
                 }
             }
         case .extending(let id, let incoming, let leftOut):
@@ -173,6 +179,20 @@ extension FetchJob {
         }
         if !removed.isEmpty { group { store.remove(removed, completion: $0) } }
     }
+
+    /// Walks the structure of a body that is to be stored as an image, off the transport's thread. Where pixels are wanted
+    /// their decoder does so, and has the entry removed.
+    private func checkingStructure(
+        of body: Bytes, _ response: StoredResponse, then store: @escaping @Sendable (_ isImage: Bool) -> Void
+    ) {
+        guard plan.goal != .image, expectsImage, response.isComplete, response.head.status == 200,
+            !response.head.fields.contains("content-encoding")
+        else { return store(true) }
+        engine.workers.run { [self] in store((try? engine.codecs.validate(body)) != nil) }
+    }
+
+    /// Whether the caller says that the bytes it asks for are an image.
+    var expectsImage: Bool { !plan.request.isUsual && plan.request.expectsPicture }
 
     /// A page that a hotel's network puts in front of everything has status 200 too: where a picture was asked for, only
     /// a picture is kept.

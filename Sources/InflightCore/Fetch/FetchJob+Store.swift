@@ -50,8 +50,10 @@ extension FetchJob {
         _ found: [StoredEntry], _ request: CachingRequest, _ purpose: RequestPlan.Purpose, _ now: WallTime
     ) -> CacheDecision {
         if purpose == .refetch {
-            let mayAsk = request.mayAskOrigin(CacheControl(request: request.fields))
-            return mayAsk ? .exchange(CacheExchange()) : .fail(CacheDecision.gatewayTimeout)
+            let control = CacheControl(request: request.fields)
+            guard request.mayAskOrigin(control) else { return .fail(CacheDecision.gatewayTimeout) }
+            // A cache on the way may have the same bytes.
+            return .exchange(CacheExchange(reloading: request, control))
         }
         let decision = CacheDecision.decide(found: found, request: request, now: now)
         // What is asked for behind a stale answer is the answer that follows it.
@@ -120,12 +122,13 @@ extension FetchJob {
         work.head = head
         // What its origin has just called good is good now, however soon it is to be asked about again.
         work.isStale = answer.isStale && source != .revalidated
+        if let use = work.use { use.entry = StoredEntryReference(key: use.key, id: answer.id) }
         let bytes = Self.body(of: answer, stored)
         tell(.readFromStore(bytes: Int64(bytes.count)))
         engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
         // A part is shown as it is stored: its coding is that of the whole.
         let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
-        if isCoded && engine.codings.accepted != nil || plan.checksum != nil {
+        if isCoded && engine.codings.accepted != nil || plan.checksum != nil || isChecked(head) {
             // Not on the store's thread: it has others to serve.
             engine.workers.run { [self] in
                 if isCoded {
@@ -139,6 +142,18 @@ extension FetchJob {
         }
     }
 
+    /// Whether what is stored is looked through before it is given to somebody who expects an image.
+    private func isChecked(_ head: ResponseHead) -> Bool {
+        expectsImage && head.status == 200 && (plan.goal == .data || plan.goal == .response)
+            && plan.request.method == "GET"
+    }
+
+    /// Ends with an error that is the fault of the stored bytes: they are removed.
+    private func finish(rejecting error: LoadError, _ work: Work) {
+        if error.rejectsBody || error.code == .badResponse { engine.reject(work.use?.entry) }
+        finish(.failure(error), ofStored: true)
+    }
+
     private static func body(of answer: StoredAnswer, _ stored: Bytes?) -> Bytes {
         guard let stored, let range = answer.bytes, range.upperBound <= Int64(stored.count) else { return .empty }
         return stored.part(Int(range.lowerBound)..<Int(range.upperBound))
@@ -149,10 +164,10 @@ extension FetchJob {
         if work.verdict == nil, let coded = work.coded {
             work.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work) }
             if work.verdict == nil { work.verdict = finishCoding(work).map { .failure($0) } }
-            if case .failure(let error) = work.verdict { return finish(.failure(error), ofStored: true) }
+            if case .failure(let error) = work.verdict { return finish(rejecting: error, work) }
             return served(work.body.take(), head, work, from: source)
         }
-        if case .failure(let error) = work.verdict { return finish(.failure(error), ofStored: true) }
+        if case .failure(let error) = work.verdict { return finish(rejecting: error, work) }
         served(bytes, head, work, from: source)
     }
 
@@ -166,11 +181,21 @@ extension FetchJob {
                             info: info, url: currentURL(work).string, contentLength: Int64(body.count), readBytes: 0,
                             source: source)))
             } catch {
-                return finish(.failure(error.naming(contentType: head.fields["content-type"])), ofStored: true)
+                return finish(rejecting: error.naming(contentType: head.fields["content-type"]), work)
             }
         }
         if let checksum = plan.checksum, let failure = Self.failure(of: body, checksum) {
             return finish(.failure(failure), ofStored: true)
+        }
+        if isChecked(head) {
+            do throws(LoadError) {
+                try engine.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
+            } catch {
+                // A limit and a missing codec are the caller's to judge.
+                if error.rejectsBody {
+                    return finish(rejecting: error.naming(contentType: head.fields["content-type"]), work)
+                }
+            }
         }
         guard Int64(body.count) <= plan.request.limits.maximumBodyBytes else {
             return finish(
@@ -184,6 +209,7 @@ extension FetchJob {
             head: head, body: body, url: currentURL(work).string, wireBytes: 0, source: source,
             redirectCount: work.redirected?.redirectCount ?? 0)
         response.isStale = work.isStale
+        response.entry = work.use?.entry
         if let use = work.use, let stored = use.representation { response.storable = storable(stored, use) }
         if let lifetime = lifetime(ofStored: source, work) { response.lifetime = lifetime }
         finish(.response(response))
@@ -191,13 +217,17 @@ extension FetchJob {
 
     /// Nothing that is stored may be used, and nobody may be asked.
     private func serveNothing(_ head: ResponseHead, _ work: Work) {
-        guard plan.goal != .response else { return served(.empty, head, work, from: .disk) }
+        let isRemoved = plan.purpose == .refetch
+        guard plan.goal != .response || isRemoved else { return served(.empty, head, work, from: .disk) }
+        let what =
+            isRemoved
+            ? "What was stored for this URL is no image that can be used, and was removed"
+            : "Nothing that may be used is stored for this URL"
         finish(
             .failure(
                 LoadError(
-                    .notStored, stage: .fetch,
-                    message: "Nothing that may be used is stored for this URL, and asking the server was not allowed. "
-                        + "Allow it.", status: head.status)))
+                    .notStored, stage: .fetch, message: what + ", and asking the server was not allowed. Allow it.",
+                    status: head.status)))
     }
 
     /// Ends the fetch with an entry whose body is to be read yet: after a 304, or where the origin failed.

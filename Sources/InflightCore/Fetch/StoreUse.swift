@@ -16,6 +16,8 @@ final class StoreUse: @unchecked Sendable {
     var responseTime = WallTime(milliseconds: 0)
     /// What is given to the caller of that which is stored, as it is stored from now on.
     var representation: StoredResponse?
+    /// The entry that holds the body, or will.
+    var entry: StoredEntryReference?
     /// What the answer means for the store.
     var changes = StoreChanges()
     /// The body as it came from its first byte on, where the job's own buffer does not hold the same.

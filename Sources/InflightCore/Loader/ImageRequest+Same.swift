@@ -10,6 +10,7 @@ extension ImageRequest {
         return method == other.method && fields == other.fields && originFields == other.originFields
             && body == other.body && pixelOrder == other.pixelOrder && premultipliesAlpha == other.premultipliesAlpha
             && cachePolicy == other.cachePolicy && followsRedirects == other.followsRedirects
+            && verifiesStoredImage == other.verifiesStoredImage
             && servesStaleOnDisconnect == other.servesStaleOnDisconnect && checksum == other.checksum
             && limits == other.limits && processors == other.processors
     }

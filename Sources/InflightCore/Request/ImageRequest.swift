@@ -111,10 +111,18 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.allowsStaleFromMemory = newValue } }
     }
     /// Whether a picture is expected, where bytes are asked for: what is none, as the page of a network that wants to be
-    /// paid first, is given to the caller all the same, but not kept in a store.
+    /// paid first, is given to the caller all the same, but not kept in a store. What is stored is looked through first:
+    /// where its structure is broken its entry is removed, and the server asked once more.
     public var expectsPicture: Bool {
         get { rest.value.expectsPicture }
         set { changeRest { $0.expectsPicture = newValue } }
+    }
+    /// Whether the pixels of a stored image are decoded too, before its bytes are given to a caller that expects an image:
+    /// what does not decode is removed, and fetched once more. Costs a decode of what is stored, within ``limits`` and while
+    /// the memory for decodes lasts.
+    public var verifiesStoredImage: Bool {
+        get { rest.value.verifiesStoredImage }
+        set { changeRest { $0.verifiesStoredImage = newValue } }
     }
     /// What a store keeps of a picture that is loaded from a server. It takes no part in what makes loads the same: the
     /// bytes are kept where anybody who waits for them wants that.
@@ -236,6 +244,7 @@ extension ImageRequest {
         var identity: String?
         var cachePolicy = CachePolicy.obey
         var servesStaleOnDisconnect = false
+        var verifiesStoredImage = false
         var followsRedirects = true
         var expectsPicture = false
         var storedForm = StoredForm.original

@@ -58,6 +58,12 @@ extension LoadedResponse {
         set { surround { $0.lifetime = newValue } }
     }
 
+    /// What holds the body in a store, or will; `nil` where nothing does.
+    var entry: StoredEntryReference? {
+        get { surroundings?.values.entry }
+        set { surround { $0.entry = newValue } }
+    }
+
     private mutating func surround(_ change: (inout Surroundings.Values) -> Void) {
         var values = surroundings?.values ?? Surroundings.Values()
         change(&values)
@@ -70,6 +76,7 @@ extension LoadedResponse {
             var trailers = HTTPFields()
             var storable: StorableAnswer?
             var lifetime: ImageLifetime?
+            var entry: StoredEntryReference?
         }
 
         let values: Values

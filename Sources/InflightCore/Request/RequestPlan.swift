@@ -334,6 +334,7 @@ final class RequestPlan: Sendable {
         }
         if !request.followsRedirects { bytes.append(11) }
         if request.servesStaleOnDisconnect { bytes.append(15) }
+        if request.verifiesStoredImage { bytes.append(16) }
         if request.expectsPicture, goal != .image { bytes.append(12) }
         if let checksum = request.checksum {
             bytes.append(13)

@@ -91,8 +91,10 @@ struct BrokenAnswerTests {
         stage.serve(StoreStage.url, StoreStage.ok("no picture", ("Cache-Control", "max-age=60")))
         _ = try await stage.get()
         let error = await #expect(throws: LoadError.self) { try await stage.image { $0.cachePolicy = .onlyCached } }
-        #expect(error?.code == .notStored)
+        #expect(error?.code == .notStored && error?.message.contains("was removed") == true)
         #expect(stage.sent.count == 1)
+        await stage.settled()
+        #expect(stage.store.entries.isEmpty)
         await stage.end()
     }
 

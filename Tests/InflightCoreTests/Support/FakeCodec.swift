@@ -36,7 +36,17 @@ final class FakeCodec: ImageCodec {
             ImageInfo(format: .png, storedWidth: Int(bytes[8]), storedHeight: Int(bytes[9]), colorModel: .rgb))
     }
 
-    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {}
+    /// What follows the header, so that the image is broken as its last byte says: in its structure, or only its pixels.
+    static func broken(inStructure: Bool) -> Bytes {
+        Bytes(picture().array + [7, inStructure ? 0 : 1])
+    }
+
+    private static func check(_ bytes: Bytes, upTo last: UInt8) throws(LoadError) {
+        guard bytes.count > 10, bytes[bytes.count - 1] <= last else { return }
+        throw LoadError(.damaged, stage: .decode, message: "Broken.")
+    }
+
+    func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) { try Self.check(bytes, upTo: 0) }
 
     func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
@@ -44,6 +54,7 @@ final class FakeCodec: ImageCodec {
         decodes.add()
         onDecode()
         if cancellation.isCancelled { throw LoadError(.cancelled, stage: .decode, message: "Cancelled.") }
+        try Self.check(bytes, upTo: 1)
         if isDamaged { throw LoadError(.damaged, stage: .decode, message: "Damaged.") }
         let width = options.resize?.width ?? Int(bytes[8])
         let height = options.resize?.height ?? Int(bytes[9])
