@@ -13,6 +13,9 @@ struct IsolatedFormatsCodec: ImageCodec {
     var decodableFormats: Set<ImageFormat> { IsolatedFormats.formats }
     var encodableFormats: Set<ImageFormat> { pool == nil ? [] : [.avif] }
 
+    /// A gzip file may hold a drawing (RFC 1952 section 2.3.1).
+    var signatures: [FormatSignature] { [FormatSignature(.svg, [0x1F, 0x8B, 8])] }
+
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         guard try isCompressed(bytes, format) else {
             return try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete)

@@ -44,10 +44,4 @@ extension Engine {
             message: "\(refusal.origin) is unavailable: its last connections failed. "
                 + (retry ?? "It is being tried again now.") + " Try later.")
     }
-
-    func overloaded(_ url: ResourceURL) -> LoadError {
-        LoadError(
-            .overloaded, stage: .request, url: url.string,
-            message: "The pipeline is at its limit of loads in progress. Try again later, or raise maximumQueuedTasks.")
-    }
 }

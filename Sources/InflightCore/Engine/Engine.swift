@@ -36,7 +36,7 @@ final class Engine: @unchecked Sendable {
     /// How many pictures were handed to the cache.
     let storedImages = Atomic(0)
     private let ownsStore: Bool
-    private let transports: [String: any Transport]
+    let transports: [String: any Transport]
     /// Those that end with this engine.
     private let ownedTransports: [any Transport]
     private let multiplexedLimit: Int
@@ -126,13 +126,6 @@ final class Engine: @unchecked Sendable {
 
     func transport(for scheme: String) -> (any Transport)? {
         transports[scheme]
-    }
-
-    func unsupported(_ url: ResourceURL) -> LoadError {
-        LoadError(
-            .unsupportedScheme, stage: .request, url: url.string,
-            message: "URLs of the scheme \(url.scheme): cannot be loaded; these can: "
-                + transports.keys.sorted().joined(separator: ", ") + ".")
     }
 
     // MARK: Tasks
@@ -455,12 +448,6 @@ final class Engine: @unchecked Sendable {
     }
 
     // MARK: Ending
-
-    private func shutDown(_ url: ResourceURL) -> LoadError {
-        LoadError(
-            .shutDown, stage: .request, url: url.string,
-            message: "The pipeline was shut down and takes no more loads. Make another one.")
-    }
 
     /// Takes no more tasks, and returns when the last has ended and all work has stopped.
     func shutdown(_ mode: ImagePipeline.ShutdownMode) async {

@@ -189,13 +189,8 @@ public struct CodecRegistry: Sendable {
     /// The codec that reads a format, whatever its files look like; `nil` where there is none.
     package func decoder(of format: ImageFormat) -> (any ImageCodec)? { decoders[format] }
 
-    /// A drawing, perhaps: its codec finds out what is compressed (RFC 1952 section 2.3.1).
-    private func compressedFormat(_ bytes: Bytes) -> ImageFormat? {
-        bytes.holds([0x1F, 0x8B, 8], at: 0) && decoders[.svg] != nil ? .svg : nil
-    }
-
     func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
-        guard let format = detect(bytes) ?? compressedFormat(bytes) else {
+        guard let format = detect(bytes) else {
             throw LoadError(.notAnImage, stage: .decode, message: ContentGuess.message(for: bytes))
         }
         guard let codec = decoders[format] else {

@@ -34,57 +34,49 @@ enum StoreFailure: Error {
             LoadError(
                 .cannotWrite, stage: .store,
                 message: "The cache \(folder) has no room within its limit. Raise the limit.")
-        case .file(let error, let name):
-            LoadError(
-                .cannotWrite, stage: .store,
-                message: "The cache \(folder) cannot be used: \(name): \(error.text). Check that the folder can be "
-                    + "written and that the disk has room.", underlying: error)
-        case .database(let error):
-            LoadError(
-                .cannotWrite, stage: .store,
-                message: "The index of the cache \(folder) cannot be used: \(error.text). Check that the folder can be "
-                    + "written and that the disk has room.", underlying: error)
+        case .file(let error, let name): Self.unusable("The cache \(folder)", "\(name): \(error.text)", error)
+        case .database(let error): Self.unusable("The index of the cache \(folder)", error.text, error)
         }
     }
 
+    private static func unusable(_ subject: String, _ reason: String, _ error: any Error) -> LoadError {
+        LoadError(
+            .cannotWrite, stage: .store,
+            message: "\(subject) cannot be used: \(reason). Check that the folder can be written and that the disk has "
+                + "room.", underlying: error)
+    }
+
+    private static func refusal(_ message: String, _ code: LoadError.Code = .cannotWrite) -> StoreFailure {
+        .refused(LoadError(code, stage: .store, message: message))
+    }
+
     static func foreign(_ folder: String) -> StoreFailure {
-        .refused(
-            LoadError(
-                .cannotWrite, stage: .store,
-                message:
-                    "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty "
-                    + "folder or one that is not there."))
+        refusal(
+            "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty folder or "
+                + "one that is not there.")
     }
 
     static func othersFolder(_ folder: String) -> StoreFailure {
-        .refused(
-            LoadError(
-                .cannotWrite, stage: .store,
-                message:
-                    "The cache \(folder) belongs to another user, who could change what is in it. Nothing in it is "
-                    + "touched. Name a folder of your own."))
+        refusal(
+            "The cache \(folder) belongs to another user, who could change what is in it. Nothing in it is touched. Name "
+                + "a folder of your own.")
     }
 
     static func linked(_ folder: String) -> StoreFailure {
-        .refused(
-            LoadError(
-                .cannotWrite, stage: .store,
-                message: "The folder bodies in the cache \(folder) is a symbolic link. Nothing behind it is touched. "
-                    + "Remove the link, or make the cache's folder itself the link."))
+        refusal(
+            "The folder bodies in the cache \(folder) is a symbolic link. Nothing behind it is touched. Remove the "
+                + "link, or make the cache's folder itself the link.")
     }
 
     /// Where none is to be made.
     static func absent(_ folder: String) -> StoreFailure {
-        .refused(LoadError(.notStored, stage: .store, message: "There is no cache in \(folder)."))
+        refusal("There is no cache in \(folder).", .notStored)
     }
 
     static func newer(_ folder: String, layout: Int64, known: Int64) -> StoreFailure {
-        .refused(
-            LoadError(
-                .cannotRead, stage: .store,
-                message:
-                    "The cache \(folder) has layout \(layout), and this program knows none above \(known). Nothing in "
-                    + "it is touched. Use a newer program, or another folder."))
+        refusal(
+            "The cache \(folder) has layout \(layout), and this program knows none above \(known). Nothing in it is "
+                + "touched. Use a newer program, or another folder.", .cannotRead)
     }
 }
 
