@@ -39,7 +39,7 @@ struct PictureWork: Sendable {
         }
         do throws(LoadError) {
             let start = clock.now()
-            let (info, pixels) = try check(response.body, verified: verified)
+            let (info, pixels) = try check(response.body, verified: verified && !response.isVerified)
             let checked = OwnWork(stage: verified ? .decode : .process, start: start, end: clock.now())
             let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
             report.source = picture
@@ -143,15 +143,7 @@ struct PictureWork: Sendable {
             ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
     }
 
-    /// How an image is decoded to be sure of it: all of it is read, row by row where its format allows that, and no
-    /// more is kept than a thumbnail.
-    static func verification(maximumPixels: Int) -> DecodeOptions {
-        var options = DecodeOptions(resize: Resize(width: ThumbnailMaker.side, height: ThumbnailMaker.side))
-        options.maximumPixels = maximumPixels
-        return options
-    }
-
-    /// - Returns: what the header says, and a small picture where it was `verified`.
+    /// - Returns: what the header says, and a small picture where it was `verified` and one is wanted.
     private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
         // The header's word first: it tells more than where the structure breaks.
         if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
@@ -159,8 +151,14 @@ struct PictureWork: Sendable {
         }
         let info = try codecs.validate(bytes)
         guard verified else { return (info, nil) }
-        let decoding = Self.verification(maximumPixels: options.network.limits.maximumPixels)
-        return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
+        var decoding = DecodeOptions()
+        decoding.maximumPixels = options.network.limits.maximumPixels
+        if options.wantsThumbnails {
+            decoding.resize = Resize(width: ThumbnailMaker.side, height: ThumbnailMaker.side)
+            return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
+        }
+        try codecs.verify(bytes, options: decoding, cancellation: cancellation)
+        return (info, nil)
     }
 
     private func store(

@@ -44,6 +44,19 @@ public struct JPEGCodec: ImageCodec {
         }
     }
 
+    /// Reads all coefficients; of each block only the mean is made.
+    public func verify(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) {
+        guard options.page == 0 else { throw PictureError.noPages(format) }
+        try JPEGStructure.wholeHeader(bytes).info(bytes).checkPixels(maximum: options.maximumPixels)
+        try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
+            let bands = JPEGPlaneBands(try reader.startPlanes(denominator: 8).planes)
+            while try unsafe reader.readPlanes(bands.memory) {}
+            try reader.finish()
+        }
+    }
+
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         guard case .header(let structure)? = try? JPEGStructure.readHeader(bytes) else { return 0 }
         return structure.coefficientBytes + DecodeMemory.bytes(for: info, options, perPixel: 0)

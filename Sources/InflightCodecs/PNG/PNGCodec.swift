@@ -39,6 +39,28 @@ public struct PNGCodec: ImageCodec {
         }
     }
 
+    /// Reads all rows of all passes into the memory of one.
+    public func verify(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) {
+        guard options.page == 0 else { throw PictureError.noPages(format) }
+        let info = try PNGStructure.wholeHeader(bytes).info(bytes)
+        try info.checkPixels(maximum: options.maximumPixels)
+        let row = UnsafeMutablePointer<UInt8>.allocate(capacity: info.storedWidth * 4)
+        unsafe row.initialize(repeating: 0, count: info.storedWidth * 4)
+        defer { unsafe row.deallocate() }
+        let band = CancellationFlag.band(width: info.storedWidth)
+        try PNGReader.with(bytes) { (reader) throws(LoadError) in
+            for _ in 0..<(reader.isInterlaced ? 7 : 1) {
+                for y in 0..<info.storedHeight {
+                    if y % band == 0 { try cancellation.check() }
+                    try unsafe reader.readRow(row)
+                }
+            }
+            try reader.finish()
+        }
+    }
+
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 4 : 0)
     }

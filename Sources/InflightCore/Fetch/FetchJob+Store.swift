@@ -187,9 +187,10 @@ extension FetchJob {
         if let checksum = plan.checksum, let failure = Self.failure(of: body, checksum) {
             return finish(.failure(failure), ofStored: true)
         }
+        var isVerified = false
         if isChecked(head) {
             do throws(LoadError) {
-                try engine.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
+                isVerified = try engine.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
             } catch {
                 // A limit and a missing codec are the caller's to judge.
                 if error.rejectsBody {
@@ -210,6 +211,7 @@ extension FetchJob {
             redirectCount: work.redirected?.redirectCount ?? 0)
         response.isStale = work.isStale
         response.entry = work.use?.entry
+        if isVerified { response.isVerified = true }
         if let use = work.use, let stored = use.representation { response.storable = storable(stored, use) }
         if let lifetime = lifetime(ofStored: source, work) { response.lifetime = lifetime }
         finish(.response(response))

@@ -106,6 +106,34 @@ public struct CodecRegistry: Sendable {
         return (pixels, info)
     }
 
+    /// Decodes the first frame of a whole image, or the page that `options` name, and discards its pixels.
+    ///
+    /// Takes as long as a decode. Of a baseline JPEG or a PNG only a few rows are in memory at a time.
+    ///
+    /// - Parameter options: limits; the size is ignored.
+    /// - Throws: what ``decode(_:options:cancellation:)`` throws.
+    public func verify(
+        _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) {
+        let (codec, format) = try decoder(for: bytes)
+        let info = try codec.info(bytes, format: format, page: options.page)
+        let options = Self.verification(options)
+        _ = try Self.checkedMemory(codec, bytes, format, info, options)
+        try codec.verify(bytes, format: format, options: options, cancellation: cancellation)
+    }
+
+    /// Estimates the memory that ``verify(_:options:cancellation:)`` takes, in bytes.
+    package func memoryToVerify(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) -> Int {
+        try memoryNeeded(bytes, options: Self.verification(options))
+    }
+
+    /// The smaller the result, the less memory a codec takes that does not discard rows.
+    private static func verification(_ options: DecodeOptions) -> DecodeOptions {
+        var options = options
+        options.resize = Resize(width: 16, height: 16)
+        return options
+    }
+
     /// What decoding a picture will take in memory, as its codec estimates it from the header: bytes. The header may be the
     /// first part of the file.
     ///

@@ -37,6 +37,16 @@ public protocol ImageCodec: Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer
 
+    /// Decodes the first frame of an image, or the page that `options` name, and discards its pixels.
+    ///
+    /// By default decodes as ``decode(_:format:options:cancellation:)`` does, to the size of `options`. A codec that reads
+    /// rows discards them instead.
+    ///
+    /// - Throws: what decoding throws.
+    func verify(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError)
+
     /// What decoding takes in memory at its peak, its result included, in bytes: estimated from the header before anything
     /// is taken. By itself all pixels of the picture and of the result, four bytes each.
     func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int
@@ -74,6 +84,12 @@ extension ImageCodec {
 
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         DecodeMemory.bytes(for: info, options, perPixel: 4)
+    }
+
+    public func verify(
+        _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) {
+        _ = try decode(bytes, format: format, options: options, cancellation: cancellation)
     }
 
     public func decodePart(

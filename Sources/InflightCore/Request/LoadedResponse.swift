@@ -64,6 +64,12 @@ extension LoadedResponse {
         set { surround { $0.entry = newValue } }
     }
 
+    /// Whether its pixels were decoded before it was served: see ``ImageRequest/verifiesStoredImage``.
+    package var isVerified: Bool {
+        get { surroundings?.values.isVerified ?? false }
+        set { surround { $0.isVerified = newValue } }
+    }
+
     private mutating func surround(_ change: (inout Surroundings.Values) -> Void) {
         var values = surroundings?.values ?? Surroundings.Values()
         change(&values)
@@ -77,6 +83,7 @@ extension LoadedResponse {
             var storable: StorableAnswer?
             var lifetime: ImageLifetime?
             var entry: StoredEntryReference?
+            var isVerified = false
         }
 
         let values: Values

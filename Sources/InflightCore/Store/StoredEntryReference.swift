@@ -58,19 +58,21 @@ extension Engine {
     /// Throws where a body is no image: as far as its structure tells, or its pixels too.
     ///
     /// - Parameter decodes: whether the pixels are decoded, where there is memory for that now. Takes as long as a decode.
-    func check(_ body: Bytes, of request: ImageRequest, decodes: Bool) throws(LoadError) {
+    /// - Returns: whether they were decoded.
+    func check(_ body: Bytes, of request: ImageRequest, decodes: Bool) throws(LoadError) -> Bool {
         _ = try codecs.validate(body)
-        guard decodes else { return }
+        guard decodes else { return false }
         var options = DecodeOptions()
         options.maximumPixels = request.limits.maximumPixels
         options.maximumMemory = request.limits.maximumDecodeBytes
-        let needed = try codecs.memoryNeeded(body, options: options)
-        guard takeMemoryNow(needed) else { return }
+        let needed = try codecs.memoryToVerify(body, options: options)
+        guard takeMemoryNow(needed) else { return false }
         defer { giveBackMemory(needed) }
         let cancellation = CancellationFlag()
-        _ = try withinDecodeTime(cancellation) { () throws(LoadError) in
-            try codecs.decode(body, options: options, cancellation: cancellation)
+        try withinDecodeTime(cancellation) { () throws(LoadError) in
+            try codecs.verify(body, options: options, cancellation: cancellation)
         }
+        return true
     }
 }
 

@@ -101,6 +101,12 @@ extension CodecConformance {
                                 part, format: sample.format, options: DecodeOptions(),
                                 cancellation: CancellationFlag())
                         }
+                        let verified = bench.code { () throws(LoadError) in
+                            try codec.verify(
+                                part, format: sample.format, options: DecodeOptions(),
+                                cancellation: CancellationFlag())
+                        }
+                        bench.expect(verified == decoded, "\(sample.name), \(length) bytes: verified otherwise")
                         bench.expect(
                             decoded == .damaged || (sample.decodesEarly && decoded == nil),
                             "\(sample.name), \(length) bytes: decoded with \(decoded.map(\.rawValue) ?? "success")")
@@ -127,6 +133,11 @@ extension CodecConformance {
                         _ = try? codec.probe(bytes, format: sample.format, isComplete: false)
                         let pixels = try? codec.decode(
                             bytes, format: sample.format, options: options, cancellation: CancellationFlag())
+                        let isVerified = bench.code { () throws(LoadError) in
+                            try codec.verify(
+                                bytes, format: sample.format, options: options, cancellation: CancellationFlag())
+                        }
+                        bench.expect((isVerified == nil) == (pixels != nil), "\(sample.name): verified otherwise")
                         let count = pixels.map { $0.width * $0.height } ?? 0
                         bench.expect(count <= 300_000, "\(sample.name): \(count) pixels")
                     }
