@@ -97,7 +97,7 @@ extension ContractModel {
             return
         }
         let isNewer = source != .disk || copy.responseTime > lives[old].copy.responseTime
-        if life.mayBeKept, !lives[old].isSuperseded, lives[old].isSame(as: copy, source) {
+        if life.mayBeKept, lives[old].mayBeKept, !lives[old].isSuperseded, lives[old].isSame(as: copy, source) {
             if isNewer { lives[old].copy = copy }
             jobs[job].life = old
         } else if isNewer {

@@ -44,7 +44,9 @@ struct LifetimeTable {
             return lifetime
         }
         let isNewer = source != .stored || response.responseTime > old.response.responseTime
-        if freshness.mayBeKept, !old.lifetime.isSuperseded, response.isSame(as: old.response, source) {
+        if freshness.mayBeKept, old.lifetime.mayBeKept, !old.lifetime.isSuperseded,
+            response.isSame(as: old.response, source)
+        {
             guard isNewer else { return old.lifetime }
             old.lifetime.freshen(freshness, receivedAt: response.responseTime)
             entries[key.name]?[index].response = response

@@ -79,6 +79,18 @@ struct MemoryFreshnessTests {
         #expect(held.isSuperseded)
     }
 
+    @Test func `A response with the validator of one that must not be kept has a lifetime of its own`() {
+        var table = LifetimeTable()
+        let kept = [("max-age=9", "1"), ("no-store", "2"), ("max-age=9", "2")].map { control, tag in
+            let fields = StoreStage.fields([("Cache-Control", control), ("ETag", "\"\(tag)\"")])
+            let response = StoredResponse(
+                method: "GET", url: "", selectingFields: HTTPFields(), head: ResponseHead(status: 200, fields: fields),
+                requestTime: Self.date, responseTime: Self.date, bodyRange: 0..<0, totalLength: nil)
+            return table.received(response, for: .init(name: "a"), from: .origin).mayBeKept
+        }
+        #expect(kept == [true, false, true])
+    }
+
     // MARK: Loads
 
     @Test(arguments: ["no-store", "no-cache", "max-age=0"])
