@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
@@ -90,4 +91,19 @@ int inflight_processor_count(void) {
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
 #endif
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void *inflight_pages_resize(void *pages, size_t old_size, size_t size) {
+#if defined(__linux__)
+    void *larger = pages ? mremap(pages, old_size, size, MREMAP_MAYMOVE)
+                         : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return larger == MAP_FAILED ? NULL : larger;
+#else
+    (void)pages, (void)old_size, (void)size;
+    return NULL;
+#endif
+}
+
+void inflight_pages_free(void *pages, size_t size) {
+    munmap(pages, size);
 }

@@ -53,7 +53,7 @@ private struct LibraryCoding: ContentCoding {
 
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
-    ) throws(ContentCodingError) {
+    ) throws(ContentCodingError) -> Int {
         var rest = unsafe bytes
         if unsafe !rest.isEmpty { hasBegun = true }
         while true {
@@ -62,12 +62,14 @@ private struct LibraryCoding: ContentCoding {
             let status = unsafe inflight_decoding_run(
                 decoding, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &taken, room,
                 Self.roomBytes, &given)
-            if given > 0, unsafe !body(UnsafeRawBufferPointer(start: room, count: given)) { throw .stopped }
             unsafe rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
             hasEnded = status == INFLIGHT_CODING_END
+            if given > 0, unsafe !body(UnsafeRawBufferPointer(start: room, count: given)) {
+                return bytes.count - rest.count
+            }
             switch Int(status) {
             case INFLIGHT_CODING_FULL: continue
-            case INFLIGHT_CODING_MORE, INFLIGHT_CODING_END: return
+            case INFLIGHT_CODING_MORE, INFLIGHT_CODING_END: return bytes.count
             case INFLIGHT_CODING_NO_MEMORY: throw .outOfMemory
             default: throw .damaged
             }
@@ -78,7 +80,7 @@ private struct LibraryCoding: ContentCoding {
         // An empty body is one, whatever the field says.
         guard hasBegun else { return }
         if !hasEnded {
-            unsafe try decode(UnsafeRawBufferPointer(start: nil, count: 0)) { _ in true }
+            _ = unsafe try decode(UnsafeRawBufferPointer(start: nil, count: 0)) { _ in true }
         }
         if !hasEnded { throw .truncated }
     }

@@ -6,7 +6,9 @@ extension ContractModel {
     /// Work is handed to the decode executor.
     public func workIsHanded() {
         handed += 1
-        if handed > bounds.decodes { broken(11, "\(handed) decodes were handed over at once") }
+        // Bodies that spill have their turns there too, one after the other.
+        let most = bounds.decodes + (bounds.bodyBytes == nil ? 0 : 1)
+        if handed > most { broken(11, "\(handed) decodes were handed over at once") }
     }
 
     /// The decode executor is about to run what it was handed.
@@ -101,12 +103,26 @@ extension ContractModel {
 
     // MARK: At rest
 
+    /// The bodies in flight keep their limit, but for a piece of each fetch and the body of the oldest until it is in its
+    /// file, and what they held is given back.
+    private func checkBodies(_ statistics: ImagePipeline.Statistics) {
+        let bytes = statistics.bodyBytesInFlight
+        let piece = bounds.hasStore ? 40_000 : 64
+        if let limit = bounds.bodyBytes, bytes > limit + Int64(bounds.fetches * piece) {
+            broken(11, "\(bytes) bytes of bodies are in flight, and the limit is \(limit)")
+        }
+        if statistics.jobsUnderWay == 0, bytes != 0 || statistics.pausedTransfers != 0 {
+            broken(11, "\(bytes) bytes and \(statistics.pausedTransfers) pauses are left of bodies that have ended")
+        }
+    }
+
     /// Nothing of the engine is on its way: what holds now.
     public func rests(_ statistics: ImagePipeline.Statistics) {
         // Who is between two of its fallbacks waits for nothing.
         if statistics.tasksUnderWay != waiting.count {
             broken(7, "\(statistics.tasksUnderWay) tasks are under way, not \(waiting.count)")
         }
+        checkBodies(statistics)
         var stopping = 0
         for exchange in exchanges where exchange.job < 0 || !isLive(exchange.job) {
             stopping += 1

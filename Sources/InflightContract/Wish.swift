@@ -148,6 +148,8 @@ public struct Bounds: Sendable {
     /// How many of them there is memory for at once.
     public var decodesInMemory = Int.max
     public var maximumPixels = 100_000_000
+    /// Bytes of all bodies in flight; `nil`: more than there ever are.
+    public var bodyBytes: Int64?
     /// Places that low priorities leave free.
     public var reserved = 0
     public var isLastInFirstOut = false

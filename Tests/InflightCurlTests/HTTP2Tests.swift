@@ -64,4 +64,25 @@ struct HTTP2Tests {
         #expect(missing.head?.status == 404)
         #expect(missing.summary != nil)
     }
+
+    @Test func `Streams that exceed the budget of bodies in flight hold up no other`() async throws {
+        let nginx = try Nginx()
+        var configuration = ImagePipeline.Configuration(
+            transports: [.shared(try transport(nginx))], codecs: CodecRegistry([]))
+        configuration.maximumBodyBytesInFlight = 100_000
+        let pipeline = try ImagePipeline(configuration: configuration)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<32 {
+                let isLarge = number % 4 != 0
+                let request = ImageRequest(nginx.url + (isLarge ? "/large?\(number)" : "/small?\(number)"))
+                group.addTask {
+                    let response = try await pipeline.response(for: request)
+                    #expect(response.head.version == .http2)
+                    #expect(response.body.array == (isLarge ? nginx.large : nginx.small))
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(pipeline.statistics.bodyBytesInFlight == 0)
+    }
 }

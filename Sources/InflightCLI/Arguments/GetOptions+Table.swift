@@ -112,7 +112,10 @@ extension GetOptions {
         [
             Option("--concurrency N", "loads at once (16)") { $0.network.concurrency = try $1.integer(1...1000) },
             Option("--per-host N", "loads at once from one host (6)") { $0.network.perHost = try $1.integer(1...1000) },
-        ] + (NetworkOptions.limitRows + [NetworkOptions.pixelLimit]).map { $0.of(\.network) }
+        ]
+            + ([NetworkOptions.bodyBudget, NetworkOptions.pixelLimit] + NetworkOptions.limitRows).map {
+                $0.of(\.network)
+            }
     }
 
     private static var faults: [Option<Self>] {

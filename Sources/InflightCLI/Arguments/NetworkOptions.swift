@@ -20,6 +20,8 @@ struct NetworkOptions: Equatable, Sendable {
     var retries = 0
     /// How many connection failures in a row open an origin's circuit; 0 where none does.
     var circuitBreaker = 5
+    /// Bytes of all bodies in flight.
+    var maximumBytesInFlight: Int64 = 256 << 20
     var certificateFile: String?
     var connectsToPublicOnly = false
     var decoding = DecodeIsolation.auto
@@ -48,6 +50,14 @@ struct NetworkOptions: Equatable, Sendable {
                 $0.limits.maximumRedirects = try $1.integer(0...1000)
             },
         ]
+    }
+
+    /// Of the command that loads many URLs at once.
+    static var bodyBudget: Option<Self> {
+        Option(
+            "--max-in-flight N",
+            "bytes of all bodies in memory while they come (268435456); beyond that, transfers pause"
+        ) { $0.maximumBytesInFlight = Int64(try $1.integer(0...Int.max)) }
     }
 
     /// Of the commands that decode everything.

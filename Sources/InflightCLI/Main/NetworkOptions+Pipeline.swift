@@ -15,6 +15,7 @@ extension NetworkOptions {
         if connectsToPublicOnly { curl.addressPolicy = .publicOnly }
         var configuration = ImagePipeline.Configuration(curl: curl, decoding: decoding, decoder: decoder)
         configuration.maximumConcurrentFetches = concurrency
+        configuration.maximumBodyBytesInFlight = maximumBytesInFlight
         configuration.maximumConcurrentFetchesPerOrigin = perHost
         // Two threads write and encode beside those that decode.
         configuration.decodeConcurrency = decodes ? max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) : 1

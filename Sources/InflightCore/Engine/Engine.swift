@@ -30,6 +30,11 @@ final class Engine: @unchecked Sendable {
     let hasCircuitBreaker: Bool
     /// How many origins the machine remembers connection failures of.
     let failingOrigins = Atomic(0)
+    /// What the bodies in flight hold in memory. Taken inside the locks of fetches, never the other way round.
+    let bodies: Guarded<BodyBudget<FetchJob.Paused>>
+    let turns: BodyTurns
+    let bodyLimit: Int64
+    let temporaryFolder: String?
     let decodeMemory: Guarded<MemoryBudget<DecodeJob>>
     let maximumDecodeTime: Duration?
     let revalidations = Guarded(0)
@@ -62,6 +67,9 @@ final class Engine: @unchecked Sendable {
     init(_ configuration: ImagePipeline.Configuration) throws(LoadError) {
         clock = configuration.clock
         rates = RateWatch(clock: configuration.clock)
+        bodyLimit = configuration.maximumBodyBytesInFlight
+        bodies = Guarded(BodyBudget(limit: bodyLimit, transfers: configuration.maximumConcurrentFetches))
+        temporaryFolder = configuration.temporaryFolder
         codecs = configuration.codecs
         hooks = Hooks(configuration)
         telemetry = configuration.listening.map { Telemetry($0, clock: configuration.clock) }
@@ -79,6 +87,7 @@ final class Engine: @unchecked Sendable {
         maximumDecodeTime = configuration.maximumDecodeTime
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
+        turns = BodyTurns(executor: workers)
 
         func lane(limit: Int) -> Lane<Machine.JobID, OriginKey>.Configuration {
             var lane = Lane<Machine.JobID, OriginKey>.Configuration(limit: limit)
@@ -470,6 +479,7 @@ final class Engine: @unchecked Sendable {
             return ended
         }
         await bridge.wait()
+        await turns.wait()
         await storing.wait()
         if ownsStore { await store?.shutdown() }
         for transport in ownedTransports { await transport.shutdown() }
@@ -486,6 +496,7 @@ final class Engine: @unchecked Sendable {
             return statistics
         }
         endings.read(into: &statistics)
+        (statistics.bodyBytesInFlight, statistics.pausedTransfers) = bodies.withLock { ($0.heldBytes, $0.pausedCount) }
         return statistics
     }
 }

@@ -22,21 +22,6 @@ extension FetchJob {
         }
     }
 
-    /// Adds what the bytes decode to to the body.
-    func decode(_ bytes: UnsafeRawBufferPointer, by coded: CodedBody, _ work: Work) -> Verdict? {
-        let limit = plan.request.limits.maximumBodyBytes
-        do throws(ContentCodingError) {
-            try unsafe coded.decode(bytes) { part in
-                guard Int64(part.count) <= limit - Int64(work.body.count) else { return false }
-                unsafe work.body.append(part)
-                return true
-            }
-            return nil
-        } catch {
-            return .failure(codingFailure(error))
-        }
-    }
-
     /// The body is there: its coding has to be whole too.
     func finishCoding(_ work: Work) -> LoadError? {
         do throws(ContentCodingError) {
@@ -54,7 +39,7 @@ extension FetchJob {
         return request.fields.contains("accept-encoding") || request.originFields.contains("accept-encoding")
     }
 
-    private func codingFailure(_ error: ContentCodingError) -> LoadError {
+    func codingFailure(_ error: ContentCodingError) -> LoadError {
         switch error {
         case .damaged:
             LoadError(.badResponse, stage: .fetch, message: "The content coding of the body is damaged. Try again.")

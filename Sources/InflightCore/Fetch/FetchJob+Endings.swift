@@ -6,8 +6,8 @@ extension FetchJob {
     /// What the end of an exchange means for the job.
     func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
         guard let work else { return nil }
-        // Where a hook is being asked about the answer, its return goes on with the end.
-        if engine.hooks.didReceive != nil, hold(result, of: work) { return nil }
+        // Where a hook is being asked about the answer, or the body waits for room, what follows goes on with the end.
+        if hold(result, of: work) { return nil }
         let result = endRate(result, work)
         if engine.telemetry != nil { tellEnd(result, work) }
         if case .failure(let error) = result, isConnectionFailure(error, work) {
@@ -83,7 +83,7 @@ extension FetchJob {
             let message = "The server ended the rest of the body before its length. Try again."
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
-        if let failure = finishCoding(work) {
+        if let failure = finishCoding(work) ?? seal(work) {
             work.use?.changes.keeping = .nothing
             return failed(failure, work, nil)
         }

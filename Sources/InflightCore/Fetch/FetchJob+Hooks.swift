@@ -69,15 +69,6 @@ extension FetchJob {
         }
     }
 
-    /// Whether a hook is being asked about the answer whose exchange has ended: then the end waits for it.
-    func hold(_ ending: Result<TransportSummary, LoadError>, of work: Work) -> Bool {
-        stripe.lock.withLock {
-            guard work.call != nil else { return false }
-            work.heldEnding = ending
-            return true
-        }
-    }
-
     /// The head is known, and what the hook makes of it.
     func goOn(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
         var head = head

@@ -66,13 +66,14 @@ extension FetchJob {
 
     /// Adds bytes to the body, and to what is kept of it.
     ///
+    /// - Parameter spills: whether all of it is taken at once: nothing could pause it.
     /// - Returns: why the rest is of no use.
-    func take(_ bytes: UnsafeRawBufferPointer, _ work: Work) -> Verdict? {
+    func take(_ bytes: UnsafeRawBufferPointer, _ work: Work, spills: Bool = false) -> Verdict? {
         work.rawBytes += Int64(bytes.count)
         work.receivedBytes += Int64(bytes.count)
         if let coded = work.coded {
             unsafe work.use?.raw.append(bytes)
-            return unsafe decode(bytes, by: coded, work)
+            return unsafe decode(bytes, by: coded, work, spills: spills)
         }
         let limit = plan.request.limits.maximumBodyBytes
         guard Int64(bytes.count) <= limit - Int64(work.body.count) else {
@@ -90,7 +91,8 @@ extension FetchJob {
     /// A long body is kept while it comes, as far as its rest could be asked for later.
     func keepPart(_ work: Work, _ use: StoreUse) {
         guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
-            let incoming = use.incoming, incoming.response.bodyRange.isEmpty, incoming.response.hasStrongValidator
+            let incoming = use.incoming, incoming.response.bodyRange.isEmpty, !work.body.hasSpilled,
+            incoming.response.hasStrongValidator
         else { return }
         let isCoded = work.coded != nil
         let count = isCoded ? use.raw.count : work.body.count

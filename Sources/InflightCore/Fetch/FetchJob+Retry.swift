@@ -48,6 +48,7 @@ extension FetchJob {
         let resumption = canGoOn && work.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
         if var resumption {
             endExchange(work)
+            sleepBody(work)
             resumption.id = work.storedPart
             work.resumption = resumption
         } else {

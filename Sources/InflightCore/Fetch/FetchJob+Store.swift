@@ -93,7 +93,7 @@ extension FetchJob {
         goOn(work, resumption.stored.head, nil, .byStatus)
         guard work.verdict == nil else { return forget(work) }
         work.expectedBytes = resumption.stored.totalLength
-        guard unsafe body.withUnsafeBytes({ unsafe take($0, work) }) == nil else { return forget(work) }
+        guard unsafe body.withUnsafeBytes({ unsafe takeStored($0, work) }) == nil else { return forget(work) }
         work.receivedBytes = 0
         work.resumption = resumption
         work.storedPart = resumption.id
@@ -102,6 +102,7 @@ extension FetchJob {
     private func forget(_ work: Work) {
         work.verdict = nil
         work.forgetBody()
+        endBody(work)
     }
 
     // MARK: Serving
@@ -162,8 +163,8 @@ extension FetchJob {
     private func serveCoded(_ bytes: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
         work.verdict = undoCoding(of: head, work)
         if work.verdict == nil, let coded = work.coded {
-            work.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work) }
-            if work.verdict == nil { work.verdict = finishCoding(work).map { .failure($0) } }
+            work.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work, spills: true) }
+            if work.verdict == nil { work.verdict = (finishCoding(work) ?? seal(work)).map { .failure($0) } }
             if case .failure(let error) = work.verdict { return finish(rejecting: error, work) }
             return served(work.body.take(), head, work, from: source)
         }

@@ -90,7 +90,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var timer: (any ScheduledWork)?
         /// A hook that is at work.
         var call: ExtensionCall?
-        /// How the exchange ended while a hook was asked about its answer.
+        /// How the exchange ended while a hook was asked about its answer, or before all of its body was dealt with.
         var heldEnding: Result<TransportSummary, LoadError>?
         /// The hook has answered, but the transfer that waits for it was not known yet.
         var resumesWhenKnown = false
@@ -105,6 +105,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         /// When the exchange was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
         var sentAt = MonotonicTime.zero
         var toldBytes: Int64 = 0
+        /// What the body is known by to the budget of all bodies in flight, once it holds something, and who takes its
+        /// bytes. Both are guarded by the job's stripe of locks.
+        var bodyID: BodyBudget<Paused>.ID?
+        var intake = Intake.flowing
         /// Measures the exchange, where its body takes longer than one piece, and whether it was too slow. Both are
         /// guarded by the job's stripe of locks.
         var rate: RateMonitor?
@@ -175,6 +179,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         send(work, limits: limits, priority: priority, reason: .first)
     }
 
+    override func reprioritize(_ priority: LoadPriority) {
+        guard let id = stripe.lock.withLock({ work?.bodyID }) else { return }
+        engine.bodies.withLock { $0.priorityChanged(id, to: priority) }
+    }
+
     override func cancel() {
         let (transfer, call, previews) = stripe.lock.withLock {
             isCancelled = true
@@ -231,6 +240,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         timer?.cancel()
         work?.previews?.end()
+        if let work { endBody(work) }
         // Here, with no lock held: what a hook captured may run code of the caller when it goes.
         withExtendedLifetime(work) {}
     }
@@ -287,20 +297,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return .proceed
         }
         work.verdict = unsafe take(bytes, work)
-        if work.verdict != nil {
-            work.use?.changes.keeping = .nothing
-            return .cancel
-        }
         noteRate(bytes.count, work)
-        if engine.telemetry != nil { tellBytes(work) }
-        if let use = work.use { keepPart(work, use) }
-        if plan.goal == .info { return probe(work) ? .cancel : .proceed }
-        let progress = LoadProgress(receivedBytes: Int64(work.body.count), expectedBytes: work.expectedBytes)
-        if let options = engine.didProgress(self, progress) { preview(work, options) }
-        return .proceed
+        return didTakePiece(work)
     }
 
-    private func preview(_ work: Work, _ options: PreviewOptions) {
+    func preview(_ work: Work, _ options: PreviewOptions) {
         if work.previews == nil {
             let previews = PreviewMaker(engine: engine, job: id, options)
             stripe.lock.withLock {
@@ -370,7 +371,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// Looks whether enough has come to tell what picture it is, or why that cannot be told.
-    private func probe(_ work: Work) -> Bool {
+    func probe(_ work: Work) -> Bool {
         guard work.body.count >= work.neededBytes else { return false }
         work.verdict = info(work) { () throws(LoadError) in
             switch try engine.codecs.probe(work.body.copy(), isComplete: false) {
@@ -401,6 +402,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         endExchange(work)
         work.verdict = nil
         work.forgetBody()
+        endBody(work)
         engine.forgetProgress(self)
     }
 

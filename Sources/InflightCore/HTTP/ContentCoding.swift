@@ -9,13 +9,17 @@ public protocol ContentCoding: Sendable {
 
 /// Undoes the coding of one body, whose bytes come in pieces. Used on one thread at a time.
 public protocol ContentDecoder: AnyObject {
-    /// Takes all of `bytes`, and hands on what they decode to, in pieces that are valid for the length of the call.
-    /// Memory does not grow with what comes out.
+    /// Takes `bytes`, and hands on what they decode to, in pieces that are valid for the length of the call. Memory does
+    /// not grow with what comes out.
     ///
-    /// - Parameter body: answers whether to go on.
+    /// - Parameters:
+    ///   - bytes: the next bytes; where an earlier call was stopped, those that it did not take, even if there are none.
+    ///   - body: takes a piece, and answers whether to go on; if not, the call returns.
+    /// - Returns: how many of `bytes` it took: all of them, unless it was stopped.
+    @discardableResult
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
-    ) throws(ContentCodingError)
+    ) throws(ContentCodingError) -> Int
 
     /// No more bytes come.
     func finish() throws(ContentCodingError)
@@ -72,49 +76,74 @@ struct AcceptedCodings: Sendable {
     }
 }
 
-/// Undoes the codings of one body, one behind the other.
-struct CodedBody {
-    private let decoders: [any ContentDecoder]
+/// Undoes the codings of one body, one behind the other, in steps as long as whoever takes the result likes.
+final class CodedBody {
+    private struct Stage {
+        let decoder: any ContentDecoder
+        /// Stopped, with these bytes to go.
+        var rest: Bytes?
+    }
+
+    private var stages: [Stage]
 
     /// - Parameter decoders: that of the last coding first.
     init(_ decoders: [any ContentDecoder]) {
-        self.decoders = decoders
+        stages = decoders.map { Stage(decoder: $0) }
     }
 
-    /// Hands on what `bytes` decode to; `body` answers whether to go on.
+    /// Whether a call was stopped: ``goOn(_:)`` comes before more bytes.
+    var hasMore: Bool { stages.contains { $0.rest != nil } }
+
+    /// Hands on what `bytes` decode to, until `body` answers that it wants no more for now.
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) {
-        try unsafe decode(bytes, through: decoders[...], body)
+        precondition(!hasMore, "bytes came before all of the last was taken")
+        _ = try unsafe decode(bytes, from: 0, body)
+    }
+
+    /// Goes on where a call was stopped.
+    func goOn(_ body: (UnsafeRawBufferPointer) -> Bool) throws(ContentCodingError) {
+        for index in stages.indices.reversed() {
+            guard let rest = stages[index].rest else { continue }
+            stages[index].rest = nil
+            let isDone = try unsafe rest.withUnsafeBytes { rest throws(ContentCodingError) in
+                try unsafe decode(rest, from: index, body)
+            }
+            if !isDone { return }
+        }
+    }
+
+    /// As ``decode(_:_:)``, but whoever wants no more wants nothing at all.
+    func decodeAll(
+        _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ContentCodingError) {
+        try unsafe decode(bytes, body)
+        if hasMore { throw .stopped }
     }
 
     /// No more bytes come: each coding has to be whole.
     func finish() throws(ContentCodingError) {
-        for decoder in decoders { try decoder.finish() }
+        for stage in stages { try stage.decoder.finish() }
     }
 
+    /// - Returns: whether all of it was taken.
     private func decode(
-        _ bytes: UnsafeRawBufferPointer, through decoders: ArraySlice<any ContentDecoder>,
-        _ body: (UnsafeRawBufferPointer) -> Bool
-    ) throws(ContentCodingError) {
-        guard let first = decoders.first else {
-            if unsafe !body(bytes) { throw .stopped }
-            return
-        }
-        if decoders.count == 1 { return try unsafe first.decode(bytes, body) }
+        _ bytes: UnsafeRawBufferPointer, from index: Int, _ body: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ContentCodingError) -> Bool {
+        let isLast = index == stages.count - 1
         var failure: ContentCodingError?
-        do throws(ContentCodingError) {
-            try unsafe first.decode(bytes) { piece in
-                do throws(ContentCodingError) {
-                    try unsafe decode(piece, through: decoders.dropFirst(), body)
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
+        var isStopped = false
+        let taken = try unsafe stages[index].decoder.decode(bytes) { piece in
+            do throws(ContentCodingError) {
+                isStopped = isLast ? unsafe !body(piece) : try unsafe !decode(piece, from: index + 1, body)
+            } catch {
+                failure = error
             }
-        } catch {
-            throw failure ?? error
+            return !isStopped && failure == nil
         }
+        if let failure { throw failure }
+        if isStopped { stages[index].rest = unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: bytes[taken...])) }
+        return !isStopped
     }
 }

@@ -38,6 +38,15 @@ extension ImagePipeline {
         public var maximumConcurrentFetchesPerOrigin = 6
         /// The same for an origin that was found to speak HTTP/2: that many streams, on one connection.
         public var maximumStreamsPerOrigin = 64
+        /// The maximum number of bytes that the bodies of all transfers hold in memory together: content coding undone, and
+        /// the coded bytes too where a store keeps them. A body counts from its first byte until its fetch ends. When they
+        /// are used up, transfers pause until others end; the oldest goes on, with its body in a temporary file that has no
+        /// name. Transfers that share a connection (HTTP/2) are not paused, but spill likewise. Up to half of the limit is
+        /// set aside for the pieces that transfers have at hand when they pause: 2 MiB for each of
+        /// ``maximumConcurrentFetches``. Time in which a transfer is paused counts for its total timeout alone.
+        public var maximumBodyBytesInFlight: Int64 = 256 << 20
+        /// The folder for such files; if `nil`, `TMPDIR`, `/var/tmp` or `/tmp`.
+        public var temporaryFolder: String?
         /// Decodes and processors under way at once: that many threads.
         public var decodeConcurrency = MachineSize.processors
         /// What all decodes under way may take in memory together, in bytes, as their codecs estimate it from the headers. One
@@ -49,7 +58,8 @@ extension ImagePipeline {
         /// allowed.
         public var maximumDecodeTime: Duration? = .seconds(60)
         /// Where they run instead of on threads of the pipeline's own: for a program that has threads for such work
-        /// already, or a test that steps it. It is never given more at once than ``decodeConcurrency``.
+        /// already, or a test that steps it. It is never given more at once than ``decodeConcurrency``,
+        /// and one turn for a body that is decoded or spilled behind its transfer.
         public var decodeExecutor: (any WorkExecutor)?
         /// Who goes first among loads of one priority.
         public var order = LoadOrder.firstInFirstOut

@@ -17,6 +17,10 @@ extension ImagePipeline {
         public internal(set) var tasksUnderWay = 0
         /// Jobs that wait, work, or have not stopped yet.
         public internal(set) var jobsUnderWay = 0
+        /// Bytes of bodies in flight that are in memory now; see ``ImagePipeline/Configuration/maximumBodyBytesInFlight``.
+        public internal(set) var bodyBytesInFlight: Int64 = 0
+        /// Transfers that are paused now, because bodies in flight use up their memory.
+        public internal(set) var pausedTransfers = 0
         var waitingJobs = Lanes()
         var runningJobs = Lanes()
 

@@ -18,6 +18,8 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private var isCancelled = false
     private var isRefused = false
     private var isMoving = false
+    private var isPaused = false
+    private var isResumed = false
 
     init(_ world: World, _ request: TransportRequest, _ receiver: any TransportReceiver) {
         self.world = world
@@ -52,11 +54,16 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         world.poke()
     }
 
-    func resume() {}
+    func resume() {
+        isPaused = false
+        isResumed = true
+    }
 
     private var hangs: Bool { if case .hang = fate { true } else { false } }
 
-    var isReady: Bool { !isMoving && (isCancelled || isRefused || !hangs) }
+    private var failsLate: Bool { if case .failLate = fate { true } else { false } }
+
+    var isReady: Bool { !isMoving && (isCancelled || isRefused || (isPaused ? failsLate : !hangs)) }
 
     func endHanging() {
         if case .hang = fate { fate = .failEarly }
@@ -117,7 +124,12 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         world.model.bodyComes(serial, end - sentBytes)
         let piece = sentBytes..<end
         sentBytes = end
-        if !receiver.wantsMore(after: piece, of: body) { isRefused = true }
+        isResumed = false
+        switch receiver.disposition(after: piece, of: body) {
+        case .proceed: break
+        case .cancel: isRefused = true
+        case .pause: isPaused = !isResumed
+        }
     }
 
     func end() -> TransportEnding {

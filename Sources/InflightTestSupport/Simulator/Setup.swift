@@ -84,6 +84,7 @@ struct Setup {
         if seed % 8 == 6, !hasStore { makeBreaking(seed) }
         if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
         hasPreviews = seed % 8 == 5
+        if seed % 4 == 2 { bounds.bodyBytes = Int64(seed / 4 % 80) }
         if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
         // Those who leave a varying answer join the next one after the other.
@@ -168,6 +169,7 @@ struct Setup {
         // So much that the usual estimate of two pictures does not fit.
         if bounds.decodesInMemory == 1 { configuration.maximumDecodeMemory = 100_000 }
         configuration.decodeExecutor = world.threads
+        if let limit = bounds.bodyBytes { configuration.maximumBodyBytesInFlight = limit }
         configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
         if hasHarmless { configuration.harmlessFields = ["Accept-Language"] }
         configuration.taskExecutor = world.executor

@@ -15,12 +15,11 @@ protocol ExchangeSteps: AnyObject {
 }
 
 extension TransportReceiver {
-    /// Hands over a piece of a body. Gives whether the rest is wanted.
-    func wantsMore(after piece: Range<Int>, of body: [UInt8]) -> Bool {
-        let disposition = unsafe body.withUnsafeBytes { bytes in
+    /// Hands over a piece of a body.
+    func disposition(after piece: Range<Int>, of body: [UInt8]) -> TransportDisposition {
+        unsafe body.withUnsafeBytes { bytes in
             unsafe didReceive(UnsafeRawBufferPointer(rebasing: bytes[piece]), at: Int64(piece.lowerBound))
         }
-        return disposition != .cancel
     }
 
     /// The end of an exchange that brought so many bytes, or failed.
@@ -144,6 +143,8 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private var isMoving = false
     /// The receiver wants no more for now.
     private var isPaused = false
+    /// It was resumed, maybe before it was told to pause.
+    private var isResumed = false
     /// It is over, and `didReceive` has not said what it means.
     private var isHeld = false
     /// `willSend` is to be asked again.
@@ -187,7 +188,10 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         world.interleave(in: 4)
     }
 
-    func resume() { isPaused = false }
+    func resume() {
+        isPaused = false
+        isResumed = true
+    }
 
     func endHanging() {
         if fate == .hang { fate = .failEarly }
@@ -289,7 +293,12 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         if case .content = verdict { world.model.bytesCome(serial, received: Int64(end)) }
         let piece = sentBytes..<end
         sentBytes = end
-        if !receiver.wantsMore(after: piece, of: body) { isRefused = true }
+        isResumed = false
+        switch receiver.disposition(after: piece, of: body) {
+        case .proceed: break
+        case .cancel: isRefused = true
+        case .pause: isPaused = !isResumed
+        }
     }
 
     func end() -> TransportEnding {

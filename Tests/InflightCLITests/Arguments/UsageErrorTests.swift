@@ -34,6 +34,7 @@ struct UsageErrorTests {
             ("get http://a -o out --per-host x", "--per-host"), ("get http://a -o out --timeout 0", "--timeout"),
             ("get http://a -o out --timeout nan", "--timeout"), ("get http://a -o out --max-bytes -5", "--max-bytes"),
             ("get http://a -o out --min-rate -1", "--min-rate"),
+            ("get http://a -o out --max-in-flight -1", "--max-in-flight"),
             ("get http://a -o out --max-pixels 1e5", "--max-pixels"),
             ("get http://a -o out --max-redirects -1", "--max-redirects"),
             ("get http://a -o out --header nothing", "no colon"), ("get http://a -o out --header b_d:_x", "\"b d\""),

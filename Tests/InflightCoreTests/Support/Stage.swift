@@ -43,6 +43,9 @@ final class Stage: Sendable {
         while queue.count > 0 { queue.dropAll() }
     }
 
+    /// Runs what was handed to the executor that the test has in its hand.
+    func runTurns() { executor?.runAll() }
+
     /// Loads bytes, and writes down what is heard, progress too: numbers of bytes, then text or code.
     @discardableResult
     func loadInSteps(_ request: ImageRequest = ImageRequest(Stage.url), log: Log, prefix: String = "") -> ImageTask {

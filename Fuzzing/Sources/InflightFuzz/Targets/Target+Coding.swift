@@ -43,7 +43,10 @@ extension Target {
     ) {
         do throws(ContentCodingError) {
             try unsafe decoder.decode(piece) { part in
-                guard part.count <= limit - decoded.bytes.count else { return false }
+                guard part.count <= limit - decoded.bytes.count else {
+                    decoded.failure = .stopped
+                    return false
+                }
                 unsafe decoded.bytes.append(contentsOf: part)
                 return true
             }

@@ -1,0 +1,98 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// A temporary file for a body that does not fit into memory. It has no name, so nothing remains of it, however the process
+/// ends.
+final class SpillFile: Sendable {
+    private let descriptor: Int32
+
+    /// Creates the file in `folder`; if `nil`, in `TMPDIR`, `/var/tmp` or `/tmp`.
+    init(in folder: String?) throws(PosixError) {
+        let preferred = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
+        var failure = PosixError(code: ENOENT)
+        for folder in folder.map({ [$0] }) ?? [preferred, "/var/tmp", "/tmp"].compactMap(\.self) {
+            do throws(PosixError) {
+                descriptor = try Self.open(in: folder)
+                return
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private static func open(in folder: String) throws(PosixError) -> Int32 {
+        for _ in 0..<16 {
+            let path = "\(folder)/.inflight-\(getpid())-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+            let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+            #if canImport(Darwin)
+                let descriptor = unsafe Darwin.open(path, flags, 0o600)
+            #elseif canImport(Glibc)
+                let descriptor = unsafe Glibc.open(path, flags, 0o600)
+            #elseif canImport(Musl)
+                let descriptor = unsafe Musl.open(path, flags, 0o600)
+            #endif
+            if descriptor >= 0 {
+                unsafe unlink(path)
+                return descriptor
+            }
+            if errno != EEXIST { break }
+        }
+        throw .last
+    }
+
+    func write(_ bytes: Bytes, at offset: Int) throws(PosixError) {
+        var done = 0
+        while done < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[done...])
+                return unsafe pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset + done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .last }
+            done += count
+        }
+    }
+
+    /// Fills `room` from `offset`.
+    ///
+    /// - Returns: how many bytes were there.
+    func read(into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        var done = 0
+        while done < room.count {
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[done...])
+            let count = unsafe pread(descriptor, rest.baseAddress, rest.count, off_t(offset + done))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            done += count
+        }
+        return done
+    }
+
+    /// The first `count` bytes, mapped: the kernel reads them when they are looked at, and may drop them again.
+    func mapped(_ count: Int) throws(PosixError) -> Bytes {
+        let memory = unsafe mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
+        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { throw .last }
+        return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: memory, count: count)) { memory in
+            unsafe munmap(UnsafeMutableRawPointer(mutating: memory.baseAddress), memory.count)
+        }
+    }
+}
+
+/// An error of the operating system.
+struct PosixError: Error {
+    let code: Int32
+
+    static var last: PosixError { PosixError(code: errno) }
+
+    var text: String { unsafe String(cString: strerror(code)) }
+}

@@ -1,0 +1,206 @@
+import InflightTestSupport
+import Testing
+
+@testable import InflightCore
+
+@Suite("A budget for bodies in flight", .timeLimit(.minutes(1)))
+struct BodyBudgetTests {
+    private static let unit: Int64 = 8 << 20
+
+    /// Transfers 1 to 4 of a budget of 8 units: they pause beyond 7.
+    enum Event: Sendable {
+        case holds(UInt64, units: Int64, isRoom: Bool)
+        case asks(UInt64, BodyBudget<UInt64>.Answer)
+        case asksWithoutPause(UInt64, BodyBudget<UInt64>.Answer)
+        case priority(UInt64, LoadPriority)
+        /// Who goes on after that; below zero: it spills.
+        case spilled(UInt64, [Int64])
+        case sleeps(UInt64, [Int64])
+        case ends(UInt64, [Int64])
+    }
+
+    private static func run(_ events: [Event], _ budget: inout BodyBudget<UInt64>) {
+        func check(_ grants: [BodyBudget<UInt64>.Grant], _ expected: [Int64]) {
+            #expect(grants.map { $0.spills ? -Int64($0.waiter) : Int64($0.waiter) } == expected)
+        }
+        for event in events {
+            switch event {
+            case .holds(let id, let count, let isRoom): #expect(budget.holds(count * unit, id) == isRoom)
+            case .asks(let id, let answer): #expect(budget.asked(id) { id } == answer)
+            case .asksWithoutPause(let id, let answer): #expect(budget.asked(id, mayPause: false) { id } == answer)
+            case .priority(let id, let priority): budget.priorityChanged(id, to: priority)
+            case .spilled(let id, let next): check(budget.spilled(id), next)
+            case .sleeps(let id, let next): check(budget.slept(id), next)
+            case .ends(let id, let next): check(budget.ended(id), next)
+            }
+        }
+    }
+
+    @Test(
+        "lets all go on while there is room, then the oldest alone",
+        arguments: [
+            // All fits.
+            [.holds(1, units: 3, isRoom: true), .holds(2, units: 4, isRoom: true), .asks(2, .goOn)],
+            // The younger pauses until the older ends.
+            [
+                .holds(1, units: 3, isRoom: true), .holds(2, units: 5, isRoom: false), .asks(2, .pause),
+                .ends(1, [2]), .ends(1, []), .holds(2, units: 6, isRoom: true), .ends(2, []),
+            ],
+            // The oldest spills, which makes room, and goes on from there; what it has spilled it may hold no more.
+            [
+                .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
+                .asks(1, .spill), .spilled(1, [2]), .holds(2, units: 8, isRoom: false), .asks(2, .pause),
+                .holds(1, units: 0, isRoom: false), .asks(1, .goOn), .holds(1, units: 1, isRoom: false),
+                .asks(1, .spill), .spilled(1, []), .ends(1, [-2]), .spilled(2, []), .ends(2, []),
+            ],
+            // Where all are paused, the end of one makes the next the oldest, though there is no room.
+            [
+                .holds(1, units: 1, isRoom: true), .holds(2, units: 4, isRoom: true),
+                .holds(3, units: 4, isRoom: false), .asks(3, .pause), .asks(2, .pause), .ends(1, [-2]),
+                .spilled(2, [3]),
+            ],
+            // One that sleeps is not the oldest, and keeps what it holds.
+            [
+                .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
+                .sleeps(1, [-2]), .spilled(2, []), .holds(3, units: 4, isRoom: false), .asks(3, .pause),
+                .holds(1, units: 5, isRoom: false), .asks(1, .spill),
+            ],
+            // The most urgent goes on first; of these the oldest.
+            [
+                .holds(1, units: 5, isRoom: true), .holds(2, units: 1, isRoom: true),
+                .holds(3, units: 1, isRoom: true), .holds(4, units: 1, isRoom: false), .asks(2, .pause),
+                .asks(3, .pause), .asks(4, .pause), .priority(4, .high), .ends(1, [4, 2, 3]),
+            ],
+            // What cannot pause spills, however young it is.
+            [
+                .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false),
+                .asksWithoutPause(2, .spill), .spilled(2, []),
+            ],
+            // What a paused one that ends held is given back.
+            [
+                .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
+                .ends(2, []), .ends(2, []), .ends(1, []),
+            ],
+        ] as [[Event]])
+    func decides(events: [Event]) {
+        var budget = BodyBudget<UInt64>(limit: 8 * Self.unit, transfers: 4)
+        #expect((1...4).map { _ in budget.began() } == [1, 2, 3, 4])
+        Self.run(events, &budget)
+        for id in 1...4 as ClosedRange<UInt64> { _ = budget.ended(id) }
+        #expect(budget.heldBytes == 0)
+        #expect(budget.pausedCount == 0)
+        #expect(budget.count == 0)
+    }
+
+    @Test("a limit of any size has room for what comes when all others have ended")
+    func limits() {
+        for limit in [0, 1, 100, Int64.max] {
+            var budget = BodyBudget<UInt64>(limit: limit, transfers: .max)
+            let (first, second) = (budget.began(), budget.began())
+            _ = budget.holds(1000, first)
+            _ = budget.holds(1000, second)
+            let answer = budget.asked(second) { second }
+            #expect(answer == (limit == .max ? .goOn : .pause))
+            #expect(budget.ended(first).map(\.waiter) == (limit == .max ? [] : [second]))
+        }
+    }
+
+    // MARK: Fetches
+
+    private static let kilobyte = [UInt8](repeating: 7, count: 1024)
+
+    /// Bodies of 8 KiB in pieces of 1 KiB; transfers pause beyond 8 KiB of all.
+    private func stage(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> Stage {
+        let stage = try Stage(executor: HandExecutor()) {
+            $0.maximumBodyBytesInFlight = 16 * 1024
+            change(&$0)
+        }
+        let body = Bytes((0..<8).flatMap { _ in Self.kilobyte })
+        stage.transport.serveOthers(.ok(body, chunks: [1024]))
+        return stage
+    }
+
+    private func held(_ stage: Stage) -> Int64 { stage.pipeline.statistics.bodyBytesInFlight }
+
+    private func url(_ number: Int) -> String { "http://a.example/\(number)" }
+
+    @Test("a transfer pauses when the budget is used up, and goes on when the older one has ended")
+    func pauses() throws {
+        let stage = try stage()
+        let lengths = Log()
+        for number in 0..<2 { load(stage, number, lengths) }
+        for number in 0..<2 { for _ in 0..<6 { stage.transport.step(url(number)) } }
+        #expect(stage.pipeline.statistics.pausedTransfers == 1)
+        #expect(held(stage) == 9 * 1024)
+        #expect(!stage.transport.step(url(1)))
+        for number in 0..<2 { while stage.transport.finish(url(number)) { stage.runTurns() } }
+        #expect(stage.pipeline.statistics.pausedTransfers == 0)
+        stage.queue.runAll()
+        #expect(lengths.lines == ["0: 8192", "1: 8192"])
+        #expect(held(stage) == 0)
+    }
+
+    @Test("the oldest spills its body, and what comes of it is what was sent", arguments: [true, false])
+    func spills(isCancelled: Bool) throws {
+        let stage = try stage { $0.maximumBodyBytesInFlight = 4 * 1024 }
+        let lengths = Log()
+        let task = load(stage, 0, lengths)
+        for _ in 0..<4 { stage.transport.step(url(0)) }
+        #expect(!stage.transport.step(url(0)))
+        // It waits for its turn to spill.
+        if isCancelled { task.cancel() }
+        stage.runTurns()
+        #expect(held(stage) == 0)
+        for _ in 0..<20 where stage.transport.step(url(0)) { stage.runTurns() }
+        stage.transport.finishAll()
+        stage.runTurns()
+        stage.queue.runAll()
+        #expect(lengths.lines == (isCancelled ? [] : ["0: 8192"]))
+        #expect(held(stage) == 0)
+        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+    }
+
+    @Test("what paused fetches held is given back once when they are cancelled or fail")
+    func givesBack() throws {
+        let stage = try stage()
+        let tasks = (0..<3).map { load(stage, $0, Log()) }
+        for number in 0..<3 { for _ in 0..<8 { stage.transport.step(url(number)) } }
+        #expect(stage.pipeline.statistics.pausedTransfers == 2)
+        let before = held(stage)
+        tasks[2].cancel()
+        stage.transport.step(url(2))
+        #expect(held(stage) < before)
+        tasks[0].cancel()
+        stage.transport.step(url(0))
+        #expect(stage.pipeline.statistics.pausedTransfers == 0)
+        stage.runTurns()
+        stage.transport.finish(url(1))
+        stage.runTurns()
+        stage.transport.finishAll()
+        #expect(held(stage) == 0)
+        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+    }
+
+    @Test("where no temporary file can be written, the oldest fails and says so")
+    func noFile() throws {
+        let stage = try stage {
+            $0.maximumBodyBytesInFlight = 1024
+            $0.temporaryFolder = "/nowhere/at/all"
+        }
+        let log = Log()
+        stage.load(url(0), log: log)
+        stage.transport.finish(url(0))
+        stage.runTurns()
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["end: tooLarge"])
+        #expect(held(stage) == 0)
+    }
+
+    @discardableResult
+    private func load(_ stage: Stage, _ number: Int, _ log: Log) -> ImageTask {
+        stage.pipeline.loadResponse(ImageRequest(url(number)), on: stage.queue.callbackQueue) { _, result in
+            log.add("\(number): \((try? result.get())?.body.count ?? -1)")
+        }
+    }
+}
