@@ -53,7 +53,9 @@ final class FileStore: Sendable {
             let (draft, file) = try begin()
             do throws(SystemError) {
                 let result = unsafe bytes.withUnsafeBytes { buffer in
-                    Result { () throws(SystemError) in try unsafe Self.write(buffer, to: file) }
+                    Result { () throws(StandardStream.WriteError) in
+                        try unsafe StandardStream(descriptor: file).write(buffer)
+                    }.mapError(\.system)
                 }
                 // Some file systems find out here that there is no room.
                 let closed = Glibc.close(file)
@@ -99,10 +101,8 @@ final class FileStore: Sendable {
     ///
     /// - Parameter limit: a longer file is as good as none.
     func existing(_ name: String, limit: Int64) -> Bytes? {
-        let file = unsafe openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { return nil }
-        defer { Glibc.close(file) }
-        return try? LocalFile.read(file, limit: limit)
+        guard let file = try? LocalFile(name, in: descriptor, flags: O_NOFOLLOW), file.size <= limit else { return nil }
+        return try? file.read(file.size)
     }
 
     /// Whether a plain file of that name is there.
@@ -145,18 +145,6 @@ final class FileStore: Sendable {
             if file < 0 { throw .last }
             state.drafts.insert(name)
             return (Draft(folder: folder, name: name), file)
-        }
-    }
-
-    private static func write(_ bytes: UnsafeRawBufferPointer, to file: Int32) throws(SystemError) {
-        var rest = unsafe bytes[...]
-        while unsafe !rest.isEmpty {
-            let written = unsafe Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            if written < 0 {
-                if errno == EINTR { continue }
-                throw .last
-            }
-            unsafe rest = rest.dropFirst(written)
         }
     }
 

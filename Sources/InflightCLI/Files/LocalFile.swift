@@ -1,24 +1,35 @@
 import Glibc
 import Inflight
 
-/// Plain files, read whole.
-enum LocalFile {
-    /// - Throws: `EFBIG` beyond `limit`, `EINVAL` for what is no plain file.
-    static func read(_ descriptor: Int32, limit: Int64) throws(SystemError) -> Bytes {
+/// A plain file that is read.
+final class LocalFile {
+    let size: Int
+    private let descriptor: Int32
+
+    /// - Parameters:
+    ///   - directory: where a relative path begins; by default the working directory.
+    ///   - flags: further flags of open(2).
+    /// - Throws: `EISDIR` or `EINVAL` for what is no plain file.
+    init(_ path: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(SystemError) {
+        let file = unsafe openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags)
+        guard file >= 0 else { throw .last }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw .last }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(code: EINVAL) }
-        guard Int64(status.st_size) <= limit else { throw SystemError(code: EFBIG) }
-        return try read(descriptor, count: status.st_size, at: 0)
+        guard unsafe fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(file)
+            throw SystemError(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+        }
+        (size, descriptor) = (status.st_size, file)
     }
 
-    /// As many bytes as there are, up to `count`.
-    static func read(_ descriptor: Int32, count: Int, at offset: Int) throws(SystemError) -> Bytes {
+    deinit { close(descriptor) }
+
+    /// The first bytes: as many as there are, up to `count`.
+    func read(_ count: Int) throws(SystemError) -> Bytes {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
         var done = 0
         while done < count {
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[done..<count])
-            let got = unsafe pread(descriptor, rest.baseAddress, rest.count, offset + done)
+            let got = unsafe pread(descriptor, rest.baseAddress, rest.count, done)
             if got < 0 {
                 if errno == EINTR { continue }
                 let error = SystemError.last

@@ -75,8 +75,7 @@ final class WholeFile: Sendable {
             try StandardStream(descriptor: descriptor).write(bytes)
         } catch {
             abandon()
-            guard case .failed(let code) = error else { throw SystemError(code: EPIPE) }
-            throw SystemError(code: code)
+            throw error.system
         }
     }
 

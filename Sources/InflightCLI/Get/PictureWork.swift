@@ -183,15 +183,13 @@ struct PictureWork: Sendable {
                 try unsafe StandardStream.output.write(buffer)
             }
         } catch {
-            switch error {
-            case .closed: throw LoadError(.outputClosed, stage: .store, message: "Nobody reads the output any more.")
-            case .failed(let code):
-                let system = SystemError(code: code)
-                throw LoadError(
-                    .cannotWrite, stage: .store,
-                    message: "Standard output cannot be written: \(system.text). Send it elsewhere, or give a "
-                        + "directory with -o DIR.", underlying: system)
+            if error == .closed {
+                throw LoadError(.outputClosed, stage: .store, message: "Nobody reads the output any more.")
             }
+            throw LoadError(
+                .cannotWrite, stage: .store,
+                message: "Standard output cannot be written: \(error.system.text). Send it elsewhere, or give a "
+                    + "directory with -o DIR.", underlying: error.system)
         }
     }
 

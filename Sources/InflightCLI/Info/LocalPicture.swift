@@ -1,4 +1,3 @@
-import Glibc
 import Inflight
 import InflightCore
 
@@ -9,14 +8,11 @@ enum LocalPicture {
 
     /// - Parameter limit: the most bytes that are read.
     static func look(at path: String, codecs: CodecRegistry, limit: Int) throws(LoadError) -> PictureFacts {
-        let file = try reading(path) { () throws(SystemError) in try openFile(path) }
-        defer { close(file.descriptor) }
+        let file = try reading(path) { () throws(SystemError) in try LocalFile(path) }
         let limit = min(file.size, limit)
         var wanted = min(limit, firstRead)
         while true {
-            let bytes = try reading(path) { () throws(SystemError) in
-                try LocalFile.read(file.descriptor, count: wanted, at: 0)
-            }
+            let bytes = try reading(path) { () throws(SystemError) in try file.read(wanted) }
             let isComplete = bytes.count < wanted || wanted >= file.size
             switch try codecs.probe(bytes, isComplete: isComplete) {
             case .info(let info):
@@ -58,28 +54,14 @@ enum LocalPicture {
 
     /// All bytes of a file.
     static func whole(_ path: String, limit: Int) throws(LoadError) -> Bytes {
-        let file = try reading(path) { () throws(SystemError) in try openFile(path) }
-        defer { close(file.descriptor) }
+        let file = try reading(path) { () throws(SystemError) in try LocalFile(path) }
         guard file.size <= limit else {
             throw LoadError(
                 .tooLarge, stage: .decode,
                 message: "The file has \(file.size) bytes, and at most \(limit) are read. "
                     + "Raise --max-bytes if the file is trusted.")
         }
-        return try reading(path) { () throws(SystemError) in
-            try LocalFile.read(file.descriptor, count: file.size, at: 0)
-        }
-    }
-
-    private static func openFile(_ path: String) throws(SystemError) -> (descriptor: Int32, size: Int) {
-        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard file >= 0 else { throw .last }
-        var status = stat()
-        guard unsafe fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            close(file)
-            throw SystemError(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
-        }
-        return (file, status.st_size)
+        return try reading(path) { () throws(SystemError) in try file.read(file.size) }
     }
 
     private static func reading<Value>(

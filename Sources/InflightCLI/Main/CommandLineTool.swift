@@ -207,8 +207,8 @@ enum CommandLineTool {
 
     /// Says why standard output cannot be written, unless nobody reads it any more.
     static func status(ofOutputLost error: StandardStream.WriteError) -> Int32 {
-        guard case .failed(let code) = error else { return ExitStatus.closedOutput }
-        StandardStream.error.say("inflight: Standard output cannot be written: \(SystemError(code: code).text).\n")
+        if error == .closed { return ExitStatus.closedOutput }
+        StandardStream.error.say("inflight: Standard output cannot be written: \(error.system.text).\n")
         return ExitStatus.failure
     }
 }

@@ -6,6 +6,14 @@ struct StandardStream: Sendable {
         /// Nobody reads any more.
         case closed
         case failed(errno: Int32)
+
+        /// As the system says it.
+        var system: SystemError {
+            switch self {
+            case .closed: SystemError(code: EPIPE)
+            case .failed(let code): SystemError(code: code)
+            }
+        }
     }
 
     let descriptor: Int32

@@ -7,16 +7,12 @@ import Testing
 
 /// What the user sees of each thing that can be wrong.
 @Suite(.timeLimit(.minutes(10)))
-struct BadInputTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-    private let jpeg: Bytes
+final class BadInputTests: EndToEndSuite {
     private let small: Bytes
 
-    init() throws {
-        server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
+    override init() throws {
         small = try Pictures.make(.jpeg, 8, 8)
+        try super.init()
         server.serve("/good.jpg", .ok(small, type: "image/jpeg"))
         server.serve("/large.jpg", .ok(jpeg, type: "image/jpeg"))
     }

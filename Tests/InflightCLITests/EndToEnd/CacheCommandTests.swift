@@ -10,7 +10,7 @@ import Testing
 
 /// `inflight cache`, on caches that `inflight get` has made, or that hold what no server would let it fetch.
 @Suite(.timeLimit(.minutes(10)))
-struct CacheCommandTests {
+final class CacheCommandTests: EndToEndSuite {
     private struct Line: Decodable {
         struct Damage: Decodable {
             var url: String?
@@ -30,12 +30,10 @@ struct CacheCommandTests {
         var whole, inFile: Bool?
     }
 
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
     private static let large = Bytes.random(100_000, seed: 7)
 
-    init() throws {
-        server = try LoopbackServer()
+    override init() throws {
+        try super.init()
         let fields = [("/small", Bytes("small")), ("/large", Self.large)]
         for (path, body) in fields { server.serve(path, .ok(body).field("Cache-Control", "max-age=600")) }
     }

@@ -7,16 +7,7 @@ import Testing
 
 /// What is stored of earlier runs, and what is tried again.
 @Suite(.timeLimit(.minutes(10)))
-struct CacheTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-    private let jpeg: Bytes
-
-    init() throws {
-        server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
-    }
-
+final class CacheTests: EndToEndSuite {
     /// The `from` of the only line.
     private func source(_ path: String, _ options: String..., environment: [String: String] = [:]) throws -> String? {
         let result = place.run(

@@ -9,15 +9,9 @@ import Testing
 
 /// How `inflight get` ends when it is told to, or when nobody listens any more.
 @Suite(.timeLimit(.minutes(10)))
-struct EndingTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-    private let jpeg: Bytes
-
-    init() throws {
-        server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
-        server.serve("/good.jpg", .ok(jpeg))
+final class EndingTests: EndToEndSuite {
+    override init() throws {
+        try super.init()
         server.serve("/slow.jpg", .ok(jpeg).held("slow", after: 100))
     }
 

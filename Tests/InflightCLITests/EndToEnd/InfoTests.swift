@@ -5,14 +5,7 @@ import Testing
 @testable import InflightCLI
 
 @Suite(.timeLimit(.minutes(10)))
-struct InfoTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-
-    init() throws {
-        server = try LoopbackServer()
-    }
-
+final class InfoTests: EndToEndSuite {
     @Test("What is a URL and what is a file")
     func places() {
         for url in ["http://h/a", "https://h", "data:image/png,x", "file:///a", "ftp://h"] {

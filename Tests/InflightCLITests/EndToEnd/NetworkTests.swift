@@ -6,17 +6,7 @@ import Testing
 
 /// How servers are asked.
 @Suite(.timeLimit(.minutes(10)))
-struct NetworkTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-    private let jpeg: Bytes
-
-    init() throws {
-        server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
-        server.serve("/good.jpg", .ok(jpeg))
-    }
-
+final class NetworkTests: EndToEndSuite {
     @Test("--header goes to every host, but for credentials; --header-for to its host alone, and over no redirect")
     func headers() throws {
         let other = try LoopbackServer()

@@ -6,13 +6,10 @@ import Testing
 
 /// Pictures that are resized and written anew.
 @Suite(.timeLimit(.minutes(10)))
-struct RemakingTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-
-    init() throws {
-        server = try LoopbackServer()
-        server.serve("/a.jpg", .ok(try Pictures.make(.jpeg, 60, 40)))
+final class RemakingTests: EndToEndSuite {
+    override init() throws {
+        try super.init()
+        server.serve("/a.jpg", .ok(jpeg))
         server.serve("/clear.png", .ok(try Pictures.make(.png, 60, 40, isTransparent: true)))
         server.serve("/dot.gif", .ok(Pictures.gif))
     }

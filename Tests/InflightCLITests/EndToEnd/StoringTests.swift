@@ -7,16 +7,12 @@ import Testing
 
 /// `inflight get` against a real server: what is stored, under which name, and what is told.
 @Suite(.timeLimit(.minutes(10)))
-struct StoringTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-    private let jpeg: Bytes
+final class StoringTests: EndToEndSuite {
     private let png: Bytes
 
-    init() throws {
-        server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
+    override init() throws {
         png = try Pictures.make(.png, 30, 20)
+        try super.init()
         server.serve("/a.jpg", .ok(jpeg, type: "image/jpeg"))
         server.serve("/b.png", .ok(png, type: "image/png"))
         server.serve("/x/a.jpg", .ok(png, type: "image/jpeg"))

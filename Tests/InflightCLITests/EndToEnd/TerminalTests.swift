@@ -7,15 +7,9 @@ import Testing
 
 /// What is seen on a terminal.
 @Suite(.timeLimit(.minutes(10)))
-struct TerminalTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-    private let jpeg: Bytes
-
-    init() throws {
-        server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
-        server.serve("/good.jpg", .ok(jpeg))
+final class TerminalTests: EndToEndSuite {
+    override init() throws {
+        try super.init()
         server.serve("/slow.jpg", .ok(jpeg).held("slow", after: 100))
     }
 

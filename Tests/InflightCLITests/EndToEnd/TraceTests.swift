@@ -7,15 +7,7 @@ import Testing
 
 /// `--trace`, and what `--verbose` says.
 @Suite(.timeLimit(.minutes(10)))
-struct TraceTests {
-    private let place = TemporaryDirectory()
-    private let server: LoopbackServer
-
-    init() throws {
-        server = try LoopbackServer()
-        server.serve("/good.jpg", .ok(try Pictures.make(.jpeg, 60, 40)))
-    }
-
+final class TraceTests: EndToEndSuite {
     private func trace() throws -> TraceFile { try TraceFile(try #require(place.read("t.json"))) }
 
     @Test("a trace of a run keeps to the format, and has every stage that there was")
