@@ -130,9 +130,7 @@ extension GetOptions {
                 (5); 0 disables this
                 """
             ) { $0.network.circuitBreaker = try $1.integer(0...1000) },
-            Option(
-                "--checksum sha256:HEX", "expected SHA-256 of the one body"
-            ) { options, value in
+            Option("--checksum sha256:HEX", "expected SHA-256 of the one body") { options, value in
                 guard let sum = Checksum(value.text) else {
                     throw UsageError("--checksum takes sha256: and 64 hexadecimal digits, not \(value.text.quoted).")
                 }

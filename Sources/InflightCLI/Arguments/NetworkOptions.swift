@@ -46,9 +46,7 @@ struct NetworkOptions: Equatable, Sendable {
             Option("--max-bytes N", "for each body (200000000)") {
                 $0.limits.maximumBodyBytes = Int64(try $1.integer(1...Int.max))
             },
-            Option("--max-redirects N", "for each URL (20)") {
-                $0.limits.maximumRedirects = try $1.integer(0...1000)
-            },
+            Option("--max-redirects N", "for each URL (20)") { $0.limits.maximumRedirects = try $1.integer(0...1000) },
         ]
     }
 
@@ -69,9 +67,7 @@ struct NetworkOptions: Equatable, Sendable {
 
     static var requestRows: [Option<Self>] {
         [
-            Option("--header 'K: V'", "send a header to every host") {
-                $0.headers.append(try $1.header())
-            },
+            Option("--header 'K: V'", "send a header to every host") { $0.headers.append(try $1.header()) },
             Option(
                 "--header-for HOST 'K: V'",
                 "send it to HOST (or HOST:PORT) alone, and never after a redirect to another origin", values: 2

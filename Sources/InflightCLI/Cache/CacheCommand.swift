@@ -9,11 +9,6 @@ struct CacheCommand: Sendable {
     let folder: String
     private let store: DiskStore
 
-    /// The command ends here, and has said why.
-    private struct Ending: Error {
-        var status: Int32
-    }
-
     init(options: CacheCommandOptions, folder: String) {
         self.options = options
         self.folder = folder
@@ -26,92 +21,65 @@ struct CacheCommand: Sendable {
 
     /// - Returns: the exit status.
     func run() async -> Int32 {
-        let status: Int32
-        do throws(Ending) {
+        var status = CommandLineTool.ExitStatus.success
+        do {
             status = try await perform()
+        } catch let error as StandardStream.WriteError {
+            status = CommandLineTool.status(ofOutputLost: error)
         } catch {
-            status = error.status
+            preconditionFailure("A cache command threw \(error).")
         }
         await store.shutdown()
         return status
     }
 
-    private func perform() async throws(Ending) -> Int32 {
+    private func perform() async throws -> Int32 {
         let before: DiskStore.Statistics
         do throws(LoadError) {
             before = try await store.statistics()
         } catch {
-            guard error.code == .notStored else { throw refused(error, CommandLineTool.ExitStatus.noInput) }
+            guard error.code == .notStored else { return try refused(error, CommandLineTool.ExitStatus.noInput) }
             try write(text.absent(options.action))
             return CommandLineTool.ExitStatus.success
         }
-        switch options.action {
-        case .stat: try write(text.statistics(before))
-        case .list: try await list()
-        case .verify: return try await verify()
-        case .clear: try await clear(before)
+        do {
+            switch options.action {
+            case .stat: try write(text.statistics(before))
+            case .list: try await list()
+            case .verify:
+                let found = try await store.verify()
+                try write(text.verification(found))
+                if !found.damage.isEmpty { return CommandLineTool.ExitStatus.failure }
+            case .clear:
+                let removed = try await store.clear(options.target.clearing(now: Self.now))
+                try write(text.cleared(removed, before: before, after: try await store.statistics()))
+            }
+            return CommandLineTool.ExitStatus.success
+        } catch let error as LoadError {
+            return try refused(error, CommandLineTool.ExitStatus.failure)
         }
-        return CommandLineTool.ExitStatus.success
     }
 
-    private func list() async throws(Ending) {
+    private func list() async throws {
         let columns = StandardStream.output.toldColumns
         let now = Self.now
         var last: StoredEntry.ID?
         while true {
-            let page: [DiskStore.ListedEntry]
-            do throws(LoadError) {
-                page = try await store.list(after: last)
-            } catch {
-                throw refused(error)
-            }
+            let page = try await store.list(after: last)
             guard let end = page.last else { return }
             last = end.id
             try write(page.flatMap { text.entry($0, now: now, columns: columns) })
         }
     }
 
-    private func verify() async throws(Ending) -> Int32 {
-        let found: DiskStore.Verification
-        do throws(LoadError) {
-            found = try await store.verify()
-        } catch {
-            throw refused(error)
-        }
-        try write(text.verification(found))
-        return found.damage.isEmpty ? CommandLineTool.ExitStatus.success : CommandLineTool.ExitStatus.failure
-    }
-
-    private func clear(_ before: DiskStore.Statistics) async throws(Ending) {
-        let (removed, after): (Int, DiskStore.Statistics)
-        do throws(LoadError) {
-            removed = try await store.clear(options.target.clearing(now: Self.now))
-            after = try await store.statistics()
-        } catch {
-            throw refused(error)
-        }
-        try write(text.cleared(removed, before: before, after: after))
-    }
-
     private static var now: WallTime { WallTime(secondsSince1970: SystemClock().secondsSince1970()) }
 
-    private func write(_ bytes: [UInt8]) throws(Ending) {
-        do throws(StandardStream.WriteError) {
-            try StandardStream.output.write(bytes)
-        } catch {
-            throw Ending(status: CommandLineTool.status(ofOutputLost: error))
-        }
-    }
+    private func write(_ bytes: [UInt8]) throws(StandardStream.WriteError) { try StandardStream.output.write(bytes) }
 
     /// Says why the cache cannot be looked at, or changed.
-    private func refused(_ error: LoadError, _ status: Int32 = CommandLineTool.ExitStatus.failure) -> Ending {
+    private func refused(_ error: LoadError, _ status: Int32) throws(StandardStream.WriteError) -> Int32 {
         StandardStream.error.say("inflight: \(TerminalText.safe(error.message))\n")
-        guard options.json else { return Ending(status: status) }
-        do throws(Ending) {
-            try write(text.failure(error))
-            return Ending(status: status)
-        } catch {
-            return error
-        }
+        if options.json { try write(text.failure(error)) }
+        return status
     }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import InflightConcurrency
 import InflightCore
@@ -62,11 +61,7 @@ final class CacheCommandTests: EndToEndSuite {
         place.run(["cache"] + arguments + ["--cache", "cache"], environment: environment)
     }
 
-    private func lines(_ result: CommandResult) throws -> [Line] {
-        try result.output.split(separator: UInt8(ascii: "\n")).map {
-            try JSONDecoder().decode(Line.self, from: Data($0))
-        }
-    }
+    private func lines(_ result: CommandResult) throws -> [Line] { try result.decoded() }
 
     /// The file of the large body.
     private var bodyFile: String {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import InflightTestSupport
 import Testing
@@ -25,10 +24,7 @@ struct FormatsTests {
     }
 
     private func lines(_ result: CommandResult) throws -> [String: Line] {
-        let lines = try result.output.split(separator: UInt8(ascii: "\n")).map {
-            try JSONDecoder().decode(Line.self, from: Data($0))
-        }
-        return Dictionary(uniqueKeysWithValues: lines.map { ($0.format, $0) })
+        Dictionary(uniqueKeysWithValues: try result.decoded().map { (line: Line) in (line.format, line) })
     }
 
     @Test("Without any picture it lists every format, in words and in JSON, with its library and its place")

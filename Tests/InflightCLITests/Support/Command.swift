@@ -128,15 +128,29 @@ final class RunningCommand {
 
     /// What the terminal shows, up to a text that is waited for, or up to the end.
     func readTerminal(until text: String? = nil) -> String {
+        let bytes = readTerminal { seen in text.map { String(decoding: seen, as: UTF8.self).contains($0) } ?? false }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Reads what is written to the terminal to its end, and types what `answer` makes of all that was seen so far; it is
+    /// asked after every piece.
+    func converse(_ answer: ([UInt8]) -> String?) -> [UInt8] {
+        readTerminal { seen in
+            answer(seen).map(typeOnTerminal)
+            return false
+        }
+    }
+
+    /// Reads until the end, or until all that was seen so far is enough.
+    private func readTerminal(_ isEnough: ([UInt8]) -> Bool) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(terminal!, $0.baseAddress, $0.count) }
-            guard count > 0 else { break }
+            guard count > 0 else { return bytes }
             bytes += chunk[..<count]
-            if let text, String(decoding: bytes, as: UTF8.self).contains(text) { break }
+            if isEnough(bytes) { return bytes }
         }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     func signal(_ number: Int32) { kill(pid, number) }
@@ -185,19 +199,6 @@ final class RunningCommand {
         return [modes.c_iflag, modes.c_oflag, modes.c_lflag]
     }
 
-    /// Reads what is written to the terminal to its end, and types what `answer` makes of all that was seen so far; it is
-    /// asked after every piece.
-    func converse(_ answer: ([UInt8]) -> String?) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(terminal!, $0.baseAddress, $0.count) }
-            guard count > 0 else { return bytes }
-            bytes += chunk[..<count]
-            if let text = answer(bytes) { typeOnTerminal(text) }
-        }
-    }
-
     private static func terminal(_ window: winsize) -> (Int32, name: String) {
         let master = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         precondition(master >= 0, "no terminals here")
@@ -229,9 +230,12 @@ struct CommandResult {
 
     /// The lines of `--json`.
     var lines: [Line] {
-        get throws {
-            try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Line.self, from: Data($0)) }
-        }
+        get throws { try decoded() }
+    }
+
+    /// The lines of JSON on standard output.
+    func decoded<Value: Decodable>() throws -> [Value] {
+        try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Value.self, from: Data($0)) }
     }
 }
 
