@@ -4,13 +4,14 @@
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
-    init() {}
-
     /// The members, without the braces.
     var members: [UInt8] { bytes }
 
+    /// The whole object.
+    var object: [UInt8] { [UInt8(ascii: "{")] + bytes + [UInt8(ascii: "}")] }
+
     /// The whole object and the line's end.
-    var line: [UInt8] { [UInt8(ascii: "{")] + bytes + Array("}\n".utf8) }
+    var line: [UInt8] { object + [UInt8(ascii: "\n")] }
 
     mutating func add(_ name: String, _ value: String) {
         begin(name)
@@ -45,9 +46,7 @@ struct JSONWriter {
         begin(name)
         var inner = JSONWriter()
         build(&inner)
-        bytes.append(UInt8(ascii: "{"))
-        bytes += inner.bytes
-        bytes.append(UInt8(ascii: "}"))
+        bytes += inner.object
     }
 
     /// An array of objects.
@@ -57,9 +56,7 @@ struct JSONWriter {
         addArray(name, elements) { bytes, element in
             var inner = JSONWriter()
             build(&inner, element)
-            bytes.append(UInt8(ascii: "{"))
-            bytes += inner.bytes
-            bytes.append(UInt8(ascii: "}"))
+            bytes += inner.object
         }
     }
 

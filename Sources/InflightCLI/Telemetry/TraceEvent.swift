@@ -60,6 +60,6 @@ struct TraceEvent: Equatable, Sendable {
                 }
             }
         }
-        return [UInt8(ascii: "{")] + writer.members + [UInt8(ascii: "}")]
+        return writer.object
     }
 }
