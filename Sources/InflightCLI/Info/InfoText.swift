@@ -12,11 +12,8 @@ enum InfoText {
         rows.append(("dimensions", dimensions))
         rows.append(("orientation", "\(info.orientation.rawValue), \(words(info.orientation))"))
         if let page = facts.page { rows.append(("page", Quantity.grouped(page + 1))) }
-        rows.append(
-            (
-                info.format == .tiff ? "pages" : "frames",
-                Quantity.grouped(info.frameCount) + (info.mayHaveMoreFrames ? " or more" : "")
-            ))
+        let count = Quantity.grouped(info.frameCount) + (info.mayHaveMoreFrames ? " or more" : "")
+        rows.append((info.format == .tiff ? "pages" : "frames", count))
         if let animation = facts.animation { rows.append(("plays", plays(animation))) }
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))

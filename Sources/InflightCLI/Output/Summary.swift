@@ -45,31 +45,25 @@ struct Summary {
 
     private func table(columns: Int) -> [String] {
         var rows: [(String, String, String)] = []
-        let different = totals.asked - totals.shared
-        rows.append(
-            (
-                "asked for", Quantity.grouped(totals.asked),
-                totals.shared > 0 ? "\(Quantity.grouped(different)) different" : ""
-            ))
-        rows.append(("requests sent", Quantity.grouped(totals.requests), ""))
+        func add(_ name: String, _ value: String, _ remark: String = "") { rows.append((name, value, remark)) }
+        let different = Quantity.grouped(totals.asked - totals.shared)
+        add("asked for", Quantity.grouped(totals.asked), totals.shared > 0 ? "\(different) different" : "")
+        add("requests sent", Quantity.grouped(totals.requests))
         if totals.shared > 0 {
-            rows.append(("shared", Quantity.grouped(totals.shared), "took the answer of an earlier one"))
+            add("shared", Quantity.grouped(totals.shared), "took the answer of an earlier one")
         }
         if totals.fromCache > 0 {
-            rows.append(("from the cache", Quantity.grouped(totals.fromCache), "stored by an earlier run"))
+            add("from the cache", Quantity.grouped(totals.fromCache), "stored by an earlier run")
         }
-        if totals.skipped > 0 { rows.append(("skipped", Quantity.grouped(totals.skipped), "lay there already")) }
-        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        if totals.skipped > 0 { add("skipped", Quantity.grouped(totals.skipped), "lay there already") }
+        let seconds = elapsed / Duration.seconds(1)
         let rate =
             totals.receivedBytes > 0 && seconds > 0.05
             ? "\(Quantity.bytes(Int64(Double(totals.receivedBytes) / seconds))) a second" : ""
-        rows.append(("received", Quantity.bytes(totals.receivedBytes), rate))
+        add("received", Quantity.bytes(totals.receivedBytes), rate)
         if let directory {
-            rows.append(
-                (
-                    "stored", Quantity.bytes(totals.storedBytes),
-                    "\(Quantity.count(totals.storedFiles, "file")) in \(TerminalText.safe(directory))"
-                ))
+            let files = Quantity.count(totals.storedFiles, "file")
+            add("stored", Quantity.bytes(totals.storedBytes), "\(files) in \(TerminalText.safe(directory))")
         }
         let widest = rows.map { TerminalText.width($0.1) }.max() ?? 0
         return rows.map { name, value, remark in

@@ -56,13 +56,7 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
     private static let canvas: [UInt8] = {
         var content = Array(webP[12...])
         content.replaceSubrange(9..<13, with: Pieces.little32(16_383 | 254 << 14))
-        let frame =
-            Pieces.little32(0)[..<3] + Pieces.little32(0)[..<3] + Pieces.little32(16_383)[..<3]
-            + Pieces.little32(254)[..<3] + Pieces.little32(0) + content
-        let animation = Array("ANIM".utf8) + Pieces.little32(6) + [0, 0, 0, 0, 0, 0]
-        return Pieces.webP(
-            Pieces.webPCanvas(width: 1 << 24, height: 255, flags: 2) + animation + Array("ANMF".utf8)
-                + Pieces.little32(frame.count) + frame)
+        return animation(width: 1 << 24, height: 255, frame: (16_384, 255, 0), content)
     }()
 
     /// An animation of 24 × 16 whose one frame has a header of its own that says 10,000 × 10,000, and all of those pixels.
@@ -70,14 +64,20 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
         // No transform, no cache, and five codes of one symbol, which take no bits (RFC 9649 section 3.7.2.1.1).
         let pixels = [0x2F] + Pieces.little32(9_999 | 9_999 << 14) + [0x88, 0x88, 0x08, 0, 0, 0]
         let content = Array("VP8L".utf8) + Pieces.little32(pixels.count) + pixels
-        let frame =
-            Pieces.little32(0)[..<3] + Pieces.little32(0)[..<3] + Pieces.little32(23)[..<3]
-            + Pieces.little32(15)[..<3] + Pieces.little32(100) + content
+        return animation(width: 24, height: 16, frame: (24, 16, 100), content)
+    }()
+
+    /// A WebP animation of one frame at the corner of its canvas (RFC 9649 section 2.7.1.1).
+    private static func animation(
+        width: Int, height: Int, frame: (width: Int, height: Int, milliseconds: Int), _ content: [UInt8]
+    ) -> [UInt8] {
+        let numbers = [0, 0, frame.width - 1, frame.height - 1].flatMap { Pieces.little32($0)[..<3] }
+        let body = numbers + Pieces.little32(frame.milliseconds) + content
         let animation = Array("ANIM".utf8) + Pieces.little32(6) + [0, 0, 0, 0, 0, 0]
         return Pieces.webP(
-            Pieces.webPCanvas(width: 24, height: 16, flags: 2) + animation + Array("ANMF".utf8)
-                + Pieces.little32(frame.count) + frame)
-    }()
+            Pieces.webPCanvas(width: width, height: height, flags: 2) + animation + Array("ANMF".utf8)
+                + Pieces.little32(body.count) + body)
+    }
 
     static let goodWebP = made(.webp)
 
