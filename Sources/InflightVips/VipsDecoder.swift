@@ -8,8 +8,8 @@ public import InflightCore
 /// those that read these formats have a history of faults. Of its loaders only those of the formats that are named here
 /// can run; which one does, the caller says, and it is never found by looking at the bytes.
 ///
-/// Any number of threads may decode at once. Rows are pulled by the thread that asks, so that libvips itself starts none;
-/// the codecs in libheif have threads of their own.
+/// Any number of threads may decode; all but JPEG XL takes turns, because libvips has one text of errors for all threads.
+/// Rows are pulled by the thread that asks, so that libvips itself starts none; the codecs in libheif have their own.
 public struct VipsDecoder: Sendable {
     /// The formats that ``decode(_:format:info:options:cancellation:)`` reads, where the library has all its parts.
     public static let decodableFormats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]

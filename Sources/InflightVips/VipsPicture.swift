@@ -1,4 +1,5 @@
 internal import CInflightVips
+import InflightConcurrency
 import InflightCore
 
 /// The library's view of one picture, with its failures as errors. Confined to one call.
@@ -10,11 +11,17 @@ import InflightCore
     let width: Int
     let height: Int
 
-    /// Opens `bytes` with the loader of `format`, whatever they look like; closes it when `body` is done.
+    /// libvips has one text of errors for the whole process: who fails takes it away, so pictures take turns.
+    private static let turn = Lock()
+
+    /// Opens `bytes` with the loader of `format`, whatever they look like; closes it when `body` is done. Other threads
+    /// wait meanwhile.
     static func with<Result>(
         _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsPicture) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {
         guard let loader = loader(of: format) else { throw PictureError.unsupported(format, "libvips is not asked") }
+        turn.lock()
+        defer { turn.unlock() }
         return try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = memory.baseAddress else { throw PictureError.cutShort(format) }
             var width: Int32 = 0

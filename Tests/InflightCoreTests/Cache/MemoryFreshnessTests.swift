@@ -13,11 +13,7 @@ struct MemoryFreshnessTests {
         _ scripts: ScriptedTransport.Script..., change: (inout ImagePipeline.Configuration) -> Void = { $0.store = nil }
     ) throws -> StoreStage {
         let stage = try StoreStage(change: change)
-        let left = Guarded(scripts)
-        stage.transport.serve(StoreStage.url) { request in
-            stage.noteSent(request)
-            return left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
-        }
+        stage.serve(StoreStage.url, scripts)
         return stage
     }
 

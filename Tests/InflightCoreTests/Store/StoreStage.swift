@@ -31,7 +31,9 @@ final class StoreStage: Sendable {
     }
 
     /// Answers the requests for a URL one after the other; the last answer stays.
-    func serve(_ url: String = StoreStage.url, _ scripts: ScriptedTransport.Script...) {
+    func serve(_ url: String = StoreStage.url, _ scripts: ScriptedTransport.Script...) { serve(url, scripts) }
+
+    func serve(_ url: String, _ scripts: [ScriptedTransport.Script]) {
         let left = Guarded(scripts)
         transport.serve(url) { [sentRequests] request in
             sentRequests.withLock { $0.append(request) }
@@ -39,8 +41,10 @@ final class StoreStage: Sendable {
         }
     }
 
-    /// Writes down what goes out, for answers that a test makes itself.
-    func noteSent(_ request: TransportRequest) { sentRequests.withLock { $0.append(request) } }
+    /// Writes down what goes out, for answers that a test makes itself. It does not hold the stage, which holds it.
+    var noteSent: @Sendable (TransportRequest) -> Void {
+        { [sentRequests] request in sentRequests.withLock { $0.append(request) } }
+    }
 
     /// What went out, in order.
     var sent: [TransportRequest] { sentRequests.withLock { $0 } }

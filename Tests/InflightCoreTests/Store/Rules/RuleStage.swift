@@ -44,7 +44,7 @@ extension StoreStage {
     /// Serves `text` with these fields, and 304 with `fresh` to whoever has one of its validators.
     func serveValidated(_ text: String, _ fields: Fields, fresh: Fields = []) {
         let count = Guarded(0)
-        transport.serve(Self.url) { [self] request in
+        transport.serve(Self.url) { [noteSent] request in
             let number = count.withLock { count in
                 count += 1
                 return count
