@@ -7,11 +7,13 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -26,7 +28,18 @@ void inflight_use_one_heap(void) {
 }
 
 int inflight_leave_namespaces(void) {
-    return unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
+}
+
+int inflight_enter_empty_root(void) {
+    const unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    // A shared mount cannot be left. /proc exists: the limits were reckoned from a file there.
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+        || mount("none", "/proc", "tmpfs", flags, "size=4k,nr_inodes=1,mode=555") < 0 || chdir("/proc") < 0
+        // pivot_root(2): with both at one place the old root lies over the new one, until it is detached.
+        || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return -errno;
+    return 0;
 }
 
 int inflight_give_up_files(void) {
@@ -69,11 +82,21 @@ static long mapped_pages(void) {
     return pages;
 }
 
+static size_t stack_size(void) {
+    pthread_attr_t attributes;
+    size_t size = 0;
+    if (pthread_attr_init(&attributes) == 0) {
+        pthread_attr_getstacksize(&attributes, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    return size;
+}
+
 int inflight_limit_resources(size_t memory, size_t file, unsigned descriptors, unsigned long seconds) {
     long pages = mapped_pages();
     rlim_t mapped = 0, all;
     if (pages < 0 || __builtin_mul_overflow((rlim_t)pages, (rlim_t)sysconf(_SC_PAGESIZE), &mapped)
-        || __builtin_add_overflow(mapped, (rlim_t)memory, &all))
+        || __builtin_add_overflow(mapped, (rlim_t)memory, &all) || __builtin_add_overflow(all, stack_size(), &all))
         return -EOVERFLOW;
     int status = limit(RLIMIT_AS, all);
     if (!status) status = limit(RLIMIT_FSIZE, file);
@@ -167,6 +190,7 @@ int inflight_filter_system_calls(void) {
 
 void inflight_use_one_heap(void) {}
 int inflight_leave_namespaces(void) { return -ENOSYS; }
+int inflight_enter_empty_root(void) { return -ENOSYS; }
 int inflight_give_up_files(void) { return -ENOSYS; }
 int inflight_give_up_privileges(void) { return -ENOSYS; }
 int inflight_limit_resources(size_t memory, size_t file, unsigned descriptors, unsigned long seconds) { return -ENOSYS; }

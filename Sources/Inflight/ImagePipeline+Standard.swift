@@ -51,12 +51,13 @@ extension CodecRegistry {
         _ decoding: DecodeIsolation = .auto, _ decoder: DecoderConfiguration = .init()
     ) -> CodecRegistry {
         var own: [any ImageCodec] = Codecs.standard
+        let protections = ProtectionCheck(decoder)
         if decoding == .worker {
-            let pool = DecoderPool(decoder)
+            let pool = DecoderPool(decoder, suffix: "", protections: protections)
             own = own.map { WorkerCodec($0, pool: pool) }
         }
         // A program of its own: what these formats need is large, and slow to start.
-        let pool = decoding == .inProcess ? nil : DecoderPool(decoder, suffix: "-vips")
+        let pool = decoding == .inProcess ? nil : DecoderPool(decoder, suffix: "-vips", protections: protections)
         return CodecRegistry(own + [IsolatedFormatsCodec(pool: pool, drawsSVG: decoder.drawsSVG)])
     }
 }

@@ -46,15 +46,16 @@ public struct DecoderService {
         }
         let codecs = CodecRegistry(codecs)
         let missing = missing()
-        let watch = ControlWatch(MessageSocket(Descriptor(4)))
         if let missing = sandbox.close(maximumMemory: maximumMemory, maximumSeconds: maximumSeconds) {
             _ = requests.send(DecoderReply.notReady(message: missing).message)
             _exit(1)
         }
+        // Behind the sandbox, so that its thread has no more rights than this one.
+        let watch = ControlWatch(MessageSocket(Descriptor(4)))
         _ = requests.send(
             DecoderReply.ready(
                 decodes: Array(codecs.decodableFormats), encodes: Array(codecs.encodableFormats),
-                protections: sandbox.protections, missing: missing
+                protections: sandbox.protections.sorted { $0.rawValue < $1.rawValue }, missing: missing
             ).message)
         DecoderWork(codecs: codecs, requests: requests, watch: watch).run()
     }

@@ -60,6 +60,10 @@ struct Crime {
         case "share": throw told("\(Self.share())")
         case "open": throw told(Self.outcome(unsafe open("/etc/passwd", O_RDONLY)))
         case "create": throw told(Self.outcome(unsafe open("/tmp/inflight-was-here", O_CREAT | O_WRONLY, 0o600)))
+        case "stat":
+            // With AT_EMPTY_PATH the filter lets a path pass, which it cannot look at.
+            var status = stat()
+            throw told(Self.outcome(unsafe fstatat(AT_FDCWD, "/etc/passwd", &status, 0x1000)))
         case "list": throw told(unsafe opendir("/") == nil ? "failed: error \(errno)" : "done")
         case "socket": throw told(Self.outcome(socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)))
         case "fork":

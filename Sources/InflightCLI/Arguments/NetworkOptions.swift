@@ -26,12 +26,16 @@ struct NetworkOptions: Equatable, Sendable {
     var connectsToPublicOnly = false
     var decoding = DecodeIsolation.auto
     var drawsSVG = false
+    var requiredProtections: Set<DecoderProtection> = []
     var json = false
     var isQuiet = false
     var isVerbose = false
 
     func settle() throws(UsageError) {
         if isQuiet && isVerbose { throw UsageError("--quiet and --verbose contradict each other.") }
+        if decoding == .inProcess && !requiredProtections.isEmpty {
+            throw UsageError("--require-protection is about decoder processes, and --decode in-process has none.")
+        }
     }
 
     static var limitRows: [Option<Self>] {
@@ -92,6 +96,12 @@ struct NetworkOptions: Equatable, Sendable {
                 in-process: none
                 """
             ) { $0.decoding = try $1.choice() },
+            Option("--require-protection LIST", "refuse decoders without these: landlock, namespaces") {
+                for word in $1.text.split(separator: ",", omittingEmptySubsequences: false) {
+                    let choices = [DecoderProtection.landlock, .namespaces].map { ($0.rawValue, $0) }
+                    $0.requiredProtections.insert(try OptionValue($1.name, [String(word)]).choice(choices))
+                }
+            },
             Option("--svg", "also render SVG", \.drawsSVG),
         ]
     }

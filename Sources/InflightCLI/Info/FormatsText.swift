@@ -3,7 +3,7 @@ import Inflight
 /// What can be done with which format here, in words and in JSON.
 enum FormatsText {
     static func output(_ options: NetworkOptions) -> [UInt8] {
-        let formats = FormatSupport.all(decoding: options.decoding, decoder: options.decoder)
+        let formats = FormatSupport.all(decoding: options.decoding, decoder: options.decoder())
         return options.json ? formats.flatMap(json) : Array(text(formats, style: Style.of(.output)).utf8)
     }
 

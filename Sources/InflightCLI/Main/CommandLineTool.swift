@@ -83,11 +83,13 @@ enum CommandLineTool {
         let output = try RunOutput(options, arguments: arguments)
         // The store is made before the run that tells its warnings, and opened by that run's first load.
         let listener = Guarded<GetRun?>(nil)
-        let store = CacheFolder.store(options.cache) { text in listener.withLock { $0 }?.warn(text) }
+        let warn: @Sendable (String) -> Void = { text in listener.withLock { $0 }?.warn(text) }
+        let store = CacheFolder.store(options.cache, warn: warn)
         let pipeline: ImagePipeline
         do throws(Refusal) {
             pipeline = try options.network.pipeline(
-                decodes: options.treatment == .remade, store: store, listening: output?.recorder.listening)
+                decodes: options.treatment == .remade, store: store, listening: output?.recorder.listening,
+                warn: warn)
         } catch {
             output?.abandon()
             throw error

@@ -8,12 +8,14 @@ extension NetworkOptions {
     ///
     /// - Throws: why there can be none, such as a CA file that cannot be read.
     func pipeline(
-        decodes: Bool, store: (any ResponseStore)? = nil, listening: PipelineListening? = nil
+        decodes: Bool, store: (any ResponseStore)? = nil, listening: PipelineListening? = nil,
+        warn: @escaping @Sendable (String) -> Void = { StandardStream.error.say("inflight: \($0)\n") }
     ) throws(CommandLineTool.Refusal) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = certificateFile
         if connectsToPublicOnly { curl.addressPolicy = .publicOnly }
-        var configuration = ImagePipeline.Configuration(curl: curl, decoding: decoding, decoder: decoder)
+        var configuration = ImagePipeline.Configuration(
+            curl: curl, decoding: decoding, decoder: decoder(warn: warn))
         configuration.maximumConcurrentFetches = concurrency
         configuration.maximumBodyBytesInFlight = maximumBytesInFlight
         configuration.maximumConcurrentFetchesPerOrigin = perHost
@@ -36,9 +38,16 @@ extension NetworkOptions {
         }
     }
 
-    var decoder: DecoderConfiguration {
+    /// - Parameter warn: called at most once, with what the system lacks.
+    func decoder(warn: (@Sendable (String) -> Void)? = nil) -> DecoderConfiguration {
         var decoder = DecoderConfiguration()
         decoder.drawsSVG = drawsSVG
+        decoder.requiredProtections = requiredProtections
+        guard let warn, !isQuiet else { return decoder }
+        decoder.missingProtectionsHandler = { missing in
+            let names = missing.map(\.rawValue).sorted().joined(separator: ",")
+            warn("Images are decoded without this protection, which the system does not provide: \(names).")
+        }
         return decoder
     }
 }

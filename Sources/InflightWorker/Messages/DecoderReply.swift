@@ -4,7 +4,7 @@ package import InflightCore
 /// become a stranger.
 package enum DecoderReply: Sendable, Equatable {
     /// It has given up what it does not need, and reads and writes these formats; some parts are missing.
-    case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [String], missing: [String])
+    case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [DecoderProtection], missing: [String])
     /// It could not begin.
     case notReady(message: String)
     /// In sealed memory that comes with it.
@@ -32,7 +32,7 @@ package enum DecoderReply: Sendable, Equatable {
         switch self {
         case .ready(let decodes, let encodes, let protections, let missing):
             writer.write(UInt8(0))
-            for names in [decodes.map(\.rawValue), encodes.map(\.rawValue), protections, missing] {
+            for names in [decodes.map(\.rawValue), encodes.map(\.rawValue), protections.map(\.rawValue), missing] {
                 writer.write(names.joined(separator: " "))
             }
         case .notReady(let message):
@@ -87,7 +87,7 @@ package enum DecoderReply: Sendable, Equatable {
             else { return nil }
             return .ready(
                 decodes: decodes.map(ImageFormat.init(rawValue:)), encodes: encodes.map(ImageFormat.init(rawValue:)),
-                protections: protections, missing: missing)
+                protections: protections.compactMap(DecoderProtection.init), missing: missing)
         case 1: return reader.text().map { .notReady(message: $0) }
         case 2:
             guard let id = reader.number(), let layout = reader.layout() else { return nil }

@@ -23,6 +23,13 @@ public struct DecoderConfiguration: Sendable {
     /// Whether SVG drawings are made: they are programs more than pictures, and small ones can take long. Text needs fonts,
     /// of which a decoder has the usual three only.
     public var drawsSVG = false
+    /// The protections without which no decoder is used; `limits` and `seccomp` are always there. Where one is missing,
+    /// loads end with ``/InflightCore/LoadError/Code/decoderUnavailable``. None by default, because many containers
+    /// allow no namespaces.
+    public var requiredProtections: Set<DecoderProtection> = []
+    /// Called once with each protection that this system does not give to a decoder, unless it is required. On the
+    /// thread that decodes, without a lock.
+    public var missingProtectionsHandler: (@Sendable (Set<DecoderProtection>) -> Void)?
     /// How many decoders without work are kept for the next. There are never more at work than decodes.
     public var idleDecoders: Int
 

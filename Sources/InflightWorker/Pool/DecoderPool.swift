@@ -10,13 +10,20 @@ public import InflightCore
 public final class DecoderPool: Sendable {
     private let configuration: DecoderConfiguration
     private let suffix: String
+    private let protections: ProtectionCheck
     private let idle = Guarded([DecoderProcess]())
 
     /// - Parameter suffix: what stands behind the usual name of another program of this kind, such as `-vips`, that lies
     ///   beside the usual one. Where there is none, the usual one is asked.
-    public init(_ configuration: DecoderConfiguration = DecoderConfiguration(), suffix: String = "") {
+    public convenience init(_ configuration: DecoderConfiguration = DecoderConfiguration(), suffix: String = "") {
+        self.init(configuration, suffix: suffix, protections: ProtectionCheck(configuration))
+    }
+
+    /// - Parameter protections: of one configuration; pools that share it report a missing protection once in all.
+    package init(_ configuration: DecoderConfiguration, suffix: String, protections: ProtectionCheck) {
         self.configuration = configuration
         self.suffix = suffix
+        self.protections = protections
     }
 
     /// Decodes in a process that can do nothing else.
@@ -102,8 +109,10 @@ public final class DecoderPool: Sendable {
         while let decoder = idle.withLock({ $0.popLast() }) {
             if decoder.isFresh { return decoder }
         }
-        return try DecoderProcess(
-            path: DecoderLocation.find(configuration.path, suffix: suffix), configuration: configuration)
+        let path = try DecoderLocation.find(configuration.path, suffix: suffix)
+        let decoder = try DecoderProcess(path: path, configuration: configuration)
+        try protections.check(decoder.protections, of: path)
+        return decoder
     }
 
     private func put(_ decoder: DecoderProcess) {
@@ -118,14 +127,15 @@ public final class DecoderPool: Sendable {
 public struct DecoderCapabilities: Sendable, Hashable {
     public var decodes: Set<ImageFormat>
     public var encodes: Set<ImageFormat>
-    /// What the system enforces there: `seccomp` and `limits` always, `landlock` and `namespaces` where it has them.
-    public var protections: [String]
+    /// What the system enforces there.
+    public var protections: Set<DecoderProtection>
     /// What its libraries were built without, or have not found, so that it reads or writes less than it could; by the
     /// names of `VipsPart` where it is `inflight-decoder-vips`.
     public var missing: [String]
 
     public init(
-        decodes: Set<ImageFormat>, encodes: Set<ImageFormat>, protections: [String] = [], missing: [String] = []
+        decodes: Set<ImageFormat>, encodes: Set<ImageFormat>, protections: Set<DecoderProtection> = [],
+        missing: [String] = []
     ) {
         self.decodes = decodes
         self.encodes = encodes

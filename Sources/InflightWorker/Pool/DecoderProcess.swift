@@ -8,7 +8,7 @@ final class DecoderProcess: @unchecked Sendable {
     /// What it said of itself.
     let decodes: Set<ImageFormat>
     let encodes: Set<ImageFormat>
-    let protections: [String]
+    let protections: Set<DecoderProtection>
     let missing: [String]
 
     private let requests: MessageSocket
@@ -52,7 +52,7 @@ final class DecoderProcess: @unchecked Sendable {
         self.process = process
         self.decodes = Set(decodes)
         self.encodes = Set(encodes)
-        self.protections = protections
+        self.protections = Set(protections)
         self.missing = missing
     }
 
@@ -77,7 +77,7 @@ final class DecoderProcess: @unchecked Sendable {
         return DecoderReply(bytes)
     }
 
-    private static func unavailable(_ path: String, _ what: String) -> LoadError {
+    static func unavailable(_ path: String, _ what: String) -> LoadError {
         LoadError(.decoderUnavailable, stage: .decode, message: "The decoder \(path) is of no use: \(what).")
     }
 

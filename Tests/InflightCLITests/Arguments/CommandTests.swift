@@ -112,6 +112,24 @@ struct CommandTests {
         #expect(HostPattern("[::1]")?.matches(Origin(scheme: "http", host: "::1", port: 99)) == true)
     }
 
+    @Test("Required protections are a list, and need decoder processes")
+    func requiredProtections() throws {
+        let both: Set<DecoderProtection> = [.landlock, .namespaces]
+        for (list, protections) in [("namespaces", [.namespaces]), ("landlock,namespaces", both)] {
+            let options = try get("http://a -o out --quiet --require-protection \(list)").network
+            #expect(options.requiredProtections == protections)
+            #expect(options.decoder { _ in }.requiredProtections == protections)
+            #expect(options.decoder { _ in }.missingProtectionsHandler == nil)
+        }
+        for rest in ["", " landlock,", " seccomp", " namespaces --decode in-process"] {
+            #expect(throws: UsageError.self) { try get("http://a -o out --require-protection\(rest)") }
+        }
+        let text = Guarded("")
+        try get("http://a -o out").network.decoder { warning in text.withLock { $0 = warning } }
+            .missingProtectionsHandler?(both)
+        #expect(text.withLock { $0.hasSuffix("does not provide: landlock,namespaces.") })
+    }
+
     @Test("Seconds may have a fraction")
     func seconds() throws {
         #expect(try get("http://a -o out --timeout 2.5").network.limits.totalTimeout == .milliseconds(2500))

@@ -51,6 +51,19 @@ final class RemakingTests: EndToEndSuite {
         #expect(place.run("get", url, "--decode", "elsewhere").status == 64)
     }
 
+    @Test("A protection that the system lacks is reported once; where it is required, the load fails instead")
+    func protections() throws {
+        let arguments = ["get", "-o", "out", "--size", "30x", "--decode", "worker", "--json"]
+        let urls = ["/a.jpg", "/clear.png", "/dot.gif"].map { server.url($0) }
+        let errors = place.run(arguments + urls).errors
+        for protection in ["landlock", "namespaces"] {
+            let strict = place.run(arguments + ["--require-protection", protection] + urls)
+            let isMissing = errors.contains(protection)
+            #expect(try strict.lines.map(\.error?.code) == urls.map { _ in isMissing ? "decoderUnavailable" : nil })
+        }
+        #expect(errors.split(separator: "\n").filter { $0.contains("without this protection") }.count <= 1)
+    }
+
     @Test(
         "Where redirects led to is told, as of bodies that are stored as they came",
         arguments: [[], ["--size", "30x"]])

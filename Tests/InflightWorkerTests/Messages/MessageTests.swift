@@ -8,7 +8,7 @@ struct MessageTests {
     func ready() {
         for missing in [[], ["av1-encoder", "tiffload_buffer"]] {
             let reply = DecoderReply.ready(
-                decodes: [.avif, .heic], encodes: [.avif], protections: ["seccomp", "limits"], missing: missing)
+                decodes: [.avif, .heic], encodes: [.avif], protections: [.seccomp, .limits], missing: missing)
             #expect(DecoderReply(reply.message) == reply)
             // What is cut short, or goes on, is no message.
             #expect(DecoderReply(Array(reply.message.dropLast())) == nil)

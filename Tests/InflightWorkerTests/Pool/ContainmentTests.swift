@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import InflightConcurrency
 import InflightCore
@@ -122,6 +123,28 @@ struct ContainmentTests {
     @Test("is protected by all that this system has")
     func protections() throws {
         let protections = try DecoderPool.faulty().capabilities().protections
-        #expect(Set(protections).isSuperset(of: ["limits", "seccomp"]), "\(protections)")
+        #expect(Set(protections).isSuperset(of: [.limits, .seccomp]), "\(protections)")
+    }
+
+    @Test("sees no file of the system where it has namespaces of its own")
+    func emptyRoot() async throws {
+        let pool = DecoderPool.faulty()
+        let isAlone = try pool.capabilities().protections.contains(.namespaces)
+        let answer = try #require(await pool.failure("stat")).message
+        #expect(answer == (isAlone ? "failed: error \(ENOENT)" : "done"))
+    }
+
+    @Test("has no capability and no unfiltered system call in any of its threads", .enabled(if: !Sanitizer.isOn))
+    func threads() async throws {
+        let pool = DecoderPool.faulty()
+        let process = try #require(await pool.failure("process")).message
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")
+        #expect(threads.count > 1)
+        for thread in threads {
+            let status = try String(contentsOfFile: "/proc/\(process)/task/\(thread)/status", encoding: .utf8)
+            let lines = Set(status.split(separator: "\n").map { $0.filter { $0 != "\t" } })
+            let wanted: Set = ["CapEff:0000000000000000", "NoNewPrivs:1", "Seccomp:2"]
+            #expect(lines.isSuperset(of: wanted), "\(lines.filter { $0.hasPrefix("CapEff") })")
+        }
     }
 }

@@ -1,0 +1,59 @@
+import InflightConcurrency
+import InflightCore
+
+/// A protection that the system enforces on a decoder's process.
+public enum DecoderProtection: String, Sendable, Hashable, CaseIterable {
+    /// Limits on memory, CPU time, files and descriptors (`setrlimit`), and no new privileges. Every decoder has them.
+    case limits
+    /// A filter of system calls. Every decoder has it.
+    case seccomp
+    /// No right to open, create, list or remove a file (Landlock, since Linux 5.13).
+    case landlock
+    /// Mounts, network, users and host name of its own, and an empty root folder, so that no path names a file.
+    case namespaces
+}
+
+/// Decides whether a decoder is used that lacks protections, and which of them are reported.
+struct ProtectionPolicy {
+    let required: Set<DecoderProtection>
+    private var reported: Set<DecoderProtection> = []
+
+    init(required: Set<DecoderProtection>) { self.required = required }
+
+    enum Verdict: Equatable {
+        case use(reporting: Set<DecoderProtection>)
+        case refuse(missing: Set<DecoderProtection>)
+    }
+
+    mutating func decoderStarted(with protections: Set<DecoderProtection>) -> Verdict {
+        let missing = Set(DecoderProtection.allCases).subtracting(protections)
+        let refused = missing.intersection(required)
+        guard refused.isEmpty else { return .refuse(missing: refused) }
+        defer { reported.formUnion(missing) }
+        return .use(reporting: missing.subtracting(reported))
+    }
+}
+
+/// Holds the decoders of one configuration against the protections that it requires.
+package final class ProtectionCheck: Sendable {
+    private let policy: Guarded<ProtectionPolicy>
+    private let report: (@Sendable (Set<DecoderProtection>) -> Void)?
+
+    package init(_ configuration: DecoderConfiguration) {
+        policy = Guarded(ProtectionPolicy(required: configuration.requiredProtections))
+        report = configuration.missingProtectionsHandler
+    }
+
+    func check(_ protections: Set<DecoderProtection>, of path: String) throws(LoadError) {
+        switch policy.withLock({ $0.decoderStarted(with: protections) }) {
+        case .use(let missing):
+            if !missing.isEmpty { report?(missing) }
+        case .refuse(let missing):
+            let names = missing.map(\.rawValue).sorted().joined(separator: " and ")
+            throw DecoderProcess.unavailable(
+                path,
+                "this system does not give it the required protection \(names). Have the system allow it, or do not "
+                    + "require it")
+        }
+    }
+}
