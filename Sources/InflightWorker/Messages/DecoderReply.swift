@@ -2,7 +2,7 @@ package import InflightCore
 
 /// What a decoder answers. Nothing of it is believed before it was looked at: who decodes a stranger's bytes may have
 /// become a stranger.
-package enum DecoderReply: Sendable, Equatable {
+package enum DecoderReply: DecoderMessage, Sendable, Equatable {
     /// It has given up what it does not need, and reads and writes these formats; some parts are missing.
     case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [DecoderProtection], missing: [String])
     /// It could not begin.
@@ -27,88 +27,40 @@ package enum DecoderReply: Sendable, Equatable {
     /// No message is longer.
     package static let mostBytes = leastShared + 4096
 
-    package var message: [UInt8] {
-        var writer = MessageWriter()
+    package func write(to message: inout [UInt8]) {
         switch self {
         case .ready(let decodes, let encodes, let protections, let missing):
-            writer.write(UInt8(0))
-            for names in [decodes.map(\.rawValue), encodes.map(\.rawValue), protections.map(\.rawValue), missing] {
-                writer.write(names.joined(separator: " "))
-            }
-        case .notReady(let message):
-            writer.write(UInt8(1))
-            writer.write(message)
-        case .sharedPixels(let id, let layout):
-            writer.write(UInt8(2))
-            writer.write(id)
-            writer.write(layout)
-        case .pixels(let id, let layout, let bytes):
-            writer.write(UInt8(3))
-            writer.write(id)
-            writer.write(layout)
-            writer.write(bytes)
-        case .sharedBytes(let id, let byteCount):
-            writer.write(UInt8(4))
-            writer.write(id)
-            writer.write(byteCount)
-        case .failure(let id, let code, let message):
-            writer.write(UInt8(5))
-            writer.write(id)
-            writer.write(code)
-            writer.write(String(message.prefix(1000)))
+            message.add(UInt8(0), decodes, encodes, protections, missing)
+        case .notReady(let reason): message.add(UInt8(1), reason)
+        case .sharedPixels(let id, let layout): message.add(UInt8(2), id, layout)
+        case .pixels(let id, let layout, let bytes): message.add(UInt8(3), id, layout, bytes)
+        case .sharedBytes(let id, let byteCount): message.add(UInt8(4), id, byteCount)
+        case .failure(let id, let code, let text): message.add(UInt8(5), id, code, String(text.prefix(1000)))
         case .sharedPart(let id, let layout, let detail, let coversAll, let isFinal):
-            writer.write(UInt8(6))
-            writer.write(id)
-            writer.write(layout)
-            writer.write(detail)
-            writer.write(coversAll)
-            writer.write(isFinal)
-        case .noPart(let id):
-            writer.write(UInt8(7))
-            writer.write(id)
-        case .valid(let id):
-            writer.write(UInt8(8))
-            writer.write(id)
+            message.add(UInt8(6), id, layout, detail, coversAll, isFinal)
+        case .noPart(let id): message.add(UInt8(7), id)
+        case .valid(let id): message.add(UInt8(8), id)
         }
-        return writer.bytes
     }
 
-    package init?(_ message: [UInt8]) {
-        var reader = MessageReader(message)
-        guard let reply = Self.read(&reader), reader.isAtEnd else { return nil }
-        self = reply
-    }
-
-    private static func read(_ reader: inout MessageReader) -> DecoderReply? {
-        switch reader.byte() {
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        switch try UInt8(from: &rest) {
         case 0:
-            guard let decodes = reader.names(), let encodes = reader.names(), let protections = reader.names(),
-                let missing = reader.names()
-            else { return nil }
-            return .ready(
-                decodes: decodes.map(ImageFormat.init(rawValue:)), encodes: encodes.map(ImageFormat.init(rawValue:)),
-                protections: protections.compactMap(DecoderProtection.init), missing: missing)
-        case 1: return reader.text().map { .notReady(message: $0) }
-        case 2:
-            guard let id = reader.number(), let layout = reader.layout() else { return nil }
-            return .sharedPixels(id: id, layout)
-        case 3:
-            guard let id = reader.number(), let layout = reader.layout(), let bytes = reader.part() else { return nil }
-            return .pixels(id: id, layout, bytes)
-        case 4:
-            guard let id = reader.number(), let count = reader.number() else { return nil }
-            return .sharedBytes(id: id, byteCount: count)
-        case 5:
-            guard let id = reader.number(), let code = reader.text(), let message = reader.text() else { return nil }
-            return .failure(id: id, code: code, message: message)
+            self = .ready(
+                decodes: try rest.take(), encodes: try rest.take(), protections: try rest.take(),
+                missing: try rest.take())
+        case 1: self = .notReady(message: try rest.take())
+        case 2: self = .sharedPixels(id: try rest.take(), try rest.take())
+        case 3: self = .pixels(id: try rest.take(), try rest.take(), try rest.take())
+        case 4: self = .sharedBytes(id: try rest.take(), byteCount: try rest.take())
+        case 5: self = .failure(id: try rest.take(), code: try rest.take(), message: try rest.take())
         case 6:
-            guard let id = reader.number(), let layout = reader.layout(), let detail = reader.number(),
-                let coversAll = reader.flag(), let isFinal = reader.flag()
-            else { return nil }
-            return .sharedPart(id: id, layout, detail: detail, coversAll: coversAll, isFinal: isFinal)
-        case 7: return reader.number().map { .noPart(id: $0) }
-        case 8: return reader.number().map { .valid(id: $0) }
-        default: return nil
+            self = .sharedPart(
+                id: try rest.take(), try rest.take(), detail: try rest.take(), coversAll: try rest.take(),
+                isFinal: try rest.take())
+        case 7: self = .noPart(id: try rest.take())
+        case 8: self = .valid(id: try rest.take())
+        default: throw MalformedMessage()
         }
     }
 }

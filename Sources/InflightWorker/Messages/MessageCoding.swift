@@ -1,75 +1,163 @@
-/// Writes the parts of a message one after the other: numbers with their lowest byte first.
-package struct MessageWriter: Sendable {
-    package private(set) var bytes: [UInt8] = []
+package import InflightCore
 
-    package init() {}
+/// A value that messages between a program and its decoder carry: its parts one after the other.
+package protocol MessagePart {
+    func write(to message: inout [UInt8])
+    /// Takes the value from the start of what is left of a message.
+    init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage)
+}
 
-    package mutating func write(_ byte: UInt8) { bytes.append(byte) }
-    package mutating func write(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
+/// Something is not there, or cannot be.
+package struct MalformedMessage: Error {}
 
-    package mutating func write(_ number: Int) {
-        for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+/// A whole message.
+package protocol DecoderMessage: MessagePart {}
+
+extension DecoderMessage {
+    package var message: [UInt8] {
+        var bytes: [UInt8] = []
+        write(to: &bytes)
+        return bytes
     }
 
-    package mutating func write(_ number: Int?) {
-        write(number != nil)
-        if let number { write(number) }
-    }
-
-    package mutating func write(_ text: String) { write(Array(text.utf8)) }
-
-    package mutating func write(_ part: [UInt8]) {
-        write(part.count)
-        bytes += part
+    /// `nil` for what is no such message, is cut short, or goes on.
+    package init?(_ message: [UInt8]) {
+        var rest = message[...]
+        guard let value = try? Self(from: &rest), rest.isEmpty else { return nil }
+        self = value
     }
 }
 
-/// Takes a message's parts in the order in which they were written. Whatever is not there, or cannot be, is `nil`.
-package struct MessageReader: Sendable {
-    private let bytes: [UInt8]
-    private var position = 0
+extension [UInt8] {
+    mutating func add<each Part: MessagePart>(_ parts: repeat each Part) { repeat (each parts).write(to: &self) }
+}
 
-    package init(_ bytes: [UInt8]) {
-        self.bytes = bytes
+extension ArraySlice<UInt8> {
+    mutating func take<Part: MessagePart>() throws(MalformedMessage) -> Part { try Part(from: &self) }
+
+    mutating func take(_ count: Int) throws(MalformedMessage) -> ArraySlice {
+        guard count >= 0, count <= self.count else { throw MalformedMessage() }
+        defer { removeFirst(count) }
+        return prefix(count)
+    }
+}
+
+extension UInt8: MessagePart {
+    package func write(to message: inout [UInt8]) { message.append(self) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) { self = try rest.take(1).first! }
+}
+
+extension Bool: MessagePart {
+    package func write(to message: inout [UInt8]) { message.append(self ? 1 : 0) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        let byte = try UInt8(from: &rest)
+        guard byte < 2 else { throw MalformedMessage() }
+        self = byte == 1
+    }
+}
+
+/// Eight bytes, the lowest first.
+extension Int: MessagePart {
+    package func write(to message: inout [UInt8]) {
+        for shift in stride(from: 0, to: 64, by: 8) { message.append(UInt8(truncatingIfNeeded: self >> shift)) }
     }
 
-    package var isAtEnd: Bool { position == bytes.count }
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self = try rest.take(8).reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+}
 
-    package mutating func byte() -> UInt8? {
-        guard position < bytes.count else { return nil }
-        defer { position += 1 }
-        return bytes[position]
+extension String: MessagePart {
+    package func write(to message: inout [UInt8]) { message.add(Array(utf8)) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        guard let text = String(validating: try [UInt8](from: &rest), as: UTF8.self) else { throw MalformedMessage() }
+        self = text
+    }
+}
+
+extension Optional: MessagePart where Wrapped: MessagePart {
+    package func write(to message: inout [UInt8]) {
+        message.add(self != nil)
+        if let self { self.write(to: &message) }
     }
 
-    package mutating func flag() -> Bool? {
-        guard let byte = byte(), byte < 2 else { return nil }
-        return byte == 1
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self = try Bool(from: &rest) ? try Wrapped(from: &rest) : nil
+    }
+}
+
+extension Array: MessagePart where Element: MessagePart {
+    package func write(to message: inout [UInt8]) {
+        message.add(count)
+        if let bytes = self as? [UInt8] { return message += bytes }
+        for element in self { element.write(to: &message) }
     }
 
-    package mutating func number() -> Int? {
-        guard bytes.count - position >= 8 else { return nil }
-        defer { position += 8 }
-        return (0..<8).reduce(0) { $0 | Int(bytes[position + $1]) << (8 * $1) }
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        let count = try Int(from: &rest)
+        // Each takes one byte at least.
+        guard count >= 0, count <= rest.count else { throw MalformedMessage() }
+        self = []
+        if Element.self == UInt8.self {
+            self = [UInt8](try rest.take(count)) as? Self ?? []
+        } else {
+            for _ in 0..<count { append(try rest.take()) }
+        }
+    }
+}
+
+extension MessagePart where Self: RawRepresentable, RawValue: MessagePart {
+    package func write(to message: inout [UInt8]) { rawValue.write(to: &message) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        guard let value = Self(rawValue: try rest.take()) else { throw MalformedMessage() }
+        self = value
+    }
+}
+
+extension ImageFormat: MessagePart {}
+extension DecoderProtection: MessagePart {}
+extension PixelBuffer.Format.Order: MessagePart {}
+extension PixelBuffer.Format.Alpha: MessagePart {}
+extension Resize.Fit: MessagePart {}
+extension Resize.Gravity: MessagePart {}
+extension Resize.Light: MessagePart {}
+
+extension Resize: MessagePart {
+    package func write(to message: inout [UInt8]) { message.add(width, height, fit, gravity, enlarges, light) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self.init(
+            width: try rest.take(), height: try rest.take(), fit: try rest.take(), gravity: try rest.take(),
+            enlarges: try rest.take(), light: try rest.take())
+    }
+}
+
+extension DecodeOptions: MessagePart {
+    package func write(to message: inout [UInt8]) { message.add(resize, order, premultiplied, maximumPixels, page) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self.init(resize: try rest.take())
+        order = try rest.take()
+        premultiplied = try rest.take()
+        maximumPixels = try rest.take()
+        page = try rest.take()
+    }
+}
+
+/// Without metadata.
+extension EncodeOptions: MessagePart {
+    package func write(to message: inout [UInt8]) {
+        message.add(format, quality, background, isProgressive, isLossless)
     }
 
-    /// A number, or that there is none.
-    package mutating func optionalNumber() -> Int?? {
-        guard let isThere = flag() else { return nil }
-        return isThere ? number().map(Optional.some) : .some(nil)
-    }
-
-    package mutating func part() -> [UInt8]? {
-        guard let count = number(), count >= 0, count <= bytes.count - position else { return nil }
-        defer { position += count }
-        return Array(bytes[position..<position + count])
-    }
-
-    package mutating func text() -> String? {
-        part().flatMap { String(validating: $0, as: UTF8.self) }
-    }
-
-    /// Words between blanks.
-    package mutating func names() -> [String]? {
-        text().map { $0.split(separator: " ").map(String.init) }
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self.init(format: try rest.take(), quality: try rest.take())
+        background = try rest.take()
+        isProgressive = try rest.take()
+        isLossless = try rest.take()
     }
 }

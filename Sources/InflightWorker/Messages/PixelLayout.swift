@@ -30,23 +30,14 @@ package struct PixelLayout: Sendable, Equatable {
     }
 }
 
-extension MessageWriter {
-    mutating func write(_ layout: PixelLayout) {
-        write(layout.width)
-        write(layout.height)
-        write(layout.bytesPerRow)
-        write(layout.format.order.rawValue)
-        write(layout.format.alpha.rawValue)
+extension PixelLayout: MessagePart {
+    package func write(to message: inout [UInt8]) {
+        message.add(width, height, bytesPerRow, format.order, format.alpha)
     }
-}
 
-extension MessageReader {
-    mutating func layout() -> PixelLayout? {
-        guard let width = number(), let height = number(), let bytesPerRow = number(),
-            let order = byte().flatMap(PixelBuffer.Format.Order.init),
-            let alpha = byte().flatMap(PixelBuffer.Format.Alpha.init)
-        else { return nil }
-        return PixelLayout(
-            width: width, height: height, bytesPerRow: bytesPerRow, format: .init(order: order, alpha: alpha))
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self.init(
+            width: try rest.take(), height: try rest.take(), bytesPerRow: try rest.take(),
+            format: PixelBuffer.Format(order: try rest.take(), alpha: try rest.take()))
     }
 }

@@ -33,4 +33,40 @@ struct MessageTests {
             }
         }
     }
+
+    @Test("Every message is read as it was written, and none of its beginnings is one")
+    func beginnings() {
+        let layout = PixelLayout(width: 3, height: 2, bytesPerRow: 12, format: .premultipliedBGRA)
+        let replies: [DecoderReply] = [
+            .ready(decodes: [.png], encodes: [], protections: DecoderProtection.allCases, missing: ["a b"]),
+            .notReady(message: "é"), .sharedPixels(id: 1, layout), .pixels(id: -1, layout, [1, 2, 3]),
+            .sharedBytes(id: .max, byteCount: .min), .failure(id: 2, code: "damaged", message: ""),
+            .sharedPart(id: 3, layout, detail: 4, coversAll: true, isFinal: false), .noPart(id: 5), .valid(id: 6),
+        ]
+        for reply in replies {
+            #expect(DecoderReply(reply.message) == reply)
+            for count in 0..<reply.message.count { #expect(DecoderReply([UInt8](reply.message.prefix(count))) == nil) }
+        }
+        var options = EncodeOptions(format: .webp, quality: 7)
+        options.background = [1, 2, 3]
+        options.isLossless = true
+        let requests: [DecoderRequest] = [
+            .begin(maximumMemory: 1, maximumSeconds: 2), .encode(id: 1, layout: layout, options: options),
+            .decodePart(id: 2, format: .gif, byteCount: 3, options: DecodeOptions(), beyond: 4), .cancel(id: 9),
+        ]
+        for request in requests {
+            #expect(DecoderRequest(request.message) == request)
+            for count in 0..<request.message.count {
+                #expect(DecoderRequest([UInt8](request.message.prefix(count))) == nil)
+            }
+        }
+        // More bytes, or names, than there are.
+        for count in [Int.max, -1, 2] {
+            var message: [UInt8] = [1]
+            for shift in 0..<8 { message.append(UInt8(truncatingIfNeeded: count >> (8 * shift))) }
+            #expect(DecoderReply(message + [0x41]) == nil)
+            message[0] = 0
+            #expect(DecoderReply(message + [0x41]) == nil)
+        }
+    }
 }
