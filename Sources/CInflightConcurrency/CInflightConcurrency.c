@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
@@ -82,6 +83,30 @@ int inflight_start_thread(void (*body)(void *), void *context) {
     pthread_attr_destroy(&attributes);
     if (status) free(start);
     return status;
+}
+
+int inflight_condition_make(void *condition) {
+    pthread_condattr_t attributes;
+    int status = pthread_condattr_init(&attributes);
+#if !defined(__APPLE__)
+    if (status == 0) status = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+#endif
+    return status != 0 ? status : pthread_cond_init(condition, &attributes);
+}
+
+void inflight_condition_wait(void *condition, void *mutex, int64_t nanoseconds) {
+    const int64_t second = 1000000000, longest = 86400 * second;
+    if (nanoseconds > longest) nanoseconds = longest;
+    struct timespec time = {nanoseconds / second, nanoseconds % second};
+#if defined(__APPLE__)
+    pthread_cond_timedwait_relative_np(condition, mutex, &time);
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    time.tv_sec += now.tv_sec + (time.tv_nsec + now.tv_nsec) / second;
+    time.tv_nsec = (time.tv_nsec + now.tv_nsec) % second;
+    pthread_cond_timedwait(condition, mutex, &time);
+#endif
 }
 
 int inflight_processor_count(void) {

@@ -1,5 +1,6 @@
 internal import InflightCodecs
 internal import InflightCodings
+internal import InflightConcurrency
 public import InflightCore
 public import InflightCurl
 public import InflightDisk
@@ -33,6 +34,8 @@ extension ImagePipeline.Configuration {
         contentCodings = ContentCodings.standard
         retry = RetryPolicy()
         circuitBreaker = ImagePipeline.CircuitBreaker()
+        maximumConcurrentFetches = min(maximumConcurrentFetches, DescriptorLimit.connections)
+        decodeConcurrency = min(decodeConcurrency, DescriptorLimit.decoders)
         if let cache {
             store = .owned { configuration throws(LoadError) in
                 try cache.check()

@@ -404,7 +404,7 @@ extension ContractModel {
         let head = code == .badStatus ? store.deliveries[record.serial]?.head : nil
         let mayPass =
             head.map { [408, 425, 429].contains($0.status) || $0.status >= 500 && $0.status != 501 }
-            ?? [.cannotConnect, .connectionLost, .timedOut, .truncated].contains(code)
+            ?? [.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated].contains(code)
         let asked = (head?.retryAfter ?? 0) * 1000
         let budget = store.budgets[jobs[job].origin] ?? 10_000
         guard mayPass, asked <= bounds.longestRetryAfter, isReading(job), jobs[job].failedTries <= bounds.retries,

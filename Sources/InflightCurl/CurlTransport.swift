@@ -16,21 +16,23 @@ public import InflightCore
 /// without blocking that thread, and without a thread for each.
 ///
 /// The connect timeout begins when the exchange is started. It does not run while the exchange waits for a connection
-/// because all that its origin may have are at work.
+/// because all that its origin may have are at work, or all for which the process has file descriptors: three quarters of
+/// those that are free when the thread starts.
 public final class CurlTransport: Transport {
     private let mailbox: Mailbox
 
     /// Reads what it needs of the environment and of the CA file, and opens no connection.
     ///
     /// - Throws: ``LoadError/Code/cannotRead`` for a CA file that cannot be read or holds no certificate,
-    ///   ``LoadError/Code/invalidRequest`` for limits below 1.
+    ///   ``LoadError/Code/invalidRequest`` for limits below 1, ``LoadError/Code/tooManyOpenFiles`` where no file
+    ///   descriptor is left.
     public init(configuration: Configuration = Configuration()) throws(LoadError) {
-        mailbox = Mailbox(settings: try Settings(configuration))
+        mailbox = try Mailbox(settings: try Settings(configuration))
     }
 
     /// With settings that no configuration gives.
-    init(settings: Settings) {
-        mailbox = Mailbox(settings: settings)
+    init(settings: Settings) throws(LoadError) {
+        mailbox = try Mailbox(settings: settings)
     }
 
     deinit {

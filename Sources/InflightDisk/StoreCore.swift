@@ -11,7 +11,9 @@ final class StoreCore: Sendable {
 
     private struct Threads {
         let writing = WorkerThreads(count: 1, name: "inflight.store")
-        let reading = WorkerThreads(count: 2, name: "inflight.read")
+        // A second one helps where processors are left over for it, and takes descriptors.
+        let reading = WorkerThreads(
+            count: MachineSize.processors > 2 && DescriptorLimit.available > 64 ? 2 : 1, name: "inflight.read")
     }
 
     private struct Life {

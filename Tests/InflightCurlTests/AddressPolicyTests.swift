@@ -14,7 +14,7 @@ struct AddressPolicyTests {
         if let dns { configuration.dnsServers = [dns.address] }
         var settings = try Settings(configuration)
         settings.proxies = ProxyRules(environment: environment)
-        return CurlTransport(settings: settings)
+        return try CurlTransport(settings: settings)
     }
 
     private func server() -> RawServer { RawServer { while $0.readHead() != nil { $0.reply([1]) } } }

@@ -56,6 +56,18 @@ struct ExchangeTests {
         #expect(heard.trailers == nil)
     }
 
+    @Test func `Field values are bytes in both directions`() throws {
+        let tag: [UInt8] = [0x22, 0xFC, 0x80, 0x22]
+        let server = try LoopbackServer()
+        var response = LoopbackServer.Response.ok(Bytes("x"))
+        response.fields.append(name: "ETag".utf8, value: tag)
+        server.serve("/", response)
+        let transport = try CurlTransport()
+        let heard = try transport.load(server.url("/")) { $0.fields.append(name: "If-None-Match".utf8, value: tag) }
+        #expect(heard.head?.fields.rawValues("etag").map { Array($0) } == [tag])
+        #expect(server.requests.last?.fields.rawValues("if-none-match").map { Array($0) } == [tag])
+    }
+
     @Test func `An origin gets no more connections than it may have`() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))

@@ -11,7 +11,7 @@ struct ProxyTests {
         if let dns { configuration.dnsServers = [dns.address] }
         var settings = try Settings(configuration)
         settings.proxies = ProxyRules(environment: environment)
-        return CurlTransport(settings: settings)
+        return try CurlTransport(settings: settings)
     }
 
     @Test func `A proxy is asked for the whole URL, and the origin's name is its business`() throws {
@@ -41,6 +41,19 @@ struct ProxyTests {
         #expect(heard.head == nil)
         #expect(heard.error?.code == .cannotConnect)
         #expect(heard.error?.message.contains("407") == true)
+    }
+
+    @Test(arguments: ["http", "https"])
+    func `A proxy that accepts no connection is named in the failure`(scheme: String) throws {
+        let port = RawServer { _ in }.port
+        let proxied = try transport(["all_proxy": "http://me:secret@127.0.0.1:\(port)"])
+        let error = try proxied.load("\(scheme)://127.0.0.2/").error
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.message.contains("the proxy 127.0.0.1:\(port)") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("secret") == false)
+        let names = FakeNameServer(knows: [:])
+        let nameless = try transport(["all_proxy": "http://proxy.test:1"], dns: names)
+        #expect(try nameless.load("\(scheme)://127.0.0.2/").error?.message.contains("the proxy proxy.test") == true)
     }
 
     @Test func `A variable that names no proxy is told, without what it holds`() throws {

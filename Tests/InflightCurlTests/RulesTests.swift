@@ -109,6 +109,7 @@ struct RulesTests {
     @Test(arguments: [
         ("Content-Length: 5", HeadParser.Framing(contentLength: 5)),
         ("content-length: 5, 5\r\nContent-Length:5", HeadParser.Framing(contentLength: 5)),
+        ("Content-Length: 99999999999999999999", HeadParser.Framing(contentLength: .max)),
         ("Transfer-Encoding: chunked", HeadParser.Framing(isChunked: true)),
         ("Content-Encoding: gzip", HeadParser.Framing(isCoded: true)),
         ("Content-Encoding: Identity", HeadParser.Framing()),
@@ -120,7 +121,7 @@ struct RulesTests {
         }
     }
 
-    @Test(arguments: ["5\r\nContent-Length: 6", "5, 6", "-1", "x", "", "99999999999999999999"])
+    @Test(arguments: ["5\r\nContent-Length: 6", "5, 6", "-1", "x", ""])
     func `A length that is none is malformed`(value: String) {
         guard case .malformed = parse("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n") else {
             Issue.record("taken for a length")

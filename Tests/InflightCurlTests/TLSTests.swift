@@ -34,7 +34,10 @@ struct TLSTests {
     @Test(arguments: [LoopbackServer.Certificate.expired, .wrongHost])
     func `A certificate that is wrong is not trusted`(certificate: LoopbackServer.Certificate) throws {
         let (server, scratch) = try server(certificate)
-        #expect(try transport(scratch.path("ca.pem")).load(server.url("/")).error?.code == .untrusted)
+        let error = try transport(scratch.path("ca.pem")).load(server.url("/")).error
+        #expect(error?.code == .untrusted)
+        // A CA file would not help.
+        #expect(error?.message.contains("CA file") == false, "\(error?.message ?? "")")
         #expect(server.requestCount == 0)
     }
 

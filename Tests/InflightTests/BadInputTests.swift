@@ -49,7 +49,9 @@ struct BadInputTests {
             ("http://me:hunter2@a b.example/\n", .invalidURL),
             ("http://me:hunter2@a.example\\@b.example/", .invalidURL),
             ("ftp://me:hunter2@a.example/b", .unsupportedScheme), ("gopher://a.example/", .unsupportedScheme),
-            ("javascript://x/%0Aalert", .unsupportedScheme),
+            ("javascript://x/%0Aalert", .unsupportedScheme), ("javascript:alert('x')", .unsupportedScheme),
+            ("mailto:a@b", .unsupportedScheme), ("memory:cat", .unsupportedScheme),
+            ("asset:///cat.jpg", .unsupportedScheme), ("localhost:8080/a.jpg", .invalidURL),
         ])
     func urls(url: String, code: LoadError.Code) async throws {
         let error = try await failure(try pipeline(), url)

@@ -14,6 +14,12 @@ void inflight_name_thread(const char *name);
 /// Starts a detached thread that runs `body(context)`. Gives 0, or the error number.
 int inflight_start_thread(void (*body)(void *), void *context);
 
+/// Makes a condition that ``inflight_condition_wait`` waits for. Gives 0, or the error number.
+int inflight_condition_make(void *condition);
+
+/// Waits as pthread_cond_wait does, for that many nanoseconds of the monotonic clock at most.
+void inflight_condition_wait(void *condition, void *mutex, int64_t nanoseconds);
+
 /// How many processors this process may run on.
 int inflight_processor_count(void);
 

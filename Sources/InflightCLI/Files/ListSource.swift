@@ -90,6 +90,8 @@ final class ListSource {
             failure = SystemError.last.text
             isAtEnd = true
         }
+        // Its thread ends with it.
+        if isAtEnd { waiter = nil }
     }
 
     private func wait() {

@@ -1,18 +1,19 @@
 import Dispatch
 import Inflight
+import InflightConcurrency
 import InflightCore
 
 /// The progress line.
 extension GetRun {
     func startTicking() {
-        let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + .milliseconds(100), repeating: .milliseconds(100))
-        timer.setEventHandler { [unowned self] in
-            guard !hasEnded else { return }
-            narrator.show(progress)
+        timer = clock.schedule(at: clock.now() + .milliseconds(100)) { [weak self] in
+            guard let self else { return }
+            queue.async { [self] in
+                guard !hasEnded else { return }
+                narrator.show(progress)
+                startTicking()
+            }
         }
-        self.timer = timer
-        timer.activate()
     }
 
     var progress: ProgressLine.State {

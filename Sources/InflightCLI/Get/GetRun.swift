@@ -19,7 +19,7 @@ final class GetRun: @unchecked Sendable {
     let options: GetOptions
     let queue = DispatchQueue(label: "inflight.get")
     let pipeline: ImagePipeline
-    let workers = WorkerThreads(count: 2, name: "inflight-files")
+    let workers: WorkerThreads
     let narrator: Narrator
     let reporter: Reporter
     /// Listens, where somebody wants to know afterwards.
@@ -51,7 +51,7 @@ final class GetRun: @unchecked Sendable {
     /// Those for which an earlier run's file is looked for, the first of them right now.
     var unchecked: [Ask] = []
     var pumpIsScheduled = false
-    var timer: (any DispatchSourceTimer)?
+    var timer: (any ScheduledWork)?
     var isEnding = false
     var hasEnded = false
     var endStatus: Int32?
@@ -67,6 +67,8 @@ final class GetRun: @unchecked Sendable {
         self.pipeline = pipeline
         self.recorder = recorder
         self.onEnd = onEnd
+        // A second one is worth its stack only where files are encoded.
+        workers = WorkerThreads(count: options.treatment == .remade ? 2 : 1, name: "inflight-files")
         narrator = Narrator(options.network)
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
         arguments = options.urls[...]

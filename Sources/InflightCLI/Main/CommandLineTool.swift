@@ -39,6 +39,24 @@ enum CommandLineTool {
         var status = ExitStatus.failure
     }
 
+    /// For one connection, the cache, a list, an output file, and what libraries open for themselves.
+    private static let leastDescriptors = 20
+
+    /// Raises the limit of descriptors, and refuses to begin where libraries would trap, or wait for ever.
+    private static func prepareLimits() throws(Refusal) {
+        DescriptorLimit.raise()
+        let available = DescriptorLimit.available
+        guard available >= leastDescriptors else {
+            throw Refusal(
+                message: "\(leastDescriptors) file descriptors are needed, and \(available) are left. "
+                    + "Raise the limit with ulimit -n.")
+        }
+        guard AddressSpace.suffices() else {
+            throw Refusal(
+                message: "Too little memory is allowed for this process. Raise the limit with ulimit -v.")
+        }
+    }
+
     /// - Returns: the exit status.
     static func run() -> Int32 {
         StandardStream.reserveDescriptors()
@@ -46,6 +64,7 @@ enum CommandLineTool {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         do {
+            try prepareLimits()
             let arguments = try arguments()
             switch try Command.parse(arguments, standardOutputIsTerminal: StandardStream.output.isTerminal) {
             case .version: return print(Version.text + "\n")
@@ -81,6 +100,8 @@ enum CommandLineTool {
             }
         }
         let output = try RunOutput(options, arguments: arguments)
+        // Dispatch opens three with the first Swift task, and traps where it cannot.
+        let spare = (0..<4).map { _ in unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
         // The store is made before the run that tells its warnings, and opened by that run's first load.
         let listener = Guarded<GetRun?>(nil)
         let warn: @Sendable (String) -> Void = { text in listener.withLock { $0 }?.warn(text) }
@@ -96,6 +117,7 @@ enum CommandLineTool {
         }
         let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder) { status in
             guard store != nil || output?.writesFiles == true else { return main.end(status) }
+            for descriptor in spare { close(descriptor) }
             // What was fetched is there for the next run.
             Task.detached {
                 await pipeline.shutdown(.cancel)

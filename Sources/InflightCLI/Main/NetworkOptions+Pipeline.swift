@@ -1,5 +1,5 @@
-import Glibc
 import Inflight
+import InflightConcurrency
 import InflightCore
 import InflightCurl
 
@@ -16,11 +16,12 @@ extension NetworkOptions {
         if connectsToPublicOnly { curl.addressPolicy = .publicOnly }
         var configuration = ImagePipeline.Configuration(
             curl: curl, decoding: decoding, decoder: decoder(warn: warn))
-        configuration.maximumConcurrentFetches = concurrency
+        let connections = DescriptorLimit.connections
+        configuration.maximumConcurrentFetches = min(concurrency, connections)
+        configuration.maximumConcurrentFetchesPerOrigin = min(perHost, connections)
         configuration.maximumBodyBytesInFlight = maximumBytesInFlight
-        configuration.maximumConcurrentFetchesPerOrigin = perHost
         // Two threads write and encode beside those that decode.
-        configuration.decodeConcurrency = decodes ? max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) : 1
+        configuration.decodeConcurrency = decodes ? min(4, MachineSize.processors, DescriptorLimit.decoders) : 1
         configuration.store = store.map { .shared($0) }
         configuration.retry?.extraTries = retries
         if circuitBreaker > 0 {

@@ -1,5 +1,3 @@
-import Dispatch
-
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -10,8 +8,6 @@ import Dispatch
 
 /// The machine's own clocks: `CLOCK_MONOTONIC` for moments, `CLOCK_REALTIME` for dates.
 public struct SystemClock: EngineClock {
-    private static let timers = DispatchQueue(label: "inflight.clock")
-
     public init() {}
 
     public func now() -> MonotonicTime {
@@ -30,19 +26,20 @@ public struct SystemClock: EngineClock {
         at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void
     ) -> any ScheduledWork {
         let timer = SystemTimer(body)
-        let delay = max(0, deadline.nanoseconds.subtractingReportingOverflow(now().nanoseconds).partialValue)
-        Self.timers.asyncAfter(deadline: .now() + .nanoseconds(Int(min(delay, Int64(Int.max) / 2)))) { timer.fire() }
+        TimerThread.shared.add(timer, at: deadline)
         return timer
     }
 }
 
 /// A closure that runs at most once, or is let go by `cancel()`.
-private final class SystemTimer: ScheduledWork {
+final class SystemTimer: ScheduledWork {
     private let body: Guarded<(@Sendable () -> Void)?>
 
     init(_ body: @escaping @Sendable () -> Void) {
         self.body = Guarded(body)
     }
+
+    var isCancelled: Bool { body.withLock { $0 == nil } }
 
     func fire() {
         take()?()

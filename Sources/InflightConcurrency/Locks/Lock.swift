@@ -1,3 +1,5 @@
+internal import CInflightConcurrency
+
 #if canImport(Darwin)
     public import Darwin
 #elseif canImport(Glibc)
@@ -43,6 +45,11 @@
     /// Gives the lock up, waits for `condition` to be signalled, and takes it again, as `pthread_cond_wait` does.
     package func wait(on condition: UnsafeMutablePointer<pthread_cond_t>) {
         unsafe pthread_cond_wait(condition, mutex)
+    }
+
+    /// ``wait(on:)``, for that long at most.
+    package func wait(on condition: UnsafeMutablePointer<pthread_cond_t>, nanoseconds: Int64) {
+        unsafe inflight_condition_wait(condition, mutex, nanoseconds)
     }
 
     /// Runs `body` with the lock held, and releases it however `body` ends.

@@ -85,7 +85,17 @@ public final class WorkerThreads: Sendable {
                     guard let context = unsafe context else { return }
                     unsafe Unmanaged<Shared>.fromOpaque(context).takeRetainedValue().loop()
                 }, context)
-            precondition(status == 0, "no thread can be made: error \(status); raise the limit of threads (ulimit -u)")
+            guard status != 0 else { return }
+            let hasOthers = mutex.withLock {
+                threads -= 1
+                return threads > 0
+            }
+            // Those do the work in the end.
+            if hasOthers { return unsafe Unmanaged<Shared>.fromOpaque(context).release() }
+            // Not a precondition: release builds would leave its message out.
+            fatalError(
+                "The system gives no thread \(name) (error \(status)). Raise the limits of threads (ulimit -u) and of "
+                    + "memory (ulimit -v).")
         }
 
         private func loop() {

@@ -84,6 +84,15 @@ public struct LoadError: Error, Sendable {
     }
 }
 
+extension LoadError {
+    /// A failure for want of file descriptors.
+    package static func tooManyOpenFiles(_ stage: Stage, url: String? = nil) -> LoadError {
+        LoadError(
+            .tooManyOpenFiles, stage: stage, url: url,
+            message: "This process has no file descriptor left. Load less at once, or raise the limit (ulimit -n).")
+    }
+}
+
 extension LoadError: CustomStringConvertible {
     public var description: String {
         let place = url.map { " \($0):" } ?? ""
@@ -114,6 +123,8 @@ extension LoadError.Code {
     public static let originUnavailable = Self(rawValue: "originUnavailable")
     /// A connection that an earlier request had opened was lost before the response began. A new one may work.
     public static let connectionLost = Self(rawValue: "connectionLost")
+    /// The process may open no more files and sockets (`ulimit -n`).
+    public static let tooManyOpenFiles = Self(rawValue: "tooManyOpenFiles")
     /// The server's certificate is not trusted, or TLS could not be agreed on.
     public static let untrusted = Self(rawValue: "untrusted")
     /// Connecting, a stall, the whole load, or its decoding took longer than allowed.

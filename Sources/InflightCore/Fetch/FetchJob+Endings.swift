@@ -52,6 +52,8 @@ extension FetchJob {
 
     /// The exchange broke.
     private func broke(_ error: LoadError, _ work: Work) -> JobStep? {
+        // A transport knows only what was left of the time.
+        let error = error.code == .timedOut && limits(work) == nil ? timedOut() : error
         if let use = work.use, error.code != .cancelled,
             let stale = CacheOutcome.answer(
                 after: error.code, found: use.found, request: use.request, now: engine.wallTime)

@@ -493,6 +493,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func timedOut() -> LoadError {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
-            message: "The load took longer than it may in all. Allow more time, or try again later.")
+            message: "The request timed out after \(plan.request.limits.totalTimeout.text). "
+                + "Allow more time, or try again later.")
     }
 }

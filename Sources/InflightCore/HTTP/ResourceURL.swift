@@ -23,7 +23,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     /// `nil` where the URL has no authority, as in `data:` and `file:///`.
     public var origin: Origin? { originKey.origin }
 
-    /// The path, still percent-encoded. For `data:`, everything behind the colon.
+    /// The path, still percent-encoded. For a URL without a host, such as `data:`, everything behind the colon.
     public var path: Substring {
         let utf8 = string.utf8
         let start = utf8.index(utf8.startIndex, offsetBy: Int(pathStart))
@@ -57,13 +57,25 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Where the authority ends in the UTF-8 of `string`, for URLs that have one, `file:///` included.
     private var authorityEnd: Int? {
-        scheme == "data" ? nil : Int(pathStart)
+        Int(pathStart) == scheme.utf8.count + 1 ? nil : Int(pathStart)
     }
 
     private static func invalid(_ text: String, _ why: String) -> LoadError {
         LoadError(
             .invalidURL, stage: .request, url: URLParts.shown(text),
             message: "This is not a URL that can be loaded: \(why). Give an absolute one, such as https://host/path.")
+    }
+
+    /// Of image sources' keys. Parsing refuses it.
+    private static let sourceScheme = "source"
+
+    /// Whether what stands behind a colon is a URL of that scheme, and not a host's port, or a password, of a URL whose
+    /// scheme was left out.
+    private static func isOpaque(_ scheme: String, _ rest: Substring) -> Bool {
+        if ["mailto", "javascript", "tel", "about", "blob"].contains(scheme) { return true }
+        if scheme == "file" || rest.utf8.contains(UInt8(ascii: "@")) { return false }
+        let behindPort = rest.drop { $0.isASCII && $0.isNumber }
+        return behindPort.startIndex == rest.startIndex || !(behindPort.isEmpty || "/?#".contains(behindPort.first!))
     }
 
     private init(parsing text: String) throws(LoadError) {
@@ -78,11 +90,15 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         let parts = URLParts(text)
         guard let rawScheme = parts.scheme else { throw Self.invalid(text, "it has no scheme") }
         let scheme = rawScheme.lowercased()
+        guard scheme != Self.sourceScheme else {
+            throw Self.invalid(text, "the scheme \(scheme) is reserved for image sources")
+        }
 
-        if scheme == "data" {
-            let start = text.utf8.index(text.startIndex, offsetBy: rawScheme.utf8.count + 1)
+        let isHTTP = scheme == "http" || scheme == "https"
+        let start = text.utf8.index(text.startIndex, offsetBy: rawScheme.utf8.count + 1)
+        if scheme == "data" || (!isHTTP && parts.authority == nil && Self.isOpaque(scheme, text[start...])) {
             let end = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
-            self.init(opaqueData: text[start..<end])
+            self.init(scheme: scheme, opaque: text[start..<end])
             return
         }
 
@@ -92,6 +108,10 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
                 return
             }
             throw Self.invalid(text, "it names no host")
+        }
+        if authority.isEmpty, !isHTTP {
+            self.init(scheme: scheme, authority: "", origin: nil, userInfo: nil, parts: parts)
+            return
         }
         // Some read a backslash as a slash, and others as a part of the host: no host is named by both.
         guard parts.path.utf8.first != UInt8(ascii: "\\") else {
@@ -131,24 +151,21 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         pathEnd = UInt32(plain.pathEnd)
     }
 
-    /// A `data:` URL: nothing behind the colon is touched, so that its bytes stay what they were.
-    private init(opaqueData: Substring) {
-        string = "data:" + opaqueData
-        scheme = "data"
+    /// A URL without a host, such as `data:` or `mailto:`: nothing behind the colon is touched, so that its bytes stay what
+    /// they were.
+    private init(scheme: String, opaque: Substring) {
+        string = scheme + ":" + opaque
+        self.scheme = scheme
         originKey = .none
         userInfo = nil
-        pathStart = 5
+        pathStart = UInt32(scheme.utf8.count + 1)
         pathEnd = UInt32(string.utf8.count)
     }
 
     /// What stands for a source in keys and errors: no text that is a URL parses to it.
     init(source identity: String) {
-        string = "source:" + PercentEncoding.encoded(identity, keeping: PercentEncoding.pathBytes)
-        scheme = "source"
-        originKey = .none
-        userInfo = nil
-        pathStart = 7
-        pathEnd = UInt32(string.utf8.count)
+        let encoded = PercentEncoding.encoded(identity, keeping: PercentEncoding.pathBytes)
+        self.init(scheme: Self.sourceScheme, opaque: encoded[...])
     }
 
     private init(scheme: String, authority: String, origin: Origin?, userInfo: String?, parts: URLParts) {

@@ -9,9 +9,9 @@ package enum RequestRules {
     ]
 
     /// RFC 9110 section 5.6.2.
-    package static func isToken(_ text: String) -> Bool {
+    package static func isToken(_ text: some Collection<UInt8>) -> Bool {
         !text.isEmpty
-            && text.utf8.allSatisfy { byte in
+            && text.allSatisfy { byte in
                 let letter = byte | 0x20
                 return (letter >= 0x61 && letter <= 0x7A) || (byte >= 0x30 && byte <= 0x39)
                     || "!#$%&'*+-.^_`|~".utf8.contains(byte)
@@ -19,22 +19,22 @@ package enum RequestRules {
     }
 
     /// RFC 9110 section 5.5: no control character but the tab.
-    package static func isValue(_ text: String) -> Bool {
-        text.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
+    package static func isValue(_ text: some Collection<UInt8>) -> Bool {
+        text.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
     }
 
     /// Why a method cannot be sent, or `nil`.
     package static func problem(withMethod method: String) -> String? {
-        guard isToken(method), method != "CONNECT" else {
+        guard isToken(method.utf8), method != "CONNECT" else {
             return "\(Message.cleaned(method)) is no method that can be sent. Use GET, HEAD, POST or another."
         }
         return nil
     }
 
     /// Why a field cannot be sent, or `nil`.
-    package static func problem(withField name: String, _ value: String) -> String? {
-        guard isToken(name), isValue(value) else {
-            return "The field \(Message.cleaned(name)) holds what a header cannot hold. Take it out."
+    package static func problem(withField index: Int, of fields: HTTPFields) -> String? {
+        guard isToken(fields.rawName(index)), isValue(fields.rawValue(index)) else {
+            return "The field \(Message.cleaned(fields.name(index))) holds what a header cannot hold. Take it out."
         }
         return nil
     }

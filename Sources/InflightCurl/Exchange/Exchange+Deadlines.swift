@@ -19,7 +19,9 @@ extension Exchange {
     var stallDeadline: Int64 { Self.moment(lastActivity, timeouts.stall) }
 
     /// The next limit that it can pass, as things stand; `nil` where it has none.
-    var nextDeadline: (Int64, TimeLimit)? {
+    ///
+    /// - Parameter crowd: when all connections that the process may have were open last.
+    func nextDeadline(crowdedUntil crowd: Int64) -> (Int64, TimeLimit)? {
         let total = Self.moment(startedAt, timeouts.total)
         var other = Int64.max
         var limit = TimeLimit.connecting
@@ -31,7 +33,7 @@ extension Exchange {
             if connectingSince > 0 {
                 other = Self.moment(connectingSince, timeouts.connect)
             } else if let site, site.connected == 0 {
-                other = Self.moment(max(startedAt, site.busyUntil), timeouts.connect)
+                other = Self.moment(max(startedAt, site.busyUntil, crowd), timeouts.connect)
             }
         case .connected:
             limit = .stall
@@ -43,18 +45,18 @@ extension Exchange {
     }
 
     func failure(forLimit limit: TimeLimit) -> LoadError {
-        let host = request.url.origin?.description ?? "the server"
+        let host = peer
         let limits = request.limits
         switch limit {
         case .naming:
             return failure(
                 .timedOut,
-                "Connecting timed out: the name of \(host) was not found out within \(limits.connectTimeout.text). "
+                "Connecting timed out: the name of \(connectee) was not found out within \(limits.connectTimeout.text). "
                     + "Look at the name servers, or allow more time.")
         case .connecting:
             return failure(
                 .timedOut,
-                "Connecting timed out: \(host) did not accept a connection within \(limits.connectTimeout.text). "
+                "Connecting timed out: \(connectee) did not accept a connection within \(limits.connectTimeout.text). "
                     + "Try later, or allow more time.")
         case .stall:
             return failure(

@@ -1,19 +1,28 @@
 internal import CInflightCurl
+internal import InflightConcurrency
 internal import InflightCore
 
 extension Exchange {
     /// What libcurl's code means at this point of the exchange. `detail` is libcurl's own sentence, cleaned.
     func failure(for code: CURLcode, detail: String) -> LoadError {
-        let host = request.url.origin?.description ?? "the server"
+        let host = peer
         let why = detail.isEmpty ? Message.cleaned(unsafe String(cString: curl_easy_strerror(code))) : detail
         if let refusedAddress, !hasOpenedSocket { return failure(forRefused: refusedAddress) }
         switch code {
         case CURLE_OK:
             return failure(.truncated, "The connection to \(host) ended inside the head of its answer. Try again.")
+        case CURLE_COULDNT_CONNECT where lacksDescriptors:
+            return .tooManyOpenFiles(.fetch, url: request.url.string)
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-            return failure(.cannotConnect, "The name of \(host) did not resolve (\(why)). Check how it is written.")
+            return failure(
+                .cannotConnect, "The name of \(connectee) did not resolve (\(why)). Check how it is written.")
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_NO_CONNECTION_AVAILABLE, CURLE_INTERFACE_FAILED:
-            return failure(.cannotConnect, "No connection to \(host) could be made (\(why)). Try later.")
+            let remedy = connectee == host ? "Try later." : "Check the proxy variables of the environment."
+            return failure(.cannotConnect, "No connection to \(connectee) could be made (\(why)). \(remedy)")
+        case _ where !hasAnswer && why.contains("CONNECT tunnel failed"):
+            return failure(
+                .cannotConnect,
+                "\(connectee) refused the connection to \(host) (\(why)). Check its rules and your access.")
         case CURLE_OPERATION_TIMEDOUT:
             return failure(forLimit: hasAnswer ? .stall : .connecting)
         case CURLE_SSL_CACERT_BADFILE:
@@ -22,10 +31,7 @@ extension Exchange {
             return failure(.cannotConnect, "\(host) closed the connection while TLS was agreed on (\(why)). Try later.")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
-            return failure(
-                .untrusted,
-                "The certificate of \(host) is not trusted (\(why)). If it should be, name a CA file that vouches for it."
-            )
+            return failure(.untrusted, "The certificate of \(host) is not trusted (\(why)). \(Self.remedy(for: why))")
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
             return failure(.untrusted, "TLS could not be agreed on with \(host) (\(why)).")
@@ -46,6 +52,7 @@ extension Exchange {
         case CURLE_OUT_OF_MEMORY where !hasHead:
             // What libcurl says of a line that is longer than it takes.
             return failure(.badResponse, "The head of the answer has a line that is too long (\(why)).")
+        case CURLE_FILESIZE_EXCEEDED: return tooLarge("It announced a body of more bytes than can be counted")
         case CURLE_URL_MALFORMAT:
             return failure(.invalidURL, "libcurl does not take this URL (\(why)).")
         default:
@@ -56,24 +63,39 @@ extension Exchange {
     func failure(forRefused address: String) -> LoadError {
         failure(
             .addressNotAllowed,
-            "The address policy does not allow a connection to \(request.url.origin?.description ?? "the server") "
-                + "(\(address)). Use a public address, or allow this one.")
+            "The address policy does not allow a connection to \(peer) (\(address)). "
+                + "Use a public address, or allow this one.")
+    }
+
+    /// The origin, for messages.
+    var peer: String { request.url.origin?.description ?? "the server" }
+
+    /// Whom the connection is made to: the origin, or its proxy.
+    var connectee: String { site?.route.proxyName.map { "the proxy \($0)" } ?? peer }
+
+    /// What helps where a certificate is not trusted, told by the words of the TLS library.
+    private static func remedy(for why: String) -> String {
+        if why.contains("expired") { return "Ask its operator to renew it, and check this machine's clock." }
+        if why.contains("not yet valid") { return "Check this machine's clock." }
+        if why.contains("subject name") { return "It is another host's. Check the URL." }
+        return "If it should be, name a CA file that vouches for it."
     }
 
     /// The connection was lost, or refused the stream, before the response began, so that libcurl would send the
     /// request again.
     func lost(_ detail: String) -> LoadError {
-        let host = request.url.origin?.description ?? "the server"
-        return failure(
+        failure(
             .connectionLost,
-            "\(host) closed the connection before the response (\(detail.isEmpty ? "no data" : detail)). "
+            "\(peer) closed the connection before the response (\(detail.isEmpty ? "no data" : detail)). "
                 + "The server may have processed the request. Send it again if that does no harm.")
     }
 
     func failure(forName host: String, _ why: String) -> LoadError {
-        failure(
+        if DescriptorLimit.available < 2 { return .tooManyOpenFiles(.fetch, url: request.url.string) }
+        let isProxy = site?.route.proxyName?.hasPrefix(host + ":") ?? false
+        return failure(
             .cannotConnect,
-            "The name \(Message.cleaned(host)) did not resolve (\(why)). Check how it is written, and the name servers."
+            "The name \(isProxy ? "of the proxy " : "")\(Message.cleaned(host)) did not resolve (\(why)). Check how it is written, and the name servers."
         )
     }
 

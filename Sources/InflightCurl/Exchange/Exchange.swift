@@ -58,6 +58,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     var hasOpenedSocket = false
     /// The latest address that the address policy has refused.
     var refusedAddress: String?
+    /// The process had no file descriptor left for a connection.
+    var lacksDescriptors = false
     /// Whether its request went over a connection that an earlier exchange had opened.
     var isOnReusedConnection = false
     /// How many names have to be looked up before it can be handed to libcurl.
@@ -201,7 +203,7 @@ extension Exchange {
         LoadError(code, stage: .fetch, url: request.url.string, message: message)
     }
 
-    private func tooLarge(_ what: String) -> LoadError {
+    func tooLarge(_ what: String) -> LoadError {
         failure(
             .tooLarge,
             "\(what), and the limit is \(request.limits.maximumBodyBytes) bytes. Raise the limit if you trust the server."

@@ -96,6 +96,11 @@ enum HeadParser {
         return true
     }
 
+    /// Those that libcurl undoes (RFC 9112 section 7).
+    private static let transferCodings: [StaticString] = [
+        "chunked", "identity", "gzip", "x-gzip", "deflate", "br", "zstd",
+    ]
+
     /// - Returns: why the framing cannot be trusted, or `nil`.
     private static func readFraming(
         _ text: Scanner, _ name: Range<Int>, _ value: Range<Int>, into framing: inout Framing
@@ -109,6 +114,9 @@ enum HeadParser {
         case 16 where text.isNamed(name, "content-encoding"):
             if !value.isEmpty, !text.isNamed(value, "identity") { framing.isCoded = true }
         case 17 where text.isNamed(name, "transfer-encoding"):
+            for coding in text.members(value) where !transferCodings.contains(where: { text.isNamed(coding, $0) }) {
+                return "it uses a Transfer-Encoding that is unknown, so its body cannot be read"
+            }
             framing.isChunked = true
         default: break
         }
@@ -178,27 +186,35 @@ private enum Byte {
         return true
     }
 
+    /// The number, or the largest that there is.
     func number(_ range: some Collection<Int>) -> Int64? {
-        guard (1...18).contains(range.count) else { return nil }
+        if range.isEmpty { return nil }
         var sum: Int64 = 0
         for position in range {
             let byte = self[position]
             guard byte >= 0x30, byte <= 0x39 else { return nil }
-            sum = sum * 10 + Int64(byte - 0x30)
+            let (product, isTooLarge) = sum.multipliedReportingOverflow(by: 10)
+            let (next, overflows) = product.addingReportingOverflow(Int64(byte - 0x30))
+            sum = isTooLarge || overflows ? .max : next
         }
         return sum
     }
 
-    /// One number, or the same one several times with commas between.
-    func sameNumbers(_ range: Range<Int>) -> Int64? {
+    /// What stands between commas.
+    func members(_ range: Range<Int>) -> [Range<Int>] {
+        var members: [Range<Int>] = []
         var start = range.lowerBound
-        var value: Int64?
         while true {
             let end = position(of: Byte.comma, in: start..<range.upperBound) ?? range.upperBound
-            guard let next = number(trimmed(start..<end)), value == nil || value == next else { return nil }
-            value = next
-            if end == range.upperBound { return value }
+            members.append(trimmed(start..<end))
+            if end == range.upperBound { return members }
             start = end + 1
         }
+    }
+
+    /// One number, or the same one several times with commas between.
+    func sameNumbers(_ range: Range<Int>) -> Int64? {
+        let numbers = members(range).map { number($0) }
+        return numbers.allSatisfy { $0 == numbers[0] } ? numbers[0] : nil
     }
 }

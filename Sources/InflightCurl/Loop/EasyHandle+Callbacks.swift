@@ -121,16 +121,22 @@ extension EasyHandle {
         let address = unsafe pointer.pointee
         // In place: the address is longer than its declared type.
         let socketAddress = unsafe UnsafeRawPointer(pointer).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
-        let isAllowed: Bool? = unsafe with(context) { handle, exchange, _ in
-            // A connection for a resend would be made for nothing.
-            if handle.refusesResend(exchange) { return false }
-            return unsafe handle.loop.willConnect(exchange, to: socketAddress)
+        let opened: Int32? = unsafe with(context) { handle, exchange, _ in
+            // A connection for a resend would be made for nothing. Of a refused address libcurl goes on to the next one.
+            if handle.refusesResend(exchange) { return CURL_SOCKET_BAD }
+            guard unsafe handle.loop.willConnect(exchange, to: socketAddress) else { return CURL_SOCKET_BAD }
+            // Closed in programs that this one starts.
+            let opened = socket(
+                address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue),
+                address.protocol)
+            if opened >= 0 {
+                unsafe handle.loop.didOpenSocket()
+            } else {
+                exchange.lacksDescriptors = errno == EMFILE || errno == ENFILE
+            }
+            return opened
         }
-        // libcurl goes on with the host's next address.
-        if isAllowed == false { return CURL_SOCKET_BAD }
-        // Closed in programs that this one starts.
-        return socket(
-            address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), address.protocol)
+        return opened ?? CURL_SOCKET_BAD
     }
 
     /// Called with the loop, since a connection outlives the handle that opened it.

@@ -184,7 +184,9 @@ internal import InflightCore
     func install(_ entries: [String]) {
         guard !entries.isEmpty || applied.hasResolveList else { return }
         applied.hasResolveList = !entries.isEmpty
-        unsafe resolveList.replace(by: entries) { unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0) }
+        unsafe resolveList.replace(by: entries.map { Array($0.utf8) }) {
+            unsafe inflight_easy_set_list(easy, CURLOPT_RESOLVE, $0)
+        }
     }
 
     /// Whether the exchange needs a connection of its own.
@@ -252,28 +254,27 @@ internal import InflightCore
 
     private func applyFields(_ fields: HTTPFields, hasBody: Bool) -> String? {
         applied.fields = nil
-        var lines: [String] = []
+        var lines: [[UInt8]] = []
         var decodes = true
         var hasUserAgent = false
         for index in 0..<fields.count {
-            let name = fields.name(index)
-            let value = fields.value(index)
-            if let problem = RequestRules.problem(withField: name, value) { return problem }
-            let lowerCase = name.lowercased()
+            if let problem = RequestRules.problem(withField: index, of: fields) { return problem }
+            let value = fields.rawValue(index)
+            let lowerCase = fields.name(index).lowercased()
             if RequestRules.framing.contains(lowerCase) { continue }
             if lowerCase == "accept-encoding" { decodes = false }
             if lowerCase == "user-agent" { hasUserAgent = true }
             // libcurl's way to send a field without a value.
-            lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
+            lines.append(fields.rawName(index) + (value.isEmpty ? Array(";".utf8) : Array(": ".utf8) + value))
         }
         // As fields among the others: libcurl formats those that it adds itself once more for every request.
-        if decodes, let codings = Self.codings { lines.append("Accept-Encoding: \(codings)") }
+        if decodes, let codings = Self.codings { lines.append(Array("Accept-Encoding: \(codings)".utf8)) }
         let userAgent = unsafe loop.settings.userAgent
-        if !hasUserAgent, !userAgent.isEmpty { lines.append("User-Agent: \(userAgent)") }
+        if !hasUserAgent, !userAgent.isEmpty { lines.append(Array("User-Agent: \(userAgent)".utf8)) }
         if hasBody {
             // What libcurl would add of its own accord.
-            if !fields.contains("Content-Type") { lines.append("Content-Type:") }
-            lines.append("Expect:")
+            if !fields.contains("Content-Type") { lines.append(Array("Content-Type:".utf8)) }
+            lines.append(Array("Expect:".utf8))
         }
         unsafe fieldList.replace(by: lines) { unsafe inflight_easy_set_list(easy, CURLOPT_HTTPHEADER, $0) }
         if applied.decodes != decodes {
@@ -298,10 +299,12 @@ internal import InflightCore
         unsafe curl_slist_free_all(list)
     }
 
-    mutating func replace(by strings: [String], _ install: (UnsafeMutablePointer<curl_slist>?) -> Void) {
+    /// - Parameter strings: without zero bytes.
+    mutating func replace(by strings: [[UInt8]], _ install: (UnsafeMutablePointer<curl_slist>?) -> Void) {
         var next: UnsafeMutablePointer<curl_slist>?
         for string in strings {
-            guard let longer = unsafe curl_slist_append(next, string) else { break }
+            let copy = (string + [0]).map { CChar(bitPattern: $0) }
+            guard let longer = unsafe curl_slist_append(next, copy) else { break }
             unsafe next = longer
         }
         unsafe install(next)

@@ -35,6 +35,13 @@ internal import InflightCore
     /// Beyond them, handles are made and thrown away: each takes some kilobytes.
     private static let maximumPooledHandles = 256
 
+    /// Connections that are open, idle ones included.
+    private var openSockets = 0
+    /// The most of them.
+    private let maximumSockets = DescriptorLimit.connections
+    /// When there was no room for one more last.
+    private var crowdedUntil: Int64 = 0
+
     /// When libcurl wants to be called.
     private var transferDeadline = Int64.max
     /// When the exchanges' own deadlines have to be looked at: never later than the first of them.
@@ -46,7 +53,7 @@ internal import InflightCore
         precondition(Self.isLibraryReady, "libcurl cannot be initialised: memory is short")
         self.mailbox = mailbox
         settings = mailbox.settings
-        poller = Poller(wake: mailbox.wakeDescriptor)
+        poller = Poller(epoll: mailbox.epollDescriptor, wake: mailbox.wakeDescriptor)
         book = AddressBook(rules: mailbox.settings.proxies)
         guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl has no memory") }
         unsafe self.multi = multi
@@ -74,6 +81,7 @@ internal import InflightCore
             (CURLMOPT_MAX_HOST_CONNECTIONS, settings.maximumConnectionsPerOrigin),
             (CURLMOPT_MAX_CONCURRENT_STREAMS, settings.maximumStreamsPerConnection),
             (CURLMOPT_MAXCONNECTS, settings.maximumIdleConnections),
+            (CURLMOPT_MAX_TOTAL_CONNECTIONS, maximumSockets),
         ] {
             unsafe inflight_multi_set_long(multi, option, value)
         }
@@ -226,6 +234,12 @@ internal import InflightCore
 
     func willClose(_ descriptor: curl_socket_t) {
         poller.forget(descriptor)
+        noteCrowd()
+        openSockets -= 1
+    }
+
+    private func noteCrowd() {
+        if openSockets >= maximumSockets { crowdedUntil = now }
     }
 
     /// - Returns: whether the exchange may connect to that address.
@@ -239,8 +253,12 @@ internal import InflightCore
         }
         exchange.hasOpenedSocket = true
         guard exchange.connectingSince == 0, let site = exchange.site else { return true }
-        exchange.connectingSince = site.connected > 0 ? now : max(exchange.startedAt, site.busyUntil)
+        exchange.connectingSince = site.connected > 0 ? now : max(exchange.startedAt, site.busyUntil, crowdedUntil)
         return true
+    }
+
+    func didOpenSocket() {
+        openSockets += 1
     }
 
     func didConnect(_ exchange: Exchange) {
@@ -403,11 +421,12 @@ internal import InflightCore
 
     private func checkDeadlines() {
         guard nextScan <= now else { return }
+        noteCrowd()
         var next = Int64.max
         var late: [(Exchange, LoadError)] = []
         for exchange in active {
             exchange.noteLines(at: now)
-            guard let (deadline, limit) = exchange.nextDeadline else { continue }
+            guard let (deadline, limit) = exchange.nextDeadline(crowdedUntil: crowdedUntil) else { continue }
             if deadline <= now {
                 late.append((exchange, exchange.failure(forLimit: limit)))
             } else {

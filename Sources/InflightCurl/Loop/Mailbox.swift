@@ -1,5 +1,6 @@
 internal import CInflightCurl
 internal import InflightConcurrency
+internal import InflightCore
 
 #if canImport(Glibc)
     internal import Glibc
@@ -47,16 +48,25 @@ final class Mailbox: Sendable {
     let settings: Settings
     /// An eventfd. Its count is never read: the loop watches it edge-triggered.
     let wakeDescriptor: Int32
+    /// What the loop waits on. Like ``wakeDescriptor`` it is there before the first exchange, which could not be told of its
+    /// absence otherwise.
+    let epollDescriptor: Int32
     private let state = Guarded(State())
 
-    init(settings: Settings) {
+    /// - Throws: ``LoadError/Code/tooManyOpenFiles``.
+    init(settings: Settings) throws(LoadError) {
         self.settings = settings
         wakeDescriptor = inflight_wake_make()
-        precondition(wakeDescriptor >= 0, "no eventfd can be made: error \(errno); raise the limit of open files")
+        epollDescriptor = inflight_epoll_make()
+        guard wakeDescriptor >= 0, epollDescriptor >= 0 else {
+            if wakeDescriptor >= 0 { close(wakeDescriptor) }
+            throw .tooManyOpenFiles(.request)
+        }
     }
 
     deinit {
         close(wakeDescriptor)
+        close(epollDescriptor)
     }
 
     /// Any thread. Starts the loop with the first exchange.

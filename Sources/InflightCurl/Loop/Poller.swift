@@ -50,19 +50,15 @@ struct Poller: ~Copyable {
     private var changed: [Int32] = []
     private var events = [inflight_event](repeating: inflight_event(), count: capacity)
 
-    init(wake: Int32) {
-        epoll = inflight_epoll_make()
-        precondition(epoll >= 0, "no epoll descriptor can be made: error \(errno); raise the limit of open files")
+    /// - Parameter epoll: stays the caller's.
+    init(epoll: Int32, wake: Int32) {
+        self.epoll = epoll
         let flags = UInt32(EPOLLIN.rawValue) | EPOLLET.rawValue
         inflight_epoll_control(epoll, EPOLL_CTL_ADD, wake, flags, Self.token(wake, 0))
         makeRoom(for: wake)
         entries[Int(wake)].owner = .wake
         entries[Int(wake)].known = [.read]
         entries[Int(wake)].wanted = [.read]
-    }
-
-    deinit {
-        close(epoll)
     }
 
     private mutating func makeRoom(for descriptor: Int32) {

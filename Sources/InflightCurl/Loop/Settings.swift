@@ -32,7 +32,7 @@ struct Settings: Sendable {
         maximumStreamsPerConnection = configuration.maximumStreamsPerConnection
         maximumIdleConnections = configuration.maximumIdleConnections
         dnsServers = configuration.dnsServers.isEmpty ? nil : configuration.dnsServers.joined(separator: ",")
-        guard RequestRules.isValue(configuration.userAgent) else {
+        guard RequestRules.isValue(configuration.userAgent.utf8) else {
             throw LoadError(
                 .invalidRequest, stage: .request,
                 message: "The userAgent holds what a header cannot hold. Use printable characters.")

@@ -4,6 +4,8 @@ internal import InflightCore
 struct Route: Sendable {
     /// For libcurl; empty: directly.
     var proxy = ""
+    /// The proxy's host and port, for messages.
+    var proxyName: String?
     /// Hosts in ASCII, with their ports, whose addresses libcurl will ask for.
     var names: [(host: String, port: Int, isLoopback: Bool)] = []
     /// Whether the last of them is the origin's own.
@@ -23,6 +25,7 @@ struct Route: Sendable {
         }
         if let proxy {
             self.proxy = proxy.text
+            proxyName = "\(proxy.host):\(proxy.port)"
             try addName(proxy.host, proxy.port)
         }
         let needsAddresses = proxy?.needsAddresses ?? true

@@ -26,7 +26,9 @@ extension URLRequest {
         for index in 0..<request.fields.count {
             let name = request.fields.name(index)
             let value = request.fields.value(index)
-            if let problem = RequestRules.problem(withField: name, value) { throw invalid(.invalidRequest, problem) }
+            if let problem = RequestRules.problem(withField: index, of: request.fields) {
+                throw invalid(.invalidRequest, problem)
+            }
             let lowerCase = name.lowercased()
             if RequestRules.framing.contains(lowerCase) { continue }
             // Foundation undoes those codings that it knows, whatever was asked for: so those are asked for.

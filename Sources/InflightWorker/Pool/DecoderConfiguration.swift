@@ -36,6 +36,6 @@ public struct DecoderConfiguration: Sendable {
     /// - Parameter idleDecoders: `nil`: as many as there are processors.
     public init(path: String? = nil, idleDecoders: Int? = nil) {
         self.path = path
-        self.idleDecoders = idleDecoders ?? MachineSize.processors
+        self.idleDecoders = idleDecoders ?? min(MachineSize.processors, DescriptorLimit.decoders)
     }
 }

@@ -1,4 +1,5 @@
 internal import CInflightWorker
+internal import Glibc
 import InflightConcurrency
 import InflightCore
 
@@ -63,9 +64,10 @@ final class DecoderProcess: @unchecked Sendable {
     /// The other ends of the sockets are the process's alone when this returns: so that its end is seen.
     private static func start(_ path: String) throws(LoadError) -> (MessageSocket, MessageSocket, Int32) {
         guard let (requests, theirRequests) = MessageSocket.pair(), let (control, theirControl) = MessageSocket.pair()
-        else { throw unavailable(path, "this program has no more file descriptors. Close some") }
+        else { throw .tooManyOpenFiles(.decode) }
         let process = unsafe inflight_start_decoder(
             path, theirRequests.descriptor.number, theirControl.descriptor.number)
+        if [-EMFILE, -ENFILE].contains(process) { throw .tooManyOpenFiles(.decode) }
         guard process >= 0 else { throw unavailable(path, "it cannot be started (error \(-process)). Install it anew") }
         return (requests, control, process)
     }
@@ -195,6 +197,7 @@ final class DecoderProcess: @unchecked Sendable {
             shared = input?.descriptor
         }
         guard let input else {
+            if DescriptorLimit.available == 0 { throw .tooManyOpenFiles(work.stage) }
             throw LoadError(
                 .tooManyPixels, stage: work.stage,
                 message: "There is no memory to share with a decoder. Load fewer pictures at once.")

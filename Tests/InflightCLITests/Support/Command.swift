@@ -75,6 +75,10 @@ final class RunningCommand {
             flags |= Self.newSession
             terminal = master
         }
+        // Descriptors of tests that run at the same time count in a limit that a test sets.
+        if let close = unsafe dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") {
+            _ = unsafe unsafeBitCast(close, to: CloseFrom.self)(&actions, 3)
+        }
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 
         // What fails in a test fails at once, unless the test is about trying again.
@@ -175,6 +179,8 @@ final class RunningCommand {
     }
 
     // Of <spawn.h> and <asm/ioctls.h>; Glibc's module shows them to programs that ask for GNU's extensions only.
+    private typealias CloseFrom =
+        @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
     private static let newSession: Int32 = 0x80
     private static let unlockTerminal: UInt = 0x4004_5431
     private static let terminalNumber: UInt = 0x8004_5430

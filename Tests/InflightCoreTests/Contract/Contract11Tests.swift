@@ -87,6 +87,25 @@ struct Contract11Tests {
         #expect(stage.clock.timerCount == 0)
     }
 
+    @Test("a timeout names the limit that was set, not what a redirect has left of it")
+    func namedLimit() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
+        stage.transport.serve("http://b.example/target", .failure(.timedOut))
+        var request = ImageRequest(Stage.url)
+        request.limits.totalTimeout = .seconds(3)
+        let log = Log()
+        stage.pipeline.loadResponse(request, on: stage.queue.callbackQueue) { _, result in
+            if case .failure(let error) = result { log.add(error.message) }
+        }
+        stage.clock.advance(by: .milliseconds(2984))
+        stage.transport.finish(Stage.url)
+        stage.clock.advance(by: .milliseconds(16))
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["The request timed out after 3 s. Allow more time, or try again later."])
+    }
+
     @Test("a redirect that comes when the time is up, or when nobody waits any more, leaves nothing behind")
     func redirectTooLate() throws {
         for isCancelled in [true, false] {

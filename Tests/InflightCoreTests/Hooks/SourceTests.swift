@@ -149,14 +149,24 @@ struct SourceTests {
         #expect(calls.count == 2)
     }
 
-    @Test("no URL that is written out reaches a source's place in the caches")
-    func names() async throws {
+    @Test(
+        "a registered transport serves the URLs of its scheme, with a host or without",
+        arguments: ["memory:cat", "asset:///cat.jpg", "ASSET://shelf/cat.jpg"])
+    func schemes(url: String) async throws {
+        let transport = ScriptedTransport(.automatic, schemes: ["memory", "asset"])
+        transport.serve(try ResourceURL(url).string, .ok(FakeCodec.picture(width: 3)))
+        let pipeline = try pipeline(transport)
+        #expect(try await pipeline.image(for: ImageRequest(url)).width == 3)
+    }
+
+    @Test("no URL that is written out reaches a source's place in the caches", arguments: ["source:x", "SOURCE:x"])
+    func names(url: String) async throws {
         let pipeline = try pipeline()
         let source = ImageSource("x") { .bytes(FakeCodec.picture()) }
         _ = try await pipeline.image(for: ImageRequest(source: source))
-        #expect(pipeline.cached(ImageRequest("source:x")) == nil)
-        let error = await failure { _ = try await pipeline.image(for: ImageRequest("source:x")) }
-        #expect(error?.code == .invalidURL || error?.code == .unsupportedScheme)
+        #expect(pipeline.cached(ImageRequest(url)) == nil)
+        let error = await failure { _ = try await pipeline.image(for: ImageRequest(url)) }
+        #expect(error?.code == .invalidURL)
     }
 
     // MARK: Identity

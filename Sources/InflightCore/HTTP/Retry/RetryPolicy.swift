@@ -79,7 +79,8 @@ public struct RetryPolicy: Sendable, Hashable {
     /// What may be different the next time.
     package static func mayPass(_ failure: Failure) -> Bool {
         switch failure {
-        case .error(let code): [.cannotConnect, .connectionLost, .timedOut, .truncated].contains(code)
+        case .error(let code):
+            [.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated].contains(code)
         case .answer(let head):
             [408, 425, 429].contains(head.status) || ((500..<600).contains(head.status) && head.status != 501)
         }

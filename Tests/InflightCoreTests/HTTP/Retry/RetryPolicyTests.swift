@@ -33,7 +33,7 @@ struct RetryPolicyTests {
 
     @Test("connections that are lost and times that are over are tried again, and nothing else that goes wrong")
     func errors() {
-        for code in [LoadError.Code.cannotConnect, .connectionLost, .timedOut, .truncated] {
+        for code in [LoadError.Code.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated] {
             #expect(decide(.error(code)) != .fail)
         }
         for code in [
@@ -102,6 +102,18 @@ struct RetryPolicyTests {
         for method in ["POST", "PATCH", "X"] { #expect(decide(.error(.timedOut), method: method) == .fail) }
         policy.retriesUnsafeMethods = true
         #expect(decide(.error(.timedOut), policy: policy, method: "POST") != .fail)
+    }
+
+    @Test("what is lost with a reused connection is repeated at once, and one retry pays for all of a second")
+    func losses() {
+        #expect(decide(.error(.connectionLost)) == .retry(after: .zero))
+        #expect(decide(.error(.connectionLost), failedTries: 2) == .retry(after: .seconds(1)))
+        #expect(decide(.error(.connectionLost), method: "POST") == .fail)
+        var budget = RetryBudget(retries: 2)
+        let taken = [0, 999, 1000, 1500, 2000].map { milliseconds in
+            budget.takeRetry(ofLossAt: WallTime(milliseconds: Self.now.milliseconds + milliseconds))
+        }
+        #expect(taken == [true, true, true, true, false])
     }
 
     @Test("an origin that fails is sent little more than without retries")

@@ -1,0 +1,47 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// How many files, sockets and pipes this process may open.
+package enum DescriptorLimit {
+    /// The kernel gives the lowest free number, so few above this are open in a process that has any left.
+    private static let mostCounted = 4096
+
+    /// Raises the soft limit to the hard limit. Cost: two system calls.
+    package static func raise() {
+        var limits = rlimit()
+        guard unsafe getrlimit(resource, &limits) == 0, limits.rlim_cur < limits.rlim_max else { return }
+        limits.rlim_cur = limits.rlim_max
+        // The limit stays as it is where this fails.
+        _ = unsafe setrlimit(resource, &limits)
+    }
+
+    /// The descriptors that may still be opened. Cost: two system calls, some 100 µs.
+    package static var available: Int {
+        var limits = rlimit()
+        guard unsafe getrlimit(resource, &limits) == 0 else { return mostCounted }
+        let limit = Int(clamping: limits.rlim_cur)
+        var numbers = (0..<Int32(min(limit, mostCounted))).map { pollfd(fd: $0, events: 0, revents: 0) }
+        guard unsafe poll(&numbers, nfds_t(numbers.count), 0) >= 0 else { return limit }
+        return limit - numbers.count { $0.revents & Int16(POLLNVAL) == 0 }
+    }
+
+    /// The connections that leave enough descriptors for decoders, the cache, files and the rest of the program.
+    package static var connections: Int { connections(of: available) }
+
+    /// - Parameter available: the descriptors that may be opened.
+    package static func connections(of available: Int) -> Int { max(1, available * 3 / 4 - 14) }
+
+    /// The decoder processes for which there are descriptors: each takes up to eight.
+    package static var decoders: Int { max(1, available / 32) }
+
+    #if canImport(Glibc)
+        private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+        private static let resource = RLIMIT_NOFILE
+    #endif
+}
