@@ -110,6 +110,8 @@ extension ContractModel {
 
     /// The head of an answer is about to be handed over: what is gone, or was changed, is not served from memory.
     public func answers(_ serial: Int, status: Int) {
+        // A shutdown cancels one exchange after the other: the head of one that is still to come counts, or does not.
+        if isStopped { mayBeSuperseded = true }
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].headTime = wallTime
         exchanges[index].status = status
@@ -121,6 +123,12 @@ extension ContractModel {
             let isChanged = resource.isUnsafe && (200..<400).contains(status) && other.name == resource.name
             if isGone || isChanged { lives[life].isSuperseded = true }
         }
+    }
+
+    /// A hook may give a response another status.
+    public func answerCounts(_ serial: Int, as status: Int) {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        exchanges[index].status = status
     }
 
     /// The response that an exchange brought, where there is no store.

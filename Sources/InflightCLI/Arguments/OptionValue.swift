@@ -101,12 +101,12 @@ struct OptionValue {
             throw UsageError("\(name) takes a header such as 'Accept: image/webp'; this one has no colon.")
         }
         let field = String(text[..<colon])
-        guard RequestRules.isToken(field) else {
+        guard RequestRules.isToken(field.utf8) else {
             throw UsageError("\(name): \(field.quoted) cannot be the name of a header.")
         }
         let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let trimmed = String(value.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
-        guard RequestRules.isValue(trimmed) else {
+        guard RequestRules.isValue(trimmed.utf8) else {
             throw UsageError("\(name): the value of \(field.quoted) holds a control character.")
         }
         return NetworkOptions.Header(name: field, value: trimmed)

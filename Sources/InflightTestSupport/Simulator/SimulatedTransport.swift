@@ -263,6 +263,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         if case .content(let status) = verdict {
             if status != 200 || world.setup.hasDidReceive { world.statuses[serial] = status }
             if isVaried { world.model.answerVaries(serial) }
+            world.model.answerCounts(serial, as: status)
         }
         if isHeld { world.model.exchangeEnds(serial, meaning) }
     }
