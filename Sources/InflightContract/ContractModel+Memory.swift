@@ -110,13 +110,12 @@ extension ContractModel {
 
     /// The head of an answer is about to be handed over: what is gone, or was changed, is not served from memory.
     public func answers(_ serial: Int, status: Int) {
-        // A shutdown cancels one exchange after the other: the head of one that is still to come counts, or does not.
-        if isStopped { mayBeSuperseded = true }
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].headTime = wallTime
         exchanges[index].status = status
         let job = exchanges[index].job
-        guard job >= 0, isLive(job) else { return }
+        // A shutdown cancels one exchange after the other: a head that comes meanwhile counts.
+        guard job >= 0, isLive(job) || isStopped && !exchanges[index].isCancelled else { return }
         let resource = resource(of: job)
         for (other, life) in newest {
             let isGone = status == 404 && other == resource

@@ -163,7 +163,7 @@ extension ContractModel {
         switch tasks[task].outcome {
         case .none, .failure: prefetcher?.counters.failed += 1
         case .content(let exchange):
-            if tasks[task].isFromMemory {
+            if tasks[task].isFromMemory || tasks[task].source == .memory {
                 prefetcher?.counters.found += 1
             } else {
                 prefetcher?.counters.loaded += 1

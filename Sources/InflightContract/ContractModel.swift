@@ -208,8 +208,6 @@ public final class ContractModel {
     var circuits: [UInt8: CircuitRecord] = [:]
     var isClosed = false
     var isStopped = false
-    /// Whether what is in memory may be stale for the engine, though nothing says so here.
-    var mayBeSuperseded = false
     var store = StoreRecord()
     var now: Int64 = 0
     var lastSequence = 0
@@ -359,7 +357,7 @@ public final class ContractModel {
     /// What `cached` gave for a picture.
     public func saw(cached exchange: Int?, isStale: Bool, for wish: Wish) {
         let image = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
-        if let image, exchange != nil, isStale == isFresh(image), !(isStale && mayBeSuperseded) {
+        if let image, exchange != nil, isStale == isFresh(image) {
             broken(7, "what is in memory for resource \(wish.resource) is said to be \(isStale ? "stale" : "fresh")")
         }
         let expected = image?.exchange

@@ -142,6 +142,8 @@ extension FetchJob {
             response.storable = storable(incoming.response, use)
             use.entry = StoredEntryReference(key: use.key)
             response.entry = use.entry
+        } else if let use = work.use, case .complete = work.verdict, let part = work.storedPart {
+            response.entry = StoredEntryReference(key: use.key, id: part)
         }
         if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }
         return response

@@ -170,10 +170,11 @@ extension FetchJob {
                 let ended = incoming.ended(after: work.receivedBytes - leftOut, isWhole: isWhole)
             else { break }
             let rest = body.part(Int(leftOut)..<body.count)
-            group(bytes: rest.count) { done in
+            group(bytes: rest.count) { [entry = use.entry] done in
                 let stored = tellsStoring(rest.count)
                 store.extend(id, by: rest, at: incoming.response.bodyRange.upperBound) { isKept in
                     stored()
+                    if let entry, entry.kept(as: id) { return store.remove([id], completion: done) }
                     guard isKept else { return done() }
                     store.update(id, to: ended) { _ in done() }
                 }

@@ -52,7 +52,7 @@ extension Prefetcher {
         public var sent = 0
         /// Loads that went well.
         public var loaded = 0
-        /// Loads that found what they wanted in the memory cache.
+        /// Loads that found in the memory cache what they wanted, or what only processors had to be applied to.
         public var found = 0
         /// Wishes that failed, those among them that can never be loaded.
         public var failed = 0
