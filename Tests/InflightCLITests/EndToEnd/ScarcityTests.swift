@@ -28,7 +28,9 @@ struct ScarcityTests {
         if result.status != 0 { #expect(result.errors.contains("ulimit -n"), "\(result.errors)") }
     }
 
-    @Test("With little address space the command fails with a message", arguments: [150_000, 250_000, 400_000])
+    @Test(
+        "With little address space the command fails with a message",
+        .enabled(if: !Sanitizer.isOn, "a sanitizer takes terabytes of it"), arguments: [150_000, 250_000, 400_000])
     func littleMemory(kilobytes: Int) throws {
         let server = try LoopbackServer()
         server.serve("/a", .ok(Bytes("x")))
