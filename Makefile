@@ -75,12 +75,11 @@ lint: deps ## check format, files, imports and mutants; build with warnings as e
 
 # Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program that
 # does nothing else): no leaks are looked for where it is used.
-sanitize: deps ## run all tests under the thread and the address sanitizer, and a million random operations
+sanitize: deps ## run all tests under the thread and the address sanitizer, and 100,000 random operations
 	@echo "==> tests under the thread sanitizer"
 	@$(RUN_TESTS) --sanitize thread --scratch-path $(SCRATCH)/thread
-	@echo "==> a million random operations under the thread sanitizer"
-	@$(STRESS_BUILD)
-	@$(STRESS) --operations 1000000
+	@echo "==> 100,000 random operations under the thread sanitizer"
+	@$(SCRATCH)/thread/debug/inflight-stress --seed $(SEED) --operations 100000
 	@echo "==> tests under the address sanitizer"
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
 		$(RUN_TESTS) --sanitize address --scratch-path $(SCRATCH)/address --skip URLSession
