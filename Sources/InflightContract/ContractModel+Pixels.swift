@@ -43,12 +43,15 @@ extension ContractModel {
     /// - Returns: the job, or -1 where there is none.
     public func pixelsBegin(_ content: Content, pixels: Int, isOutermost: Bool) -> Int {
         handed += 1
-        let job = live.first {
+        let alike = live.filter {
             let wish = jobs[$0].wish
             let stage = content.second > 0 ? 3 : content.first > 0 ? 2 : 1
             return jobs[$0].stage == stage && jobs[$0].exchange == content.exchange && wish.size == content.size
                 && (stage < 2 || wish.first == content.first) && (stage < 3 || wish.second == content.second)
         }
+        // Images in memory are worked on for each cache policy: what is wanted sooner begins first.
+        let ready = alike.filter { jobs[$0].state == .wanting }
+        let job = ready.max { level(of: $0) < level(of: $1) } ?? alike.first
         if pixels > bounds.maximumPixels { broken(11, "a picture of \(pixels) pixels was decoded") }
         guard let job else {
             if isOutermost {

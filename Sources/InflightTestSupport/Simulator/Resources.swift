@@ -118,7 +118,7 @@ enum Resources {
         }
         if wish.size > 0 { request.resize = Resize(width: Int(wish.size)) }
         // Seconds pass between two bytes.
-        if setup.isSlow { request.limits.minimumBytesPerSecond = 0 }
+        if setup.isSlow || setup.hasStore { request.limits.minimumBytesPerSecond = 0 }
         if wish.hasCredentials { request.fields.append("Authorization", "secret") }
         switch wish.resource {
         case 1: request.limits.maximumRedirects = 2
