@@ -21,7 +21,7 @@ extension NetworkOptions {
         configuration.maximumConcurrentFetchesPerOrigin = min(perHost, connections)
         configuration.maximumBodyBytesInFlight = maximumBytesInFlight
         // Two threads write and encode beside those that decode.
-        configuration.decodeConcurrency = decodes ? min(4, MachineSize.processors, DescriptorLimit.decoders) : 1
+        configuration.decodeConcurrency = decodes ? min(4, configuration.decodeConcurrency) : 1
         configuration.store = store.map { .shared($0) }
         configuration.retry?.extraTries = retries
         if circuitBreaker > 0 {

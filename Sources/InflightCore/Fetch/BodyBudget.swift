@@ -112,9 +112,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return next()
     }
 
-    /// A transfer has ended, or does not wait any more. Gives back what it held; nothing the second time.
-    ///
-    /// - Parameter released: takes what waited, to be let go of without a lock.
+    /// A transfer has ended. Gives back what it held; nothing the second time.
     mutating func ended(_ id: ID) -> [Grant] {
         guard let transfer = transfers.removeValue(forKey: id) else { return [] }
         if transfer.waiter != nil { pausedCount -= 1 }

@@ -58,7 +58,7 @@ internal import InflightConcurrency
         return memory.bytes(memoryCount)
     }
 
-    /// A copy of what has come so far, from an offset on.
+    /// A copy of what has come so far, from an offset on; where the file cannot be read, of what precedes the failure.
     func copy(from start: Int = 0) -> Bytes {
         let start = min(start, count)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count - start), alignment: 16)
@@ -67,7 +67,7 @@ internal import InflightConcurrency
             filled = unsafe file.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: room[..<(fileCount - start)]), at: start)
         }
-        if let memory, memoryCount > 0 {
+        if let memory, memoryCount > 0, filled == max(0, fileCount - start) {
             let tail = max(0, start - fileCount)
             unsafe memory.bytes(memoryCount).withUnsafeBytes { bytes in
                 unsafe UnsafeMutableRawBufferPointer(rebasing: room[filled...])

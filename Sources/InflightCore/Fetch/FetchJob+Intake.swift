@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 // How a fetch takes the pieces of a body: within the budget of all bodies in flight, and in bounded steps where a piece
-// decodes to much. While it is paused, or at work on another thread, no piece comes, and the end of the exchange is held.
+// decodes to a lot. While it is paused, or at work on another thread, no piece comes, and the end of the exchange is held.
 
 extension FetchJob {
     /// Who takes the body's bytes now. Guarded by the job's stripe of locks.

@@ -25,7 +25,7 @@ final class StoredEntryReference: Sendable {
 
 /// Decides when an entry whose body was rejected is removed: once, in whichever order both become known.
 struct StoredEntryMachine {
-    var id: StoredEntry.ID?
+    private var id: StoredEntry.ID?
     private var isRejected = false
 
     init(id: StoredEntry.ID?) {

@@ -73,7 +73,7 @@ final class FileReader: LocalReader {
 
     private static func unreadable(_ request: TransportRequest, _ error: Int32) -> LoadError {
         if error == EMFILE || error == ENFILE { return .tooManyOpenFiles(.fetch, url: request.url.string) }
-        let reason = unsafe String(cString: strerror(error))
+        let reason = PosixError(code: error).text
         return .local(.cannotRead, request, "The file cannot be read: \(reason). Check its name and its permissions.")
     }
 }
