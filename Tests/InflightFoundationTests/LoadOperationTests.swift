@@ -205,8 +205,16 @@ struct LoadOperationTests {
         }
     }
 
-    @Test("calls its completionBlock before letting go of it, though several threads cancel it at once")
-    func cancelledByMany() async throws {
+    enum Meanwhile: CaseIterable {
+        case cancel
+        /// As an operation queue does on Linux, whose `start()` returns while another thread ends the operation.
+        case observe
+    }
+
+    @Test(
+        "calls its completionBlock before letting go of it, though another thread meanwhile ends it too, or sees its end",
+        arguments: Meanwhile.allCases)
+    func cancelledByMany(meanwhile: Meanwhile) async throws {
         transport.serveOthers(.ok(Bytes("x")).stalled("for ever"))
         let calls = Guarded(0)
         for round in 1...1_000 {
@@ -219,13 +227,19 @@ struct LoadOperationTests {
                 let held = Held { done.open() }
                 load.completionBlock = { withExtendedLifetime(held) { calls.withLock { $0 += 1 } } }
                 let ready = Atomic(0)
-                let cancel = { @Sendable in
+                let begin = { @Sendable in
                     ready.add(1, ordering: .relaxed)
                     while ready.load(ordering: .relaxed) < 2 {}
-                    load.cancel()
                 }
-                let other = JoinableThread(name: "other", cancel)
-                cancel()
+                let other = JoinableThread(name: "other") {
+                    begin()
+                    switch meanwhile {
+                    case .cancel: load.cancel()
+                    case .observe: repeat { load.didChangeValue(forKey: "isFinished") } while !load.isFinished
+                    }
+                }
+                begin()
+                load.cancel()
                 other.join()
             }
             try #require(calls.withLock { $0 } == round)

@@ -46,6 +46,9 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     public let request: ImageRequest
     private let load: @Sendable (ImageRequest, CallbackQueue, @escaping Completion) -> ImageTask
     private let state: Guarded<State>
+    #if !canImport(ObjectiveC)
+        private let completion = Guarded<(@Sendable () -> Void)?>(nil)
+    #endif
 
     init(
         _ request: ImageRequest,
@@ -75,6 +78,20 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     override public var isAsynchronous: Bool { true }
     override public var isExecuting: Bool { state.withLock { $0.phase == .executing } }
     override public var isFinished: Bool { state.withLock { $0.phase == .finished } }
+
+    #if !canImport(ObjectiveC)
+        // Foundation on Linux keeps the block that it was given for ever, and with it whatever that captures, and hands it
+        // over on whichever thread first sees the operation finished, so nobody knows when to take it away. It is given one
+        // that takes the caller's out as it runs.
+        override public var completionBlock: (@Sendable () -> Void)? {
+            get { completion.withLock { $0 } }
+            set {
+                completion.withLock { $0 = newValue }
+                guard newValue != nil else { return super.completionBlock = nil }
+                super.completionBlock = { [completion] in completion.withLock { $0.take() }?() }
+            }
+        }
+    #endif
 
     /// Called by the queue. By hand only for an operation that is in no queue.
     ///
@@ -117,24 +134,15 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     private func finish(with result: Result<Output, LoadError>, from phase: Phase) {
         willChangeValue(forKey: "isExecuting")
         willChangeValue(forKey: "isFinished")
-        let (isEnd, task) = state.withLock { state -> (Bool, ImageTask?) in
-            guard state.phase == phase else { return (false, nil) }
+        let task = state.withLock { state -> ImageTask? in
+            guard state.phase == phase else { return nil }
             state.phase = .finished
             state.result = result
-            return (true, state.task.take())
+            return state.task.take()
         }
         didChangeValue(forKey: "isExecuting")
-        #if canImport(ObjectiveC)
-            // Also where nothing has changed: observers count on both.
-            didChangeValue(forKey: "isFinished")
-        #else
-            // Foundation hands `completionBlock` over in the first of these calls, whoever makes it, and keeps the block for
-            // ever, and with it whatever that captures. Another thread's call might find it let go of already.
-            if isEnd {
-                didChangeValue(forKey: "isFinished")
-                completionBlock = nil
-            }
-        #endif
+        // Also where nothing has changed: observers count on both.
+        didChangeValue(forKey: "isFinished")
         withExtendedLifetime(task) {}
     }
 
