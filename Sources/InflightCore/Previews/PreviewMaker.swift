@@ -103,8 +103,8 @@ final class PreviewMaker: @unchecked Sendable {
     /// - Returns: whether none that is better will come.
     private func show(_ bytes: Bytes, _ details: [JobKey: Int]) -> Bool {
         var isFinal = true
-        for (key, tasks) in engine.previewListeners(of: job).prefix(Self.mostPictures) {
-            guard !cancellation.isCancelled, let plan = tasks.first?.plan else { return true }
+        for (key, listeners) in engine.previewListeners(of: job).prefix(Self.mostPictures) {
+            guard !cancellation.isCancelled, let plan = listeners.first?.task.plan else { return true }
             do throws(LoadError) {
                 guard let (part, info) = try picture(bytes, plan, beyond: details[key] ?? 0) else {
                     isFinal = false
@@ -115,7 +115,7 @@ final class PreviewMaker: @unchecked Sendable {
                     pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
                     coversAll: part.coversAll)
                 engine.telemetry?.tell(.previewed(detail: part.detail), job: job.number)
-                for task in tasks { task.didPreview(preview) }
+                for listener in listeners { listener.task.didPreview(preview, fallback: listener.fallback) }
                 if !part.isFinal { isFinal = false }
             } catch {
                 // Whatever it is, the whole picture's own decoding will tell it.
@@ -146,21 +146,24 @@ final class PreviewMaker: @unchecked Sendable {
 }
 
 extension Engine {
+    /// A task, and how many of its fallbacks it has asked.
+    typealias PreviewListener = (task: ImageTask, fallback: UInt16)
+
     /// Those who wait for what comes of a fetch and want to see it before it is whole, by what they will get.
-    func previewListeners(of id: Machine.JobID) -> [(JobKey, [ImageTask])] {
-        var listeners: [ImageTask] = []
+    func previewListeners(of id: Machine.JobID) -> [(JobKey, [PreviewListener])] {
+        var listeners: [PreviewListener] = []
         readMachine { machine in
             machine.forEachTask(of: id) { _, task in
-                if task.previewOptions != nil { listeners.append(task) }
+                if task.previewOptions != nil { listeners.append((task, task.takenFallbacks)) }
             }
         }
-        var groups: [(JobKey, [ImageTask])] = []
-        for task in listeners {
-            guard let key = task.plan?.finalKey else { continue }
+        var groups: [(JobKey, [PreviewListener])] = []
+        for listener in listeners {
+            guard let key = listener.task.plan?.finalKey else { continue }
             if let index = groups.firstIndex(where: { $0.0 == key }) {
-                groups[index].1.append(task)
+                groups[index].1.append(listener)
             } else {
-                groups.append((key, [task]))
+                groups.append((key, [listener]))
             }
         }
         return groups

@@ -19,13 +19,14 @@ extension ImageTask {
     func takeFallback() -> ImageRequest? {
         let count = request.fallbackCount
         guard count > 0 else { return nil }
-        let taken: UInt16? = stripe.lock.withLock {
-            guard state.phase == .waiting, state.takenFallbacks < count else { return nil }
+        let (taken, preview): (UInt16?, Shown?) = stripe.lock.withLock {
+            guard state.phase == .waiting, state.takenFallbacks < count else { return (nil, nil) }
             state.takenFallbacks += 1
             // Of another picture; but what is whole is better than any part.
             if state.shownDetail < .max { state.shownDetail = 0 }
-            return state.takenFallbacks
+            return (state.takenFallbacks, state.preview.take())
         }
+        withExtendedLifetime(preview) {}
         return taken.flatMap { request.fallback(Int($0)) }
     }
 

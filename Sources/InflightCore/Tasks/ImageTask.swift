@@ -217,12 +217,18 @@ public final class ImageTask: @unchecked Sendable {
     /// How often it wants to show what there is; `nil` where it does not, or nobody hears of it.
     var previewOptions: PreviewOptions? { hearsPreviews ? request.previews : nil }
 
+    /// How many of the request's fallbacks were asked.
+    var takenFallbacks: UInt16 { stripe.lock.withLock { state.takenFallbacks } }
+
     /// What there is of the picture can be shown. One that was not shown yet is replaced.
-    func didPreview(_ preview: ImagePreview) {
+    ///
+    /// - Parameter fallback: what ``takenFallbacks`` was when its making began: a task that asks elsewhere since then is
+    ///   not shown it.
+    func didPreview(_ preview: ImagePreview, fallback: UInt16) {
         stripe.lock.lock()
-        guard state.phase == .waiting, state.outcome == nil, preview.detail > state.shownDetail else {
-            return stripe.lock.unlock()
-        }
+        guard state.phase == .waiting, state.outcome == nil, state.takenFallbacks == fallback,
+            preview.detail > state.shownDetail
+        else { return stripe.lock.unlock() }
         state.shownDetail = preview.detail
         let old = state.preview
         state.preview = Shown(preview)
