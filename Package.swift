@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 // One place for the settings that every Swift target shares: Swift 6 mode is the default of this tools version.

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 // One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`; what it prints stands at its end.

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 // What `make fuzz` builds: one program with all targets, which Scripts/fuzz.py builds with `-sanitize=fuzzer,address`
