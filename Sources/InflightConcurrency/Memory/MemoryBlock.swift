@@ -3,14 +3,14 @@ internal import CInflightConcurrency
 /// Memory that grows. Large blocks are pages of their own: growing them moves no byte and needs no second copy, and what is
 /// freed goes back to the system at once.
 // Unchecked: written by one owner at a time, and only beyond what others read.
-@safe public final class MemoryBlock: @unchecked Sendable {
+@safe package final class MemoryBlock: @unchecked Sendable {
     private static let leastPagedBytes = 1 << 20
 
     private var memory: UnsafeMutableRawPointer
-    public private(set) var count: Int
+    package private(set) var count: Int
     private var isPaged: Bool
 
-    public init(_ count: Int) {
+    package init(_ count: Int) {
         self.count = max(1, count)
         let pages = count >= Self.leastPagedBytes ? unsafe inflight_pages_resize(nil, 0, self.count) : nil
         isPaged = unsafe pages != nil
@@ -24,20 +24,20 @@ internal import CInflightConcurrency
     /// Grows without copying. Nobody may look at the memory.
     ///
     /// - Returns: whether it could.
-    public func grow(to wanted: Int) -> Bool {
+    package func grow(to wanted: Int) -> Bool {
         guard isPaged, let larger = unsafe inflight_pages_resize(memory, count, wanted) else { return false }
         unsafe memory = larger
         count = wanted
         return true
     }
 
-    public func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
         precondition(offset >= 0 && bytes.count <= count - offset, "a write beyond the block")
         guard let source = bytes.baseAddress else { return }
         unsafe memory.advanced(by: offset).copyMemory(from: source, byteCount: bytes.count)
     }
 
-    public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         unsafe body(UnsafeRawBufferPointer(start: memory, count: count))
     }
 }

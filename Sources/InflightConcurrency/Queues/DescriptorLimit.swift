@@ -20,6 +20,9 @@ package enum DescriptorLimit {
         _ = unsafe setrlimit(resource, &limits)
     }
 
+    /// Whether a call failed with `error` because this process, or the system, has no descriptor left.
+    package static func isReached(_ error: Int32) -> Bool { error == EMFILE || error == ENFILE }
+
     /// The descriptors that may still be opened. Cost: two system calls, some 100 µs.
     package static var available: Int {
         var limits = rlimit()

@@ -1,3 +1,5 @@
+import InflightConcurrency
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -72,7 +74,7 @@ final class FileReader: LocalReader {
     }
 
     private static func unreadable(_ request: TransportRequest, _ error: Int32) -> LoadError {
-        if error == EMFILE || error == ENFILE { return .tooManyOpenFiles(.fetch, url: request.url.string) }
+        if DescriptorLimit.isReached(error) { return .tooManyOpenFiles(.fetch, url: request.url.string) }
         let reason = PosixError(code: error).text
         return .local(.cannotRead, request, "The file cannot be read: \(reason). Check its name and its permissions.")
     }

@@ -1,4 +1,5 @@
 internal import CInflightCurl
+internal import InflightConcurrency
 internal import InflightCore
 
 #if canImport(Glibc)
@@ -132,7 +133,7 @@ extension EasyHandle {
             if opened >= 0 {
                 unsafe handle.loop.didOpenSocket()
             } else {
-                exchange.lacksDescriptors = errno == EMFILE || errno == ENFILE
+                exchange.lacksDescriptors = DescriptorLimit.isReached(errno)
             }
             return opened
         }

@@ -1,5 +1,4 @@
 internal import CInflightWorker
-internal import Glibc
 import InflightConcurrency
 import InflightCore
 
@@ -67,7 +66,7 @@ final class DecoderProcess: @unchecked Sendable {
         else { throw .tooManyOpenFiles(.decode) }
         let process = unsafe inflight_start_decoder(
             path, theirRequests.descriptor.number, theirControl.descriptor.number)
-        if [-EMFILE, -ENFILE].contains(process) { throw .tooManyOpenFiles(.decode) }
+        if DescriptorLimit.isReached(-process) { throw .tooManyOpenFiles(.decode) }
         guard process >= 0 else { throw unavailable(path, "it cannot be started (error \(-process)). Install it anew") }
         return (requests, control, process)
     }
