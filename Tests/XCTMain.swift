@@ -1,0 +1,8 @@
+import Testing
+
+@main
+struct AllTests {
+    static func main() async {
+        await Testing.__swiftPMEntryPoint() as Never
+    }
+}
