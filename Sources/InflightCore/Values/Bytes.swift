@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// An immutable run of bytes that owns its memory, whatever kind of memory that is.
 ///
 /// Copying a `Bytes` copies a reference. It may be read from any thread.
@@ -75,7 +83,10 @@ extension Bytes: Hashable {
         if left.storage === right.storage { return true }
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBytes { l in
-            unsafe right.withUnsafeBytes { r in unsafe l.elementsEqual(r) }
+            unsafe right.withUnsafeBytes { r in
+                guard let first = l.baseAddress, let second = r.baseAddress else { return true }
+                return unsafe memcmp(first, second, l.count) == 0
+            }
         }
     }
 }
