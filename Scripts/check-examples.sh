@@ -1,15 +1,15 @@
 #!/bin/bash
 # Builds the examples, runs those that say at their end what they print, and checks that the one that uses only the core
-# links no library but the language's and the system's own: Scripts/check-examples.sh SCRATCH-PATH
+# links no library but the language's and the system's own: Scripts/check-examples.sh FLAGS-OF-SWIFT-BUILD…
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 swift=${SWIFT:-swift}
-flags=(--package-path Examples --scratch-path "$1")
+flags=(--package-path Examples "$@")
 
 # The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
 touch Package.swift Examples/Package.swift
-"$swift" build "${flags[@]}" -Xswiftc -warnings-as-errors
+"$swift" build "${flags[@]}"
 bin=$("$swift" build "${flags[@]}" --show-bin-path)
 program=$bin/core-only
 "$program"

@@ -75,7 +75,7 @@ def simulator(copy, mutant):
 
 
 def rules(copy, mutant):
-    done = run(SWIFT, "test", "--package-path", copy, "--disable-xctest",
+    done = run(SWIFT, "test", "--package-path", copy, "--disable-xctest", "--enable-swift-testing",
                SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="4")
     if "Test run with" not in done.stdout:
         raise Broken(f"the tests do not build, or crash:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")

@@ -8,7 +8,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 # All tests are Swift Testing's; XCTest's empty run would only add its own leaks to the address sanitizer's list.
-"${SWIFT:-swift}" test --disable-xctest "$@" 2>&1 | tee "$log"
+"${SWIFT:-swift}" test --disable-xctest --enable-swift-testing "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 if [ "$status" != 0 ]; then
     printf '==> what failed (status %s)\n' "$status"

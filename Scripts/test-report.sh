@@ -11,7 +11,7 @@ pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
 
 "$swift" build --build-tests "$@"
-INFLIGHT_REPORT_PAGES=$pages "$swift" test --skip-build --disable-xctest "$@" --filter RunReportPageTests
+INFLIGHT_REPORT_PAGES=$pages "$swift" test --skip-build --disable-xctest --enable-swift-testing "$@" --filter RunReportPageTests
 for page in ordinary many hostile empty long; do
     [ -s "$pages/$page.html" ] || { echo "test-report: the tests wrote no page $page" >&2; exit 1; }
 done

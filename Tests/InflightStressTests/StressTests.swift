@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightStress
 
-// A short run; `make stress MINUTES=5` is a long one, and `make sanitize` has a million operations.
+// A short run; `make stress MINUTES=5` is a long one.
 @Suite("Random operations by 16 threads over real queues of every kind", .timeLimit(.minutes(10)), .serialized)
 struct StressTests {
     private func makeRun(_ operations: Int) -> StressRun {
