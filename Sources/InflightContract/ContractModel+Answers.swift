@@ -38,7 +38,7 @@ extension ContractModel {
         if let index = exchanges.firstIndex(where: { $0.isBetween && $0.job >= 0 && fits($0.job) }) {
             exchanges[index].isBetween = false
             exchanges[index].isCancelled = false
-            return begins(serial, index, conditions, hasCredentials)
+            return begins(serial, index, conditions, hasCredentials, priority)
         }
         let wanting = live.filter { jobs[$0].stage == 0 && jobs[$0].state == .wanting && fits($0) }
         // Two jobs may look the same on the wire: then it is the turn of one.
@@ -59,11 +59,14 @@ extension ContractModel {
         store.receivers[receiver] = job
         startedExchanges += 1
         takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
-        begins(serial, exchanges.count - 1, conditions, hasCredentials)
+        begins(serial, exchanges.count - 1, conditions, hasCredentials, priority)
     }
 
-    private func begins(_ serial: Int, _ index: Int, _ conditions: Conditions, _ hasCredentials: Bool) {
+    private func begins(
+        _ serial: Int, _ index: Int, _ conditions: Conditions, _ hasCredentials: Bool, _ priority: LoadPriority
+    ) {
         let job = exchanges[index].job
+        exchanges[index].priority = priority
         exchanges[index].serial = serial
         exchanges[index].requestTime = wallTime
         exchanges[index].judgement = .none

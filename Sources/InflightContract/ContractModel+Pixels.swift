@@ -126,6 +126,7 @@ extension ContractModel {
             broken(7, "\(statistics.tasksUnderWay) tasks are under way, not \(waiting.count)")
         }
         checkBodies(statistics)
+        checkPriorities()
         var stopping = 0
         for exchange in exchanges where exchange.job < 0 || !isLive(exchange.job) {
             stopping += 1

@@ -233,6 +233,7 @@ extension ContractModel {
         if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
         takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
         exchanges[exchanges.count - 1].requestTime = wallTime
+        exchanges[exchanges.count - 1].priority = priority
     }
 
     /// The job that is redirected, and whose exchanges this one hears of: of two that look the same, only that tells.
@@ -253,6 +254,7 @@ extension ContractModel {
         }
         exchanges[index].serial = serial
         exchanges[index].requestTime = wallTime
+        exchanges[index].priority = priority
         exchanges[index].call = -1
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else {
@@ -279,6 +281,21 @@ extension ContractModel {
         let level = level(of: job)
         if Int(priority.rawValue) != level {
             broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level)")
+        }
+    }
+
+    /// The engine calls `setPriority` of an exchange.
+    public func exchangeIsPrioritized(_ serial: Int, to priority: LoadPriority) {
+        guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
+        exchanges[index].priority = priority
+    }
+
+    /// Every exchange has the priority of those who wait for it by now.
+    public func checkPriorities() {
+        for exchange in exchanges where exchange.serial >= 0 && exchange.job >= 0 && isLive(exchange.job) {
+            let level = level(of: exchange.job)
+            if exchange.isHeld || exchange.isBetween || Int(exchange.priority.rawValue) == level { continue }
+            broken(7, "exchange \(exchange.serial) runs at \(exchange.priority); those who wait for it want \(level)")
         }
     }
 

@@ -151,6 +151,8 @@ public final class ContractModel {
         var serial: Int
         var job: Int
         var origin: UInt8
+        /// What the transport was told last.
+        var priority = LoadPriority.normal
         var isCancelled = false
         /// The call of `willSend`, or of a source, or -1.
         var call = -1

@@ -58,13 +58,15 @@ extension FetchJob {
                 .sent(method: request.method, url: request.url.string, resumesAt: work.resumption?.offset ?? 0))
         }
         let transfer = transport.start(request, receiver: self)
-        let (wasCancelled, isDue) = stripe.lock.withLock {
+        let (wasCancelled, isDue, hasMissed) = stripe.lock.withLock {
             // It may have ended already, and the next may be under way.
-            guard work.exchange == exchange else { return (false, false) }
+            guard work.exchange == exchange else { return (false, false, false) }
             work.transfer = transfer
-            return (isCancelled, work.takeResume())
+            defer { missedPriority = false }
+            return (isCancelled, work.takeResume(), missedPriority)
         }
         if wasCancelled { transfer.cancel() } else if isDue { transfer.resume() }
+        if hasMissed { passPriorityOn() }
     }
 
     /// Sends the request once more, another way.
@@ -80,6 +82,6 @@ extension FetchJob {
     func resend(_ work: Work, reason: OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if endsAsCancelled() { return }
-        send(work, limits: limits, priority: plan.request.priority, reason: reason)
+        send(work, limits: limits, priority: engine.priority(of: id) ?? plan.request.priority, reason: reason)
     }
 }

@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 /// Obtains the bytes of one URL, redirects included: one exchange after the other on the transport.
-// Unchecked: `isCancelled`, `work`, and in it the transfer and what concerns a hook's call are touched only while the
+// Unchecked: `isCancelled`, `missedPriority`, `work`, and in it the transfer and what concerns a hook's call are touched only while the
 // job's stripe of locks is held; the rest of `work` by the transport's calls, which come one after the other, before the
 // exchange is started, or by a hook's return while the exchange waits for it.
 final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
@@ -145,6 +145,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What subscribers were last told of the body. Guarded by the engine's lock.
     var progress: LoadProgress?
     var isCancelled = false
+    /// The priority has changed while no transfer was known to hear of it.
+    var missedPriority = false
     var work: Work?
 
     init(engine: Engine, id: ID, plan: RequestPlan) {
@@ -180,8 +182,25 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func reprioritize(_ priority: LoadPriority) {
-        guard let id = stripe.lock.withLock({ work?.bodyID }) else { return }
-        engine.bodies.withLock { $0.priorityChanged(id, to: priority) }
+        passPriorityOn()
+    }
+
+    /// Tells the transfer, and the body that may have paused, the job's present priority.
+    ///
+    /// Two threads may bring changes in either order, so what was passed on is compared with the machine's until both are
+    /// the same: the last thread to do so has passed on the last change.
+    func passPriorityOn() {
+        var passed: LoadPriority?
+        while let priority = engine.priority(of: id), priority != passed {
+            let (transfer, body) = stripe.lock.withLock {
+                // Whoever starts the transfer looks again when it is known.
+                if work?.transfer == nil { missedPriority = true }
+                return (work?.transfer, work?.bodyID)
+            }
+            if let body { engine.bodies.withLock { $0.priorityChanged(body, to: priority) } }
+            transfer?.setPriority(priority)
+            passed = priority
+        }
     }
 
     override func cancel() {

@@ -25,6 +25,17 @@ public protocol Transfer: AnyObject, Sendable {
 
     /// Goes on after ``TransportReceiver/didReceive(_:at:)`` answered ``TransportDisposition/pause``.
     func resume()
+
+    /// Changes how urgent the exchange is compared with others: at first as ``TransportRequest/priority`` says.
+    ///
+    /// A hint: a transport that cannot act on it ignores it, as the default implementation does. May be called from any
+    /// thread, at any time until the transfer is released, its end included. Does not block, and does not call the
+    /// receiver. Of two calls that overlap either may count; the engine makes the right one last.
+    func setPriority(_ priority: LoadPriority)
+}
+
+extension Transfer {
+    public func setPriority(_ priority: LoadPriority) {}
 }
 
 /// What a receiver wants to be done after it was told something.

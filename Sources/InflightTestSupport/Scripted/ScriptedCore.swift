@@ -122,6 +122,14 @@ final class ScriptedCore: Sendable {
         tellWaiters()
     }
 
+    func setPriority(of exchange: ScriptedExchange, to priority: LoadPriority) {
+        state.withLock { state in
+            guard records, exchange.place >= 0 else { return }
+            state.log.append(.prioritized(exchange.request.url.string, priority))
+        }
+        tellWaiters()
+    }
+
     func resume(_ exchange: ScriptedExchange) {
         let (wakes, isLegal) = state.withLock { state in
             if exchange.place < 0 { return (false, true) }

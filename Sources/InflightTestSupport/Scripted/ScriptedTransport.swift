@@ -31,6 +31,8 @@ public final class ScriptedTransport: Transport {
         case cancelled(String)
         case paused(String)
         case resumed(String)
+        /// By ``Transfer/setPriority(_:)``, before its end.
+        case prioritized(String, LoadPriority)
         /// With the error's code where it failed.
         case ended(String, LoadError.Code?)
     }

@@ -59,6 +59,11 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         isResumed = true
     }
 
+    func setPriority(_ priority: LoadPriority) {
+        world.note(83, UInt64(serial), "exchange \(serial) is worth \(priority)")
+        world.model.exchangeIsPrioritized(serial, to: priority)
+    }
+
     private var hangs: Bool { if case .hang = fate { true } else { false } }
 
     private var failsLate: Bool { if case .failLate = fate { true } else { false } }

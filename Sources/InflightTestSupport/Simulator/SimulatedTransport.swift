@@ -193,6 +193,11 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         isResumed = true
     }
 
+    func setPriority(_ priority: LoadPriority) {
+        world.note(83, UInt64(serial), "exchange \(serial) is worth \(priority)")
+        world.model.exchangeIsPrioritized(serial, to: priority)
+    }
+
     func endHanging() {
         if fate == .hang { fate = .failEarly }
     }

@@ -23,9 +23,10 @@ internal import InflightCore
 /// a digit from 0 to 4 asks with that priority, and later changes it; `x` cancels; `-` lets a moment pass.
 ///
 /// What comes out: a row for each exchange that was started, named after its URL (`u'` is the second): `.` while
-/// somebody waits for it and there is no place, the digit of the priority with which it starts, its letters, `x` where
-/// it is cancelled (its work stops a moment later), `|` or `!`. And a row for each caller: the letter of the last byte
-/// that it hears of, `|` or `!`. Rows end where nothing more happens.
+/// somebody waits for it and there is no place, the digit of the priority with which it starts, its letters, the digit
+/// of a priority to which it changes in a moment without a letter, `x` where it is cancelled (its work stops a moment
+/// later), `|` or `!`. And a row for each caller: the letter of the last byte that it hears of, `|` or `!`. Rows end where
+/// nothing more happens.
 ///
 /// In each moment callers act first, in the order of their rows, then each exchange makes its step, then callbacks run.
 public enum Timeline {

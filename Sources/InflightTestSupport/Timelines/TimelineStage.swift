@@ -182,6 +182,10 @@ private final class TimelineExchange: Transfer, @unchecked Sendable {
 
     func resume() {}
 
+    func setPriority(_ priority: LoadPriority) {
+        drawn[moment] = Character("\(priority.rawValue)")
+    }
+
     func step() {
         if let cancelled {
             if cancelled < moment { end(.cancelled) }

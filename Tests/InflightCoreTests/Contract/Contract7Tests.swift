@@ -79,6 +79,23 @@ struct Contract7Tests {
         #expect(stage.transport.events.contains(.started(names[3], .normal)))
     }
 
+    @Test("a change of priority while a transfer is being started reaches it as soon as it is known")
+    func prioritizedInStart() throws {
+        let stage = try Stage { $0.maximumConcurrentFetches = 1 }
+        let (first, second) = ("http://a.example/0", Stage.url)
+        stage.transport.serve(first, .ok(Bytes("x")))
+        stage.load(first)
+        let task = stage.load()
+        stage.transport.serve(second) { _ in
+            task.priority = .high
+            task.priority = .veryHigh
+            return .ok(Bytes("x"))
+        }
+        stage.transport.finish(first)
+        #expect(
+            stage.transport.events.suffix(2) == [.started(second, .normal), .prioritized(second, .veryHigh)])
+    }
+
     @Test("two sizes share the fetch, and two equal ones the decode")
     func decodes() async throws {
         let stage = try Stage(.automatic)

@@ -161,6 +161,22 @@ struct TimelineTests {
                 """)
     }
 
+    @Test("a running fetch follows its subscribers: raised by one that joins or changes, lowered when it leaves")
+    func running() throws {
+        let seen = try Timeline.play(
+            """
+            u answers a------b|
+            anna u    1---0
+            bert u    --4---x
+            """)
+        #expect(
+            seen == """
+                u     1a4---0-b|
+                anna  -a------b|
+                bert  --a
+                """)
+    }
+
     @Test("a failure ends everybody who waits, and nobody who left")
     func failing() throws {
         let seen = try Timeline.play(

@@ -123,6 +123,18 @@ struct ContractModelTests {
         worth.joins(worth.asked(wish, priority: .high, queue: 0))
         worth.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
         #expect(worth.violation?.rule == 7)
+
+        let raised = ContractModel(bounds: Bounds())
+        let subscriber = raised.asked(wish, priority: .low, queue: 0)
+        raised.joins(subscriber)
+        raised.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .low)
+        raised.prioritizes(subscriber, to: .high)
+        raised.exchangeIsPrioritized(0, to: .high)
+        raised.checkPriorities()
+        #expect(raised.violation == nil)
+        raised.prioritizes(subscriber, to: .normal)
+        raised.checkPriorities()
+        #expect(raised.violation?.rule == 7)
     }
 
     @Test("contract 8: what somebody else asked for")
