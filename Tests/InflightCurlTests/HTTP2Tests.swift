@@ -1,3 +1,4 @@
+import InflightConcurrency
 import InflightCore
 import InflightCurl
 import InflightTestSupport
@@ -55,6 +56,45 @@ struct HTTP2Tests {
         #expect(recorder.waitForEnd().body == nginx.large)
     }
 
+    /// RFC 9218: the default is left out, and the caller's own field stays.
+    @Test func `The request's priority is sent with it, over TLS alone`() throws {
+        let nginx = try Nginx()
+        let transport = try transport(nginx)
+        for (priority, sent) in zip(LoadPriority.allCases + [.veryHigh], ["u=5", "u=4", "", "u=2", "u=1", "u=1"]) {
+            #expect(try transport.load(nginx.url + "/priority") { $0.priority = priority }.text == sent)
+        }
+        let own = try transport.load(nginx.url + "/priority") {
+            $0.priority = .high
+            $0.fields.append("priority", "i")
+        }
+        #expect(own.text == "i")
+        let plain = RawServer { $0.reply(Array(($0.readHead() ?? "").utf8)) }
+        #expect(try !transport.load(plain.url) { $0.priority = .high }.text.contains("riority"))
+    }
+
+    @Test func `A change of priority moves a connection's bytes from one running stream to another`() throws {
+        let nginx = try Nginx(listening: "sndbuf=16k")
+        let link = NarrowLink(to: nginx.port)
+        let transport = try transport(nginx)
+        let swap = PrioritySwap()
+        let recorders = [0, 1].map { index in
+            Recorder(onBytes: { offset in
+                swap.came(index, offset)
+                return .proceed
+            })
+        }
+        let transfers = try [LoadPriority.veryHigh, .veryLow].enumerated().map { index, priority in
+            transport.start(
+                try .of(link.url + "/huge") { $0.priority = priority }, receiver: recorders[index])
+        }
+        swap.begin(transfers)
+        for recorder in recorders { #expect(recorder.waitForEnd().body.count == Nginx.hugeCount) }
+        #expect(link.connections == 1)
+        let (before, after) = swap.received
+        #expect(before[1] * 2 < before[0], "\(before)")
+        #expect(after[0] * 2 < after[1], "\(after)")
+    }
+
     @Test func `Limits and missing paths are told as over HTTP 1`() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
@@ -84,5 +124,39 @@ struct HTTP2Tests {
             try await group.waitForAll()
         }
         #expect(pipeline.statistics.bodyBytesInFlight == 0)
+    }
+}
+
+/// Swaps the priorities of two transfers when the first has a quarter of its body, and counts the bytes of both until then,
+/// and from then on until the second has half of a body more.
+private final class PrioritySwap: Sendable {
+    private struct State {
+        var transfers: [any Transfer] = []
+        var received = [0, 0]
+        var before: [Int]?
+        var after: [Int]?
+    }
+
+    private let state = Guarded(State())
+
+    var received: (before: [Int], after: [Int]) { state.withLock { ($0.before ?? [0, 0], $0.after ?? [0, 0]) } }
+
+    func begin(_ transfers: [any Transfer]) { state.withLock { $0.transfers = transfers } }
+
+    func came(_ index: Int, _ offset: Int64) {
+        let transfers: [any Transfer] = state.withLock { state in
+            state.received[index] = Int(offset)
+            if let before = state.before {
+                let grown = [state.received[0] - before[0], state.received[1] - before[1]]
+                if state.after == nil, grown[1] >= Nginx.hugeCount / 2 { state.after = grown }
+            } else if state.transfers.count == 2, state.received[0] >= Nginx.hugeCount / 4 {
+                state.before = state.received
+                return state.transfers
+            }
+            return []
+        }
+        for (transfer, priority) in zip(transfers, [LoadPriority.veryLow, .veryHigh]) {
+            transfer.setPriority(priority)
+        }
     }
 }

@@ -22,6 +22,7 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// Kept until it has been told the end.
     var receiver: (any TransportReceiver)?
     var phase = Phase.naming
+    var priority: LoadPriority
     var easy: EasyHandle?
     var site: Site?
     /// Where it stands in the loop's list.
@@ -68,6 +69,7 @@ final class Exchange: Transfer, @unchecked Sendable {
     init(request: TransportRequest, receiver: any TransportReceiver, mailbox: Mailbox) {
         self.request = request
         self.receiver = receiver
+        priority = request.priority
         self.mailbox = mailbox
     }
 
@@ -77,6 +79,10 @@ final class Exchange: Transfer, @unchecked Sendable {
 
     func resume() {
         mailbox.post(.resume(self))
+    }
+
+    func setPriority(_ priority: LoadPriority) {
+        mailbox.post(.prioritize(self, priority))
     }
 }
 

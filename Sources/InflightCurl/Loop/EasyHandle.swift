@@ -30,6 +30,7 @@ internal import InflightCore
         var method = "GET"
         var bodyBytes: Int?
         var fields: HTTPFields?
+        var urgency: Int?
         var decodes = true
         var connectTimeout: Int?
         var proxy = ""
@@ -140,7 +141,13 @@ internal import InflightCore
         unsafe head.pointee.is_too_long = false
         unsafe head.pointee.limit = max(0, exchange.request.limits.maximumHeadBytes)
         let request = exchange.request
-        if applied.fields != request.fields || (applied.bodyBytes == nil) != (request.body == nil) {
+        let usesHTTP1 = exchange.site?.requiresHTTP1 ?? false
+        // Without TLS there is no HTTP/2, and no server that would look at it.
+        let urgency = request.url.scheme == "https" && !usesHTTP1 ? Self.urgency(exchange.priority) : nil
+        if applied.fields != request.fields || (applied.bodyBytes == nil) != (request.body == nil)
+            || applied.urgency != urgency
+        {
+            applied.urgency = urgency
             if let problem = applyFields(request.fields, hasBody: request.body != nil) {
                 return exchange.failure(.invalidRequest, problem)
             }
@@ -157,10 +164,7 @@ internal import InflightCore
             applied.proxy = proxy
             set(CURLOPT_PROXY, proxy)
         }
-        if applied.weight != request.priority {
-            applied.weight = request.priority
-            set(CURLOPT_STREAM_WEIGHT, Self.weight(request.priority))
-        }
+        setPriority(exchange.priority, flushes: false)
         watchProgress(false)
         // Without TLS there is no HTTP/2 to wait for: libcurl would wait for the first connection's first answer, so that
         // one slow answer stops everything else at its origin.
@@ -169,7 +173,6 @@ internal import InflightCore
             applied.awaitsMultiplexing = awaitsMultiplexing
             set(CURLOPT_PIPEWAIT, awaitsMultiplexing ? 1 : 0)
         }
-        let usesHTTP1 = exchange.site?.requiresHTTP1 ?? false
         if applied.usesHTTP1 != usesHTTP1 {
             applied.usesHTTP1 = usesHTTP1
             set(CURLOPT_HTTP_VERSION, Int(usesHTTP1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS))
@@ -206,6 +209,26 @@ internal import InflightCore
     private static func milliseconds(_ nanoseconds: Int64) -> Int {
         // Zero would mean libcurl's own limit.
         Int(min(max(1, nanoseconds / 1_000_000), Int64(Int32.max)))
+    }
+
+    /// Sets the weight of the stream.
+    ///
+    /// - Parameter flushes: whether libcurl is to send a changed weight at once, in a PRIORITY frame. By itself it compares
+    ///   weights only when more of the response comes, which a starved stream may wait long for. Pausing what is sent and
+    ///   resuming it makes libcurl write to the connection, and changes nothing else: a request without a body has
+    ///   nothing to send, and one with a body goes on with the resumption.
+    func setPriority(_ priority: LoadPriority, flushes: Bool) {
+        guard applied.weight != priority else { return }
+        applied.weight = priority
+        set(CURLOPT_STREAM_WEIGHT, Self.weight(priority))
+        guard flushes else { return }
+        unsafe curl_easy_pause(easy, CURLPAUSE_SEND)
+        unsafe curl_easy_pause(easy, CURLPAUSE_CONT)
+    }
+
+    /// RFC 9218 section 4.1: 3 is the default and left out; 6 and 7 are for less than images.
+    private static func urgency(_ priority: LoadPriority) -> Int? {
+        priority == .normal ? nil : 5 - Int(priority.rawValue)
     }
 
     /// RFC 7540 section 5.3.2; 16 is what a stream has of itself.
@@ -257,6 +280,7 @@ internal import InflightCore
         var lines: [[UInt8]] = []
         var decodes = true
         var hasUserAgent = false
+        var urgency = applied.urgency
         for index in 0..<fields.count {
             if let problem = RequestRules.problem(withField: index, of: fields) { return problem }
             let value = fields.rawValue(index)
@@ -264,11 +288,13 @@ internal import InflightCore
             if RequestRules.framing.contains(lowerCase) { continue }
             if lowerCase == "accept-encoding" { decodes = false }
             if lowerCase == "user-agent" { hasUserAgent = true }
+            if lowerCase == "priority" { urgency = nil }
             // libcurl's way to send a field without a value.
             lines.append(fields.rawName(index) + (value.isEmpty ? Array(";".utf8) : Array(": ".utf8) + value))
         }
         // As fields among the others: libcurl formats those that it adds itself once more for every request.
         if decodes, let codings = Self.codings { lines.append(Array("Accept-Encoding: \(codings)".utf8)) }
+        if let urgency { lines.append(Array("Priority: u=\(urgency)".utf8)) }
         let userAgent = unsafe loop.settings.userAgent
         if !hasUserAgent, !userAgent.isEmpty { lines.append(Array("User-Agent: \(userAgent)".utf8)) }
         if hasBody {

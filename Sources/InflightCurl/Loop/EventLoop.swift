@@ -129,6 +129,11 @@ internal import InflightCore
             if exchange.phase != .ended { finish(exchange, .failure(exchange.cancelled)) }
         case .resume(let exchange):
             resume(exchange)
+        case .prioritize(let exchange, let priority):
+            exchange.priority = priority
+            // A paused stream's weight goes out when it is resumed; before its request libcurl has no stream.
+            let hasStream = exchange.phase == .connected && !exchange.holdsBytes
+            exchange.easy?.setPriority(priority, flushes: hasStream && exchange.request.url.scheme == "https")
         case .named(let host, let outcome):
             resolver.didHear(host, outcome)
         }

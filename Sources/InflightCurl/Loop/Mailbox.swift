@@ -16,6 +16,7 @@ final class Mailbox: Sendable {
         case start(Exchange)
         case cancel(Exchange)
         case resume(Exchange)
+        case prioritize(Exchange, LoadPriority)
         /// The system's own look-up has an answer.
         case named(String, Resolver.Outcome)
     }

@@ -11,8 +11,14 @@ final class Nginx: Sendable {
 
     var caFile: String { scratch.path("cert.pem") }
 
-    /// - Parameter requests: how many one connection serves before nginx ends it.
-    init(requestsPerConnection requests: Int = 1000) throws {
+    static let hugeCount = 4 << 20
+
+    var port: Int { Int(url.split(separator: ":").last ?? "") ?? 0 }
+
+    /// - Parameters:
+    ///   - requests: how many one connection serves before nginx ends it.
+    ///   - listening: more parameters of `listen`.
+    init(requestsPerConnection requests: Int = 1000, listening: String = "") throws {
         let scratch = try Scratch()
         self.scratch = scratch
         let made = try Self.run(
@@ -26,6 +32,7 @@ final class Nginx: Sendable {
         // `root` and `alias` may be read by nginx's worker, which is this same process's user.
         try scratch.write(small, to: "small")
         try scratch.write(large, to: "large")
+        if !listening.isEmpty { try scratch.write([UInt8](repeating: 7, count: Self.hugeCount), to: "huge") }
         let port = Self.freePort()
         url = "https://127.0.0.1:\(port)"
         let text = """
@@ -37,8 +44,9 @@ final class Nginx: Sendable {
                 fastcgi_temp_path \(scratch.path("c")); uwsgi_temp_path \(scratch.path("d"));
                 scgi_temp_path \(scratch.path("e"));
                 server {
-                    listen 127.0.0.1:\(port) ssl http2; root \(scratch.path(""));
+                    listen 127.0.0.1:\(port) ssl http2 \(listening); root \(scratch.path(""));
                     ssl_certificate \(scratch.path("cert.pem")); ssl_certificate_key \(scratch.path("key.pem"));
+                    location = /priority { return 200 "$http_priority"; }
                 }
             }
             """

@@ -57,7 +57,7 @@ final class RawServer: Sendable {
 
 /// One connection of a ``RawServer``; used by its script alone.
 final class RawConnection {
-    private let descriptor: Int32
+    let descriptor: Int32
     private let didRead: () -> Void
     private var buffer: [UInt8] = []
     private var isOpen = true
