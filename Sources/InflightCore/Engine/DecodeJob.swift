@@ -17,10 +17,12 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
             // What is wrong with the bytes the decode itself will tell.
             memory = (try? needed()) ?? 0
             let wanted = memory
-            switch engine.takeMemory(wanted, for: self) {
+            switch engine.takeMemory(wanted, for: self, priority: priority) {
             case .taken: runWithMemory()
             case .waits:
                 tell(.waitsForMemory(bytes: wanted))
+                // A change that came before it waited did not find it there.
+                reprioritize(priority)
                 // A cancel that came before it waited did not find it there.
                 if cancellation.isCancelled { cancel() }
             case .refused:
@@ -29,6 +31,10 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
                 engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
             }
         }
+    }
+
+    override func reprioritize(_: LoadPriority) {
+        passPriorityOn { engine.moveInMemoryQueue(self, to: $0) }
     }
 
     override func cancel() {

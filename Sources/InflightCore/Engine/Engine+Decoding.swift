@@ -3,8 +3,14 @@ import InflightConcurrency
 // The bounds of decodes: memory that all of them share, and time for each.
 
 extension Engine {
-    func takeMemory(_ bytes: Int, for job: DecodeJob) -> MemoryBudget<DecodeJob>.Answer {
-        decodeMemory.withLock { $0.take(bytes, for: job) }
+    func takeMemory(
+        _ bytes: Int, for job: DecodeJob, priority: LoadPriority
+    ) -> MemoryBudget<DecodeJob>.Answer {
+        decodeMemory.withLock { $0.take(bytes, for: job, priority: priority) }
+    }
+
+    func moveInMemoryQueue(_ job: DecodeJob, to priority: LoadPriority) {
+        runWithMemory(decodeMemory.withLock { $0.move(to: priority) { $0 === job } })
     }
 
     /// For what can be left out.

@@ -35,7 +35,20 @@ class EngineJob: @unchecked Sendable {
     /// Nobody wants it any more, and it does not run: let go of what it holds.
     func discard() {}
 
+    /// The priority has changed while the job runs.
     func reprioritize(_ priority: LoadPriority) {}
+
+    /// Passes the job's present priority on.
+    ///
+    /// Two threads may bring changes in either order, so what was passed on is compared with the machine's until both are
+    /// the same: the last thread to do so has passed on the last change.
+    final func passPriorityOn(_ body: (LoadPriority) -> Void) {
+        var passed: LoadPriority?
+        while let priority = engine.priority(of: id), priority != passed {
+            body(priority)
+            passed = priority
+        }
+    }
 
     /// The machine knows by now that the job waits for its turn elsewhere, or for a time to come. It may have been started
     /// again meanwhile.

@@ -1,9 +1,10 @@
-/// Who may take how much of a bounded memory, as a value: what does not fit waits, in the order in which it came. Nobody
-/// overtakes the one that waits first, so that what is large has its turn.
+/// Who may take how much of a bounded memory, as a value: what does not fit waits, the most urgent first, and among equals in
+/// the order in which it came to its priority. Only what is more urgent overtakes the one that waits first, so that what is
+/// large has its turn.
 struct MemoryBudget<Waiter> {
     let limit: Int
     private(set) var taken = 0
-    private var waiting: [(waiter: Waiter, bytes: Int)] = []
+    private var waiting: [(waiter: Waiter, bytes: Int, priority: LoadPriority)] = []
 
     var waitingCount: Int { waiting.count }
 
@@ -20,10 +21,10 @@ struct MemoryBudget<Waiter> {
     }
 
     /// - Parameter bytes: 0 or more.
-    mutating func take(_ bytes: Int, for waiter: Waiter) -> Answer {
+    mutating func take(_ bytes: Int, for waiter: Waiter, priority: LoadPriority = .normal) -> Answer {
         if bytes > limit { return .refused }
-        guard waiting.isEmpty, bytes <= limit - taken else {
-            waiting.append((waiter, bytes))
+        guard position(priority) == 0, bytes <= limit - taken else {
+            waiting.insert((waiter, bytes, priority), at: position(priority))
             return .waits
         }
         taken += bytes
@@ -53,6 +54,24 @@ struct MemoryBudget<Waiter> {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }) else { return (nil, []) }
         let waiter = waiting.remove(at: index).waiter
         return (waiter, next())
+    }
+
+    /// One that may wait is worth something else.
+    ///
+    /// - Returns: those who have theirs now because of that.
+    mutating func move(to priority: LoadPriority, _ isIt: (Waiter) -> Bool) -> [Waiter] {
+        guard let index = waiting.firstIndex(where: { isIt($0.waiter) }), waiting[index].priority != priority else {
+            return []
+        }
+        var entry = waiting.remove(at: index)
+        entry.priority = priority
+        waiting.insert(entry, at: position(priority))
+        return next()
+    }
+
+    /// Where one of that priority waits.
+    private func position(_ priority: LoadPriority) -> Int {
+        waiting.firstIndex { $0.priority < priority } ?? waiting.count
     }
 
     private mutating func next() -> [Waiter] {

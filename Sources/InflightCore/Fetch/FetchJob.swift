@@ -186,12 +186,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// Tells the transfer, and the body that may have paused, the job's present priority.
-    ///
-    /// Two threads may bring changes in either order, so what was passed on is compared with the machine's until both are
-    /// the same: the last thread to do so has passed on the last change.
     func passPriorityOn() {
-        var passed: LoadPriority?
-        while let priority = engine.priority(of: id), priority != passed {
+        passPriorityOn { priority in
             let (transfer, body) = stripe.lock.withLock {
                 // Whoever starts the transfer looks again when it is known.
                 if work?.transfer == nil { missedPriority = true }
@@ -199,7 +195,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             }
             if let body { engine.bodies.withLock { $0.priorityChanged(body, to: priority) } }
             transfer?.setPriority(priority)
-            passed = priority
         }
     }
 

@@ -12,10 +12,10 @@ struct DecodeLimitTests {
         for: ImageInfo(format: .png, storedWidth: 4, storedHeight: 3), DecodeOptions(), perPixel: 4)
 
     private static func stage(
-        budget: Int, _ executor: HandExecutor, codec: FakeCodec = FakeCodec()
+        budget: Int, _ executor: HandExecutor, codec: FakeCodec = FakeCodec(), places: Int = 3
     ) throws -> Stage {
         let stage = try Stage(codec: codec, executor: executor) {
-            $0.decodeConcurrency = 3
+            $0.decodeConcurrency = places
             $0.maximumDecodeMemory = budget
         }
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
@@ -47,6 +47,26 @@ struct DecodeLimitTests {
         stage.queue.runAll()
         #expect(stage.codec.decodes.count == 3)
         #expect(log.lines == ["1", "2", "3"])
+    }
+
+    @Test("contract 7: a raised decode goes first, whether it waits for its turn or for memory", arguments: [1, 3])
+    func raised(places: Int) throws {
+        let executor = HandExecutor()
+        let tasks = Guarded<[ImageTask]>([])
+        // While the first is decoded, the others come to wait, and the last is raised.
+        let codec = FakeCodec(onDecode: {
+            executor.runAll()
+            tasks.withLock { $0 }.last?.priority = .high
+        })
+        let stage = try Self.stage(budget: Self.needed, executor, codec: codec, places: places)
+        let log = Log()
+        let loads = (1...3).map { Self.load($0, stage, log) }
+        tasks.withLock { $0 = loads }
+        executor.runOne()
+        executor.runAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["1", "3", "2"])
+        tasks.withLock { $0 = [] }
     }
 
     @Test("one that holds its memory makes the next wait; a cancel ends the wait at once, and nothing is left over")

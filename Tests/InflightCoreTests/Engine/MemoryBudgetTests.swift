@@ -28,6 +28,22 @@ struct MemoryBudgetTests {
         #expect(budget.takeNow(1) == false)
     }
 
+    @Test("the more urgent goes first, at once where it fits, and a change of priority moves the one that waits")
+    func priorities() {
+        var budget = MemoryBudget<String>(limit: 100)
+        #expect(budget.take(60, for: "a") == .taken)
+        for name in ["b", "c", "d"] { #expect(budget.take(50, for: name) == .waits) }
+        #expect(budget.take(40, for: "urgent", priority: .high) == .taken)
+        #expect(budget.take(60, for: "later", priority: .low) == .waits)
+        #expect(budget.move(to: .high) { $0 == "c" } == [])
+        #expect(budget.move(to: .low) { $0 == "b" } == [])
+        #expect(budget.move(to: .low) { $0 == "gone" } == [])
+        #expect(budget.given(back: 100) == ["c", "d"])
+        #expect(budget.given(back: 50) == [])
+        #expect(budget.move(to: .normal) { $0 == "b" } == ["b"])
+        #expect(budget.given(back: 100) == ["later"])
+    }
+
     @Test("one that gives up lets those behind it pass")
     func gaveUp() {
         var budget = MemoryBudget<String>(limit: 100)
