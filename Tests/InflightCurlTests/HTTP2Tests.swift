@@ -95,6 +95,21 @@ struct HTTP2Tests {
         #expect(after[0] * 2 < after[1], "\(after)")
     }
 
+    @Test func `A change of priority is sent while nothing of the response comes`() throws {
+        let nginx = try Nginx(listening: "sndbuf=16k")
+        let link = NarrowLink(to: nginx.port, holdsAfter: 100_000)
+        let transport = try transport(nginx)
+        let recorder = Recorder()
+        let transfer = transport.start(try .of(link.url + "/huge") { $0.priority = .veryLow }, receiver: recorder)
+        _ = recorder.wait { $0.body.count > 50_000 }
+        // Two frames in records of TLS; an acknowledgement of settings that is late is shorter.
+        let awaited = link.upstreamBytes + 72
+        for priority in [LoadPriority.veryHigh, .low] { transfer.setPriority(priority) }
+        #expect(link.waits(forUpstreamBytes: awaited))
+        link.release()
+        #expect(recorder.waitForEnd().body.count == Nginx.hugeCount)
+    }
+
     @Test func `Limits and missing paths are told as over HTTP 1`() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
