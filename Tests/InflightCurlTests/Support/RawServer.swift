@@ -37,7 +37,11 @@ final class RawServer: Sendable {
         threads.run { [threads, counters] in
             while true {
                 let descriptor = accept(listener, nil, nil)
-                if descriptor < 0 { return }
+                if descriptor < 0 {
+                    // Here: whoever closes it elsewhere lets this loop accept from what is given its number next.
+                    close(listener)
+                    return
+                }
                 counters.withLock { $0.connections += 1 }
                 threads.run {
                     let connection = RawConnection(descriptor: descriptor) { counters.withLock { $0.requests += 1 } }
@@ -51,7 +55,6 @@ final class RawServer: Sendable {
 
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
     }
 }
 
