@@ -10,15 +10,19 @@ final class FileStore: Sendable {
     /// A file that is written and waits for its name. It has to be given to ``publish(_:as:)`` or ``discard(_:)``.
     struct Draft: Equatable, Sendable {
         fileprivate let folder: DraftFolder
-        fileprivate let name: String
+        fileprivate let number: Int
+        /// Its hidden name.
+        fileprivate var name: String { String(number) }
 
-        static func == (left: Draft, right: Draft) -> Bool { left.folder === right.folder && left.name == right.name }
+        static func == (left: Draft, right: Draft) -> Bool {
+            left.folder === right.folder && left.number == right.number
+        }
     }
 
     private struct State {
         /// Made with the first draft.
         var folder: DraftFolder?
-        var drafts: Set<String> = []
+        var drafts: Set<Int> = []
         var counter = 0
         /// No more drafts: the program ends.
         var isClosed = false
@@ -78,12 +82,12 @@ final class FileStore: Sendable {
             discard(draft)
             throw Self.cannotWrite("\(path(of: name)) cannot be written: \(error.text).", error)
         }
-        state.withLock { _ = $0.drafts.remove(draft.name) }
+        state.withLock { _ = $0.drafts.remove(draft.number) }
     }
 
     func discard(_ draft: Draft) {
         _ = unsafe unlinkat(draft.folder.descriptor, draft.name, 0)
-        state.withLock { _ = $0.drafts.remove(draft.name) }
+        state.withLock { _ = $0.drafts.remove(draft.number) }
     }
 
     /// Removes every draft, and refuses new ones: the last thing that happens before the program ends.
@@ -91,7 +95,7 @@ final class FileStore: Sendable {
         state.withLock { state in
             state.isClosed = true
             guard let folder = state.folder else { return }
-            for name in state.drafts { _ = unsafe unlinkat(folder.descriptor, name, 0) }
+            for number in state.drafts { _ = unsafe unlinkat(folder.descriptor, String(number), 0) }
             (state.drafts, state.folder) = ([], nil)
             folder.remove()
         }
@@ -139,12 +143,12 @@ final class FileStore: Sendable {
             let folder = if let made = state.folder { made } else { try DraftFolder(in: descriptor) }
             state.folder = folder
             state.counter += 1
-            let name = String(state.counter)
+            let draft = Draft(folder: folder, number: state.counter)
             let file = unsafe openat(
-                folder.descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+                folder.descriptor, draft.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
             if file < 0 { throw .last }
-            state.drafts.insert(name)
-            return (Draft(folder: folder, name: name), file)
+            state.drafts.insert(draft.number)
+            return (draft, file)
         }
     }
 

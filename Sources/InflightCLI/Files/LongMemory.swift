@@ -12,7 +12,7 @@ final class LongMemory {
 
     private let limits: Limits
     private let makeTable: () throws -> TemporaryTable
-    private var recent: [[UInt8]: [UInt8]] = [:]
+    private var recent: [Key: [UInt8]] = [:]
     private var recentBytes = 0
     private var disk: TemporaryTable?
     private var diskHasFailed = false
@@ -25,21 +25,30 @@ final class LongMemory {
     /// How many entries are held in memory.
     var residentCount: Int { recent.count }
 
+    /// Equal where the bytes are, and hashed all at once.
+    private struct Key: Hashable {
+        let bytes: [UInt8]
+
+        func hash(into hasher: inout Hasher) {
+            unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+        }
+    }
+
     subscript(key: String) -> [UInt8]? {
-        get { value(of: Array(key.utf8)) }
-        set { newValue.map { set(Array(key.utf8), $0) } }
+        get { value(of: Key(bytes: Array(key.utf8))) }
+        set { newValue.map { set(Key(bytes: Array(key.utf8)), $0) } }
     }
 
-    private func value(of key: [UInt8]) -> [UInt8]? {
+    private func value(of key: Key) -> [UInt8]? {
         if let value = recent[key] { return value }
-        return (try? disk?.value(of: key)) ?? nil
+        return (try? disk?.value(of: key.bytes)) ?? nil
     }
 
-    private func set(_ key: [UInt8], _ value: [UInt8]) {
+    private func set(_ key: Key, _ value: [UInt8]) {
         if let old = recent.updateValue(value, forKey: key) {
             recentBytes += value.count - old.count
         } else {
-            recentBytes += key.count + value.count
+            recentBytes += key.bytes.count + value.count
         }
         if (recent.count > limits.entries || recentBytes > limits.bytes) && !diskHasFailed { moveToDisk() }
     }
@@ -47,7 +56,7 @@ final class LongMemory {
     private func moveToDisk() {
         do {
             let table = try disk ?? makeTable()
-            try table.set(recent)
+            try table.set(recent.lazy.map { (key: $0.key.bytes, value: $0.value) })
             disk = table
             recent.removeAll(keepingCapacity: true)
             recentBytes = 0

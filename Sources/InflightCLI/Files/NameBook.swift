@@ -21,16 +21,16 @@ struct NameBook {
         var name: String?
     }
 
-    private struct Asked {
-        var stem: String
+    private struct Load {
+        let id: Int
+        let stem: String
         var ending: Ending?
     }
 
-    /// Names given, and the last number given to each unnumbered name.
+    /// Names given. The value of an unnumbered one is the last number given to it, empty for 1.
     private let memory: LongMemory
-    private var asked: [Int: Asked] = [:]
     /// The loads without a name, in the order of asking, by what their stems begin with (``queue(of:)``).
-    private var waiting: [String: [Int]] = [:]
+    private var waiting: [String: [Load]] = [:]
     /// For such a queue, those whose first waits until it moves on.
     private var dependents: [String: Set<String>] = [:]
 
@@ -38,22 +38,29 @@ struct NameBook {
         self.memory = memory
     }
 
-    /// How many have ended and wait for others to get their name.
-    private(set) var heldCount = 0
+    /// Whether every load has got its name.
+    var isEmpty: Bool { waiting.isEmpty }
 
     /// - Parameter id: greater than every one before.
     mutating func asked(_ id: Int, stem: String) {
-        asked[id] = Asked(stem: stem)
-        waiting[Self.queue(of: stem), default: []].append(id)
+        waiting[Self.queue(of: stem), default: []].append(Load(id: id, stem: stem))
+    }
+
+    /// Whether a load that was asked for has not ended yet.
+    func awaits(_ id: Int, stem: String) -> Bool {
+        waiting[Self.queue(of: stem)]?.first { $0.id == id }.map { $0.ending == nil } ?? false
     }
 
     /// - Returns: what can be decided now, this one or others or both.
-    mutating func ended(_ id: Int, _ ending: Ending) -> [Decision] {
-        guard let stem = asked[id]?.stem else { return [] }
-        asked[id]?.ending = ending
-        heldCount += 1
+    mutating func ended(_ id: Int, stem: String, _ ending: Ending) -> [Decision] {
+        let queue = Self.queue(of: stem)
+        guard let place = waiting.index(forKey: queue),
+            let index = waiting.values[place].firstIndex(where: { $0.id == id })
+        else { return [] }
+        waiting.values[place][index].ending = ending
+        guard index == 0 else { return [] }
         var decisions: [Decision] = []
-        var names = [Self.queue(of: stem)]
+        var names = [queue]
         while let name = names.popLast() {
             guard advance(name, into: &decisions) else { continue }
             names += dependents.removeValue(forKey: name) ?? []
@@ -78,17 +85,15 @@ struct NameBook {
     private mutating func advance(_ name: String, into decisions: inout [Decision]) -> Bool {
         guard var queue = waiting[name] else { return false }
         var done = 0
-        while done < queue.count, let load = asked[queue[done]], let ending = load.ending {
-            let id = queue[done]
+        while done < queue.count, let ending = queue[done].ending {
+            let load = queue[done]
             if let parent = Self.parent(of: load.stem).map(Self.queue(of:)), parent != name,
-                let first = waiting[parent]?.first, first < id
+                let first = waiting[parent]?.first, first.id < load.id
             {
                 dependents[parent, default: []].insert(name)
                 break
             }
-            decisions.append(Decision(id: id, name: decide(id, ending)))
-            asked[id] = nil
-            heldCount -= 1
+            decisions.append(Decision(id: load.id, name: decide(load.id, ending)))
             done += 1
         }
         guard done > 0 else { return false }
@@ -106,7 +111,7 @@ struct NameBook {
         case .failed(let parts):
             take(parts, firstFree(parts, in: "n", before: id), in: "n")
         case .existing(let name):
-            memory["n" + name] = []
+            if memory["n" + name] == nil { memory["n" + name] = [] }
         }
         return nil
     }
@@ -114,22 +119,18 @@ struct NameBook {
     /// The first number under which the name is free. A name without extension stands for one with any, because nobody
     /// knows which its picture would have had.
     private func firstFree(_ parts: NameParts, in space: String, before id: Int? = nil) -> Int {
-        var number = memory[Self.counter(parts, space)].map { Self.number($0) + 1 } ?? 1
+        var number = memory[space + parts.name(number: 1)].map { Self.number($0) + 1 } ?? 1
         while isTaken(parts, number, in: space, before: id) { number += 1 }
         return number
     }
 
     private func take(_ parts: NameParts, _ number: Int, in space: String) {
-        memory[space + parts.name(number: number)] = []
-        memory[Self.counter(parts, space)] = Self.bytes(number)
-    }
-
-    private static func counter(_ parts: NameParts, _ space: String) -> String {
-        "\(space)#" + parts.name(number: 1)
+        if number > 1 { memory[space + parts.name(number: number)] = [] }
+        memory[space + parts.name(number: 1)] = number > 1 ? Self.bytes(number) : []
     }
 
     private func isTaken(_ parts: NameParts, _ number: Int, in space: String, before id: Int?) -> Bool {
-        if memory[space + parts.name(number: number)] != nil { return true }
+        if number > 1, memory[space + parts.name(number: number)] != nil { return true }
         let bare = NameParts(stem: parts.stem)
         if parts.fileExtension != nil, memory[space + bare.name(number: number)] != nil { return true }
         // A load that was asked for earlier, is under way, and wants what is a numbered name for this one.
@@ -137,7 +138,7 @@ struct NameBook {
         guard number > 1, let id, other != Self.queue(of: parts.stem), let first = waiting[other]?.first else {
             return false
         }
-        return first < id
+        return first.id < id
     }
 
     /// Stems of one queue may come to one name: equal ones, and long ones that are cut.
@@ -148,9 +149,9 @@ struct NameBook {
 
     /// `a` for `a-2`: the stem whose numbered name this may be.
     private static func parent(of stem: String) -> String? {
-        guard let dash = stem.lastIndex(of: "-"), dash != stem.startIndex else { return nil }
-        let digits = stem[stem.index(after: dash)...]
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+        guard let dash = stem.utf8.lastIndex(of: UInt8(ascii: "-")), dash != stem.startIndex else { return nil }
+        let digits = stem.utf8[stem.utf8.index(after: dash)...]
+        guard !digits.isEmpty, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
         return String(stem[..<dash])
     }
 
@@ -159,6 +160,6 @@ struct NameBook {
     }
 
     private static func number(_ bytes: [UInt8]) -> Int {
-        bytes.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
+        bytes.isEmpty ? 1 : bytes.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
     }
 }

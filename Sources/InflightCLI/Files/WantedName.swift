@@ -9,6 +9,8 @@ struct WantedName: Hashable, Sendable {
     let stem: String
     /// As the URL spells it, where it is one of pictures.
     let pictureExtension: String?
+    /// What that stands for.
+    private let pictureFormat: ImageFormat?
     /// Where it is none of pictures.
     let otherExtension: String?
 
@@ -17,20 +19,21 @@ struct WantedName: Hashable, Sendable {
         if url.scheme == "data" {
             self.init(lastPart: "")
         } else {
-            let path = url.path
-            self.init(lastPart: path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
+            let (path, slash) = (url.path, UInt8(ascii: "/"))
+            let start = path.utf8.lastIndex(of: slash).map { path.utf8.index(after: $0) } ?? path.startIndex
+            self.init(lastPart: path[start...])
         }
     }
 
     init(lastPart: Substring) {
         let name = Self.safe(PercentEncoding.decoded(lastPart))
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else {
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else {
             self.init(stem: name)
             return
         }
-        let ending = String(name[name.index(after: dot)...])
-        if FileExtension.format(of: ending) != nil {
-            self.init(stem: String(name[..<dot]), pictureExtension: ending)
+        let ending = String(name[name.utf8.index(after: dot)...])
+        if let format = FileExtension.format(of: ending) {
+            self.init(stem: String(name[..<dot]), pictureExtension: ending, pictureFormat: format)
         } else if (1...8).contains(ending.utf8.count), ending.utf8.allSatisfy({ Self.isLetterOrDigit($0) }) {
             self.init(stem: String(name[..<dot]), otherExtension: ending)
         } else {
@@ -38,11 +41,14 @@ struct WantedName: Hashable, Sendable {
         }
     }
 
-    private init(stem: String, pictureExtension: String? = nil, otherExtension: String? = nil) {
+    private init(
+        stem: String, pictureExtension: String? = nil, pictureFormat: ImageFormat? = nil, otherExtension: String? = nil
+    ) {
         // Commands would take a name for an option, or nobody could see it.
         let isPlain = stem.unicodeScalars.first != "-" && stem.unicodeScalars.contains(where: TerminalText.isVisible)
         self.stem = isPlain ? stem : "image" + stem
         self.pictureExtension = pictureExtension
+        self.pictureFormat = pictureFormat
         self.otherExtension = otherExtension
     }
 
@@ -55,7 +61,7 @@ struct WantedName: Hashable, Sendable {
     /// What the file's name is made of when a picture of a known format is written: the URL's own spelling of the
     /// extension where that is right, the usual one else. An extension that is none of pictures stays in the stem.
     func parts(for format: ImageFormat) -> NameParts {
-        if let pictureExtension, FileExtension.format(of: pictureExtension) == format {
+        if let pictureExtension, pictureFormat == format {
             return NameParts(stem: stem, fileExtension: pictureExtension)
         }
         return NameParts(stem: stem(looksAtBytes: true), fileExtension: format.fileExtension)
@@ -71,11 +77,13 @@ struct WantedName: Hashable, Sendable {
     func expectedParts(format: ImageFormat?, looksAtBytes: Bool) -> NameParts {
         if let format { return parts(for: format) }
         if !looksAtBytes { return parts(forMediaType: nil) }
-        if let own = pictureExtension.flatMap(FileExtension.format(of:)) { return parts(for: own) }
+        if let pictureFormat { return parts(for: pictureFormat) }
         return NameParts(stem: stem(looksAtBytes: true), fileExtension: nil)
     }
 
     private static func safe(_ text: String) -> String {
+        // Most are letters, digits and marks of ASCII, and begin with none of the marks.
+        if let first = text.utf8.first, isLetterOrDigit(first), text.utf8.allSatisfy({ isPlain($0) }) { return text }
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if scalar == "/" || scalar == "\\" {
@@ -88,6 +96,10 @@ struct WantedName: Hashable, Sendable {
         let name = result.drop { $0 == "." || $0.properties.isWhitespace }
         let end = name.lastIndex { !$0.properties.isWhitespace }.map { name.index(after: $0) } ?? name.startIndex
         return String(name[..<end])
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "\\")
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
@@ -104,7 +116,8 @@ struct NameParts: Hashable, Sendable {
     /// The whole name, at most ``WantedName/limit`` bytes: `a.jpg` for 1, `a-2.jpg` for 2. It is the stem that is cut,
     /// between characters.
     func name(number: Int) -> String {
-        let ending = (number > 1 ? "-\(number)" : "") + (fileExtension.map { ".\($0)" } ?? "")
+        var ending = number > 1 ? "-\(number)" : ""
+        if let fileExtension { ending += "." + fileExtension }
         return Self.cut(stem, to: WantedName.limit - ending.utf8.count) + ending
     }
 

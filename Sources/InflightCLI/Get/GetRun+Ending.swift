@@ -5,7 +5,7 @@ import InflightCore
 /// The end: when all is done, or earlier.
 extension GetRun {
     func endIfDone() {
-        guard !isEnding, arguments.isEmpty, list?.isAtEnd ?? true, byID.isEmpty, pendingWork == 0 else { return }
+        guard !isEnding, arguments.isEmpty, list?.isAtEnd ?? true, live.isEmpty, pendingWork == 0 else { return }
         isEnding = true
         var status =
             reporter.totals.failed > 0 ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
@@ -23,7 +23,9 @@ extension GetRun {
         cancellation.cancel()
         list?.stop()
         // In the order of asking, so that what is written gets the names that it would have had.
-        for ask in byID.values.sorted(by: { $0.id < $1.id }) where ask.task != nil { abandon(ask) }
+        for item in live.values.sorted(by: { $0.id < $1.id }) {
+            if case .abandon(let load) = take(.runEnded, item) { forget(item, load) }
+        }
         endIfQuiet()
     }
 

@@ -4,7 +4,7 @@ import InflightCore
 
 /// Taking lines, as many as can be worked on.
 extension GetRun {
-    var outstanding: Int { max(reporter.outstanding, byID.count) }
+    var outstanding: Int { max(reporter.outstanding, live.count) }
 
     var canTakeMore: Bool {
         !isEnding && loading < options.network.concurrency * 4 && outstanding < Self.mostOutstanding
@@ -14,7 +14,8 @@ extension GetRun {
     /// Takes as many lines as can be worked on now.
     func pump() {
         guard !isEnding else { return }
-        for _ in 0..<Self.linesAtOnce {
+        // A look-up reads a whole file: others get their turn after each.
+        for _ in 0..<(looksUp ? 1 : Self.linesAtOnce) {
             guard canTakeMore else { return }
             if let url = arguments.popFirst() {
                 ask(url)
@@ -59,13 +60,15 @@ extension GetRun {
     func refuse(_ text: String, _ error: LoadError) {
         let waiter = newWaiter(text)
         let report = Report.failure(error)
-        conclude(waiter, report.digest, from: nil, story: .new(report, key: nil, line: waiter.line))
+        conclude(
+            waiter, report.digest(withMembers: reporter.isJSON), from: nil,
+            story: .new(report, key: nil, line: waiter.line))
         note(error, text: text)
     }
 
-    func newWaiter(_ text: String) -> Ask.Waiter {
+    func newWaiter(_ text: String) -> ListItem.Waiter {
         reporter.totals.asked += 1
-        return Ask.Waiter(
+        return ListItem.Waiter(
             number: reporter.opened(text), text: text, askedAt: clock.now(), line: reporter.totals.asked)
     }
 
@@ -77,13 +80,13 @@ extension GetRun {
             return refuse(text, error)
         }
         let waiter = newWaiter(text)
-        let key = Ask.key(url)
-        if let ask = live[key] {
+        let key = ListItem.key(url)
+        if let item = live[key] {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as one under way: it takes that one's answer")
-            ask.waiters.append(waiter)
-            record(waiter, joined: ask)
-        } else if let digest = memory["u" + key].flatMap(Report.Digest.init(encoded:)) {
+            item.waiters.append(waiter)
+            record(waiter, joined: item)
+        } else if let digest = memory[key].flatMap(Report.Digest.init(encoded:)) {
             reporter.totals.shared += 1
             narrator.tell(text, "the same as an earlier one: it takes that one's answer")
             conclude(
@@ -91,10 +94,11 @@ extension GetRun {
             digest.failure.map { reporter.totals.note($0, url: Narrator.shown(text), message: "") }
         } else {
             nextID += 1
-            let ask = Ask(id: nextID, url: url, key: key, wanted: WantedName(url), first: waiter)
-            live[key] = ask
-            byID[ask.id] = ask
-            begin(ask)
+            let item = ListItem(
+                id: nextID, url: url, key: key, wanted: WantedName(url), first: waiter, machine: .init(looksUp: looksUp)
+            )
+            live[key] = item
+            begin(item)
         }
     }
 }

@@ -18,7 +18,7 @@ extension GetRun {
 
     var progress: ProgressLine.State {
         let totals = reporter.totals
-        let underWay = byID.values.reduce(Int64(0)) { $0 + $1.receivedBytes }
+        let underWay = live.values.reduce(Int64(0)) { $0 + $1.receivedBytes }
         return ProgressLine.State(
             done: totals.done, failed: totals.failed, asked: totals.asked + arguments.count,
             isOpen: list.map { !$0.isAtEnd } ?? false, bytes: totals.receivedBytes + underWay,

@@ -5,26 +5,26 @@ import InflightCore
 /// What the run says to whoever records it. Nothing is done where nobody does.
 extension GetRun {
     /// A load was handed to the engine.
-    func record(begun ask: Ask) {
-        guard let recorder, let task = ask.task else { return }
-        ask.taskNumber = task.number
-        let (number, lines) = (task.number, ask.waiters.map(\.line))
+    func record(begun item: ListItem, _ number: PipelineEvent.TaskNumber) {
+        guard let recorder else { return }
+        item.taskNumber = number
+        let lines = item.waiters.map(\.line)
         recorder.note { book in
             for line in lines { book.claimed(number, by: line) }
         }
     }
 
     /// A line asks for what is under way.
-    func record(_ waiter: Ask.Waiter, joined ask: Ask) {
-        guard let recorder, ask.taskNumber > 0 else { return }
-        let (number, line) = (ask.taskNumber, waiter.line)
+    func record(_ waiter: ListItem.Waiter, joined item: ListItem) {
+        guard let recorder, item.taskNumber > 0 else { return }
+        let (number, line) = (item.taskNumber, waiter.line)
         recorder.note { $0.claimed(number, by: line) }
     }
 
     /// What the run's own threads did.
-    func record(_ work: [OwnWork], of ask: Ask) {
+    func record(_ work: [OwnWork], of item: ListItem) {
         guard let recorder else { return }
-        let (line, subject) = (ask.waiters[0].line, ask.url.string)
+        let (line, subject) = (item.waiters[0].line, item.url.string)
         recorder.note { $0.worked(line, work, subject: subject) }
     }
 
@@ -41,8 +41,8 @@ extension GetRun {
     ///   - digest: `nil` where the run has ended before.
     ///   - start: from when its time counts, to `end`: for the record as for the line of JSON.
     func record(
-        _ waiter: Ask.Waiter, _ digest: Report.Digest?, from: String?, story: Story?, start: MonotonicTime,
-        end: MonotonicTime
+        _ waiter: ListItem.Waiter, _ digest: Report.Digest?, from: String?, story: @autoclosure () -> Story?,
+        start: MonotonicTime, end: MonotonicTime
     ) {
         guard let recorder else { return }
         let outcome: RunRecord.Load.Outcome =
@@ -56,7 +56,7 @@ extension GetRun {
             id: waiter.line, url: ShownCommand.withoutUser(waiter.text), outcome: outcome, from: from, start: 0, end: 0)
         var repeats: String?
         var key: String?
-        switch story {
+        switch story() {
         case .new(let report, let ownKey, let line):
             load.fill(report)
             load.pictureLine = report.picture.map { _ in line }
@@ -86,7 +86,7 @@ extension GetRun {
 
     /// Makes a small picture for the report, if there is one of which it can be made: when the load is done with, so that it
     /// is in no load's time.
-    func show(_ subject: ThumbnailSubject?, of ask: Ask) {
+    func show(_ subject: ThumbnailSubject?, of item: ListItem) {
         guard let recorder, let subject, !isEnding else { return }
         if case .file(_, let format, let pixels) = subject {
             guard ThumbnailMaker.quickFormats.contains(format), thumbnails.takes(decoding: pixels) else { return }
@@ -95,10 +95,10 @@ extension GetRun {
         }
         // What it holds in memory counts as a load's body does.
         loading += 1
-        let line = ask.waiters[0].line
-        onWorker(ask) { [work] in
+        let line = item.waiters[0].line
+        onWorker { [work] in
             work.thumbnail(of: subject)
-        } then: { [self] _, bytes in
+        } then: { [self] bytes in
             loading -= 1
             thumbnails.made(bytes?.count)
             if let bytes { recorder.note { $0.showed(bytes, of: line) } }

@@ -4,57 +4,56 @@ import InflightCore
 
 /// Telling what came of each URL.
 extension GetRun {
-    /// Tells everyone who asked, and remembers it for those who will.
-    func finish(_ ask: Ask, _ report: Report) {
-        remove(ask)
+    /// Reports to every line that asked, and remembers the result for later ones.
+    func finish(_ item: ListItem, _ report: Report) {
+        remove(item)
         var report = report
-        report.error = report.error.map { $0.about(url: ask.url.string) }
-        let digest = report.digest
-        memory["u" + ask.key] = digest.encoded
+        report.error = report.error.map { $0.about(url: item.url.string) }
+        let digest = report.digest(withMembers: reporter.isJSON)
+        memory[item.key] = digest.encoded
         reporter.totals.receivedBytes += report.wireBytes ?? 0
         let isStored = report.from == LoadSource.disk.rawValue || report.from == LoadSource.revalidated.rawValue
         if isStored { reporter.totals.fromCache += 1 }
-        tell(ask, report)
-        if let error = report.error { note(error, text: ask.text) }
+        tell(item, report)
+        if let error = report.error { note(error, text: item.text) }
         if report.isIncomplete {
-            narrator.warn("\(Narrator.shown(ask.text)) is damaged: what could be decoded of it was taken.")
+            narrator.warn("\(Narrator.shown(item.text)) is damaged: what could be decoded of it was taken.")
         }
-        for (index, waiter) in ask.waiters.enumerated() {
+        for (index, waiter) in item.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
-            let since = index == 0 ? ask.startedAt : waiter.askedAt
-            let story = Story.new(report, key: ask.key, line: ask.waiters[0].line)
-            conclude(waiter, digest, from: from, since: since, story: story)
+            let since = index == 0 ? item.startedAt : waiter.askedAt
+            conclude(
+                waiter, digest, from: from, since: since,
+                story: .new(report, key: item.key, line: item.waiters[0].line))
             if index > 0 { digest.failure.map { reporter.totals.note($0, url: "", message: "") } }
         }
     }
 
-    /// The run ends before this one: nobody is told.
-    func abandon(_ ask: Ask) {
-        ask.task?.cancel()
-        ask.task = nil
-        for waiter in ask.waiters {
+    /// The run ends before this one: it is not reported.
+    func forget(_ item: ListItem, _ load: ImageTask? = nil) {
+        load?.cancel()
+        for waiter in item.waiters {
             record(waiter, nil, from: nil, story: nil, start: waiter.askedAt, end: clock.now())
         }
-        remove(ask)
+        remove(item)
     }
 
-    func remove(_ ask: Ask) {
-        live[ask.key] = nil
-        byID[ask.id] = nil
-        guard ask.owesName else { return }
-        ask.owesName = false
-        decide(names.ended(ask.id, .failed(expected: work.expectedParts(ask.wanted))))
+    private func remove(_ item: ListItem) {
+        live[item.key] = nil
+        // No file of its own has the name that it asked for.
+        guard names.awaits(item.id, stem: stem(of: item)) else { return }
+        decide(names.ended(item.id, stem: stem(of: item), .failed(expected: work.expectedParts(item.wanted))))
     }
 
     func conclude(
-        _ waiter: Ask.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil,
-        story: Story
+        _ waiter: ListItem.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil,
+        story: @autoclosure () -> Story
     ) {
         reporter.totals.count(digest.outcome)
         let start = since ?? waiter.askedAt
         let end = clock.now()
         let duration = end - start
-        record(waiter, digest, from: from, story: story, start: start, end: end)
+        record(waiter, digest, from: from, story: story(), start: start, end: end)
         reporter.closed(
             waiter.number, waiter.text, digest, from: from,
             milliseconds: Int(duration.saturatedNanoseconds / 1_000_000))
@@ -69,9 +68,9 @@ extension GetRun {
         narrator.failed(text, error)
     }
 
-    func tell(_ ask: Ask, _ report: Report) {
+    func tell(_ item: ListItem, _ report: Report) {
         guard report.outcome == .ok else { return }
-        narrator.tell(ask.text, Self.story(report, took: clock.now() - ask.startedAt))
+        narrator.tell(item.text, Self.story(report, took: clock.now() - item.startedAt))
     }
 
     static func story(_ report: Report, took: Duration) -> String {

@@ -5,8 +5,8 @@ import InflightCore
 
 /// One `inflight get`: takes URLs as fast as they can be worked on, hands them to the engine, and reports.
 ///
-/// Everything happens on `queue`, a serial one: the engine's callbacks, what the working threads have done, the list's
-/// bytes, and the ticks of the progress line. So nothing here needs a lock.
+/// Everything happens on `queue`, a serial one: the engine's callbacks, quick work on bodies, the list's bytes, and the
+/// ticks of the progress line. So nothing here needs a lock. Slow work has threads of its own (``PictureWork/isSlow(_:)``).
 // Unchecked: everything mutable is touched on `queue` alone, or before the run is started.
 final class GetRun: @unchecked Sendable {
     /// Lines that are asked for and not told yet: files that wait for a name, lines that wait for an earlier one.
@@ -36,10 +36,11 @@ final class GetRun: @unchecked Sendable {
     var arguments: ArraySlice<String>
     var list: ListSource?
     /// What is on its way, by what is asked for.
-    var live: [String: Ask] = [:]
-    var byID: [Int: Ask] = [:]
+    var live: [String: ListItem] = [:]
+    /// Those whose file waits for earlier items to get their names.
+    var unnamed: [Int: ListItem] = [:]
     var nextID = 0
-    /// Asks whose body is being fetched, or is in memory.
+    /// Items whose body is being fetched, or is in memory.
     var loading = 0
     /// Jobs of the working threads that are not back.
     var pendingWork = 0
@@ -48,11 +49,11 @@ final class GetRun: @unchecked Sendable {
     var names: NameBook
     /// What the names of previews begin with, which no two pictures share.
     var previewStems: Set<String> = []
-    /// Those for which an earlier run's file is looked for, the first of them right now.
-    var unchecked: [Ask] = []
     var pumpIsScheduled = false
     var timer: (any ScheduledWork)?
     var isEnding = false
+    /// Whether anything shows more of an item than the totals.
+    let tellsDetails: Bool
     var hasEnded = false
     var endStatus: Int32?
     var interruption: String?
@@ -70,6 +71,7 @@ final class GetRun: @unchecked Sendable {
         // A second one is worth its stack only where files are encoded.
         workers = WorkerThreads(count: options.treatment == .remade ? 2 : 1, name: "inflight-files")
         narrator = Narrator(options.network)
+        tellsDetails = options.network.json || recorder != nil
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
         arguments = options.urls[...]
         names = NameBook(memory: LongMemory())
@@ -116,16 +118,14 @@ final class GetRun: @unchecked Sendable {
 
     /// Does something that blocks or computes on a thread of its own, and comes back to the queue with what it gave.
     func onWorker<Value: Sendable>(
-        _ ask: Ask, _ body: @escaping @Sendable () -> Value, then: @escaping @Sendable (Ask, Value) -> Void
+        _ body: @escaping @Sendable () -> Value, then: @escaping @Sendable (Value) -> Void
     ) {
         pendingWork += 1
-        // Only touched on the queue: the thread carries it there and back.
-        nonisolated(unsafe) let ask = ask
         workers.run { [self] in
             let value = body()
             queue.async { [self] in
                 pendingWork -= 1
-                unsafe then(ask, value)
+                then(value)
                 if isEnding { endIfQuiet() } else { endIfDone() }
             }
         }

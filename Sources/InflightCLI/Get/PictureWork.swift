@@ -25,6 +25,15 @@ struct PictureWork: Sendable {
     let cancellation: CancellationFlag
     let clock = SystemClock()
 
+    /// A body of more bytes takes long to check and to write.
+    private static let mostQuickBytes = 1 << 20
+
+    /// Whether ``keep(_:wanted:)`` may take long: it decodes, waits for a reader, or the body is large.
+    func isSlow(_ response: LoadedResponse) -> Bool {
+        if case .asItCame(verified: true) = options.treatment, !response.isVerified { return true }
+        return options.writesToStandardOutput || response.body.count > Self.mostQuickBytes
+    }
+
     /// Takes a body as it came.
     func keep(_ response: LoadedResponse, wanted: WantedName) throws(LoadError) -> Made {
         try checkNotCancelled()
@@ -32,7 +41,7 @@ struct PictureWork: Sendable {
             outcome: .ok, bytes: Int64(response.body.count), wireBytes: response.wireBytes,
             status: response.head.version == .none ? nil : response.head.status, from: response.source.rawValue,
             finalURL: response.redirectCount > 0 ? response.url : nil)
-        let mediaType = response.head.fields["content-type"]
+        var mediaType: String? { response.head.fields["content-type"] }
         guard case .asItCame(let verified) = options.treatment else {
             let parts = wanted.parts(forMediaType: mediaType)
             return try store(response.body, report, parts)

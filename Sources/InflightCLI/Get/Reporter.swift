@@ -5,7 +5,7 @@ import Inflight
 /// Confined to the run's queue.
 final class Reporter {
     var totals = RunTotals()
-    private let isJSON: Bool
+    let isJSON: Bool
     private let isOrdered: Bool
     private let narrator: Narrator
     private let output: StandardStream

@@ -38,7 +38,15 @@ struct Report: Sendable {
     }
 
     /// What is the same for everyone who asked for this URL.
-    var digest: Digest {
+    ///
+    /// - Parameter withMembers: whether lines of JSON are written.
+    func digest(withMembers: Bool) -> Digest {
+        Digest(
+            outcome: outcome, hasSource: from != nil,
+            failure: error.map(Digest.Failure.init), members: withMembers ? members : [])
+    }
+
+    private var members: [UInt8] {
         var members = JSONWriter()
         if let file { members.add("file", file) }
         if let picture {
@@ -60,9 +68,7 @@ struct Report: Sendable {
         if let error {
             members.add(error)
         }
-        return Digest(
-            outcome: outcome, hasSource: from != nil,
-            failure: error.map(Digest.Failure.init), members: members.members)
+        return members.members
     }
 
     /// The part of a report that is remembered for those who ask for the same URL later.

@@ -13,7 +13,8 @@ enum TerminalText {
 
     /// Whether a character can be seen by itself: no space, no mark on another one, nothing that only tells how to show others.
     static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
+        if scalar.value < 0x7F { return scalar.value > 0x20 }
+        return switch scalar.properties.generalCategory {
         case .control, .format, .spaceSeparator, .lineSeparator, .paragraphSeparator, .nonspacingMark, .enclosingMark,
             .surrogate, .privateUse, .unassigned:
             false

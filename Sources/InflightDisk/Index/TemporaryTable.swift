@@ -24,7 +24,7 @@ package final class TemporaryTable {
     }
 
     /// Adds entries, and replaces those with the same keys: all of them, or none where there is no room.
-    package func set(_ entries: [[UInt8]: [UInt8]]) throws {
+    package func set(_ entries: some Sequence<(key: [UInt8], value: [UInt8])>) throws {
         try database.run("BEGIN")
         do {
             // In the order of the table, so that each page is turned to once.

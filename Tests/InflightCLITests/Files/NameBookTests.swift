@@ -15,9 +15,11 @@ struct NameBookTests {
             let ending: NameBook.Ending =
                 format.map { .stored(wanted[id].parts(for: $0)) }
                 ?? .failed(expected: wanted[id].expectedParts(format: nil, looksAtBytes: true))
-            for decision in book.ended(id, ending) { result[decision.id] = decision.name ?? "failed" }
+            for decision in book.ended(id, stem: wanted[id].stem, ending) {
+                result[decision.id] = decision.name ?? "failed"
+            }
         }
-        #expect(book.heldCount == 0)
+        #expect(book.isEmpty)
         return result
     }
 
@@ -72,7 +74,7 @@ struct NameBookTests {
         var book = NameBook(memory: LongMemory())
         for (id, stem) in ["a", "b", "img-1", "img-2"].enumerated() { book.asked(id, stem: stem) }
         for (id, stem) in [(3, "img-2"), (1, "b"), (2, "img-1"), (0, "a")] {
-            let decided = book.ended(id, .stored(NameParts(stem: stem, fileExtension: "jpg")))
+            let decided = book.ended(id, stem: stem, .stored(NameParts(stem: stem, fileExtension: "jpg")))
             #expect(decided == [.init(id: id, name: stem + ".jpg")])
         }
     }
@@ -83,7 +85,7 @@ struct NameBookTests {
         var last: String?
         for id in 0..<20_000 {
             book.asked(id, stem: "image")
-            last = book.ended(id, .stored(NameParts(stem: "image", fileExtension: "jpg"))).first?.name
+            last = book.ended(id, stem: "image", .stored(NameParts(stem: "image", fileExtension: "jpg"))).first?.name
         }
         #expect(last == "image-20000.jpg")
     }

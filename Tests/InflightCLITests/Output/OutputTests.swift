@@ -128,7 +128,7 @@ struct ReportTests {
         var report = Report(
             outcome: .ok, file: "out/a.png", picture: .init(format: .png, width: 3, height: 2),
             source: .init(format: .jpeg, width: 6, height: 4), bytes: 10, wireBytes: 9, status: 200, from: "network")
-        let digest = report.digest
+        let digest = report.digest(withMembers: true)
         #expect(Report.Digest(encoded: digest.encoded) == digest)
         let line = String(decoding: digest.line(url: "http://a", from: "shared", milliseconds: 5), as: UTF8.self)
         #expect(
@@ -138,7 +138,7 @@ struct ReportTests {
 
                 """)
         report = .failure(LoadError(.badStatus, stage: .fetch, message: "No.", status: 404))
-        let failed = report.digest
+        let failed = report.digest(withMembers: true)
         #expect(Report.Digest(encoded: failed.encoded) == failed)
         #expect(failed.failure == .init(code: "badStatus", status: 404))
         #expect(Report.Digest(encoded: [0, 0, 0]) == nil)

@@ -2,15 +2,14 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One URL on its way from the list to its report, and everyone who asked for it meanwhile.
-///
-/// Confined to the run's queue.
-final class Ask {
-    /// A line that is owed.
+/// One URL from its line to its report, and every line that asks for it meanwhile.
+// Unchecked: touched on the run's queue alone.
+final class ListItem: @unchecked Sendable {
+    /// A line whose result is not reported yet.
     struct Waiter {
         /// In the order of asking.
         var number: Int
-        /// As it was asked for.
+        /// As the line spells the URL.
         var text: String
         var askedAt: MonotonicTime
         /// Which line of the run it is, from 1.
@@ -22,37 +21,37 @@ final class Ask {
     let url: ResourceURL
     let key: String
     let wanted: WantedName
+    var machine: ItemMachine<ImageTask, PictureWork.Made>
     /// The first is the one whose load this is.
     var waiters: [Waiter]
-    /// When the engine was asked.
+    /// When its load began.
     var startedAt: MonotonicTime
-    var task: ImageTask?
-    /// What events call its load, once that is begun.
+    /// The task in the pipeline's events, once its load has begun.
     var taskNumber: PipelineEvent.TaskNumber = 0
-    /// What has come so far, for the progress line.
+    /// Bytes of the body so far, for the progress line.
     var receivedBytes: Int64 = 0
-    /// Written, and waiting for its name.
-    var made: PictureWork.Made?
-    /// The files of what was shown of it while it came.
+    /// The files of its previews.
     var previews: [String] = []
-    /// What their names begin with, once there is one.
+    /// The beginning of their names, once there is one.
     var previewStem: String?
-    /// Whether the book of names waits to hear of it.
-    var owesName = false
 
-    init(id: Int, url: ResourceURL, key: String, wanted: WantedName, first: Waiter) {
+    init(
+        id: Int, url: ResourceURL, key: String, wanted: WantedName, first: Waiter,
+        machine: ItemMachine<ImageTask, PictureWork.Made>
+    ) {
         self.id = id
         self.url = url
         self.key = key
         self.wanted = wanted
+        self.machine = machine
         waiters = [first]
         startedAt = first.askedAt
     }
 
-    /// The URL as it was asked for first.
+    /// The URL as the first line spells it.
     var text: String { waiters[0].text }
 
-    /// What tells that two lines ask for the same thing.
+    /// The key under which lines for the same URL share one item.
     static func key(_ url: ResourceURL) -> String {
         // A line feed is in no URL.
         url.userInfo.map { "\(url.string)\n\($0)" } ?? url.string

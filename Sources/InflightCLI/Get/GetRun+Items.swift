@@ -1,0 +1,146 @@
+import Inflight
+import InflightCore
+
+/// Performs the steps that ``ItemMachine`` decides.
+extension GetRun {
+    func begin(_ item: ListItem) {
+        loading += 1
+        if case .failure(let error) = store {
+            if case .report = take(.refused, item) { finish(item, .failure(error)) }
+            return
+        }
+        if store != nil { names.asked(item.id, stem: stem(of: item)) }
+        if looksUp { lookUp(item) } else { load(item) }
+    }
+
+    var looksUp: Bool { options.skipsExisting && store != nil }
+
+    /// Takes an event, and tells the step that follows it.
+    func take(_ event: ItemMachine<ImageTask, PictureWork.Made>.Event, _ item: ListItem)
+        -> ItemMachine<ImageTask, PictureWork.Made>.Step
+    {
+        let wasLoading = item.machine.isLoading
+        let step = item.machine.take(event)
+        if wasLoading && !item.machine.isLoading { loading -= 1 }
+        return step
+    }
+
+    /// Looks for an earlier run's file: here, because names are expected in the order of asking.
+    private func lookUp(_ item: ListItem) {
+        let candidates = work.existingParts(item.wanted).map { ($0, names.expectedNumber($0)) }
+        let paths = candidates.map { $0.name(number: $1) }
+        let found = work.existing(paths)
+        let expected = work.expectedParts(item.wanted)
+        let (parts, number) = found.map { candidates[$0.index] } ?? (expected, names.expectedNumber(expected))
+        names.expect(parts, number: number)
+        guard case .skip = take(.lookedUp(isFound: found != nil), item), let found else { return load(item) }
+        let name = paths[found.index]
+        decide(names.ended(item.id, stem: stem(of: item), .existing(name)))
+        var report = Report(outcome: .skipped, file: try? store?.get().path(of: name))
+        report.picture = found.picture
+        narrator.tell(item.text, "skipped: \(report.file ?? name) is there")
+        finish(item, report)
+        show(found.subject, of: item)
+    }
+
+    private func load(_ item: ListItem) {
+        let request = requests.request(item.text, item.url)
+        item.startedAt = clock.now()
+        if item.url.origin == nil { localLoads += 1 }
+        narrator.tell(item.text, "asked for")
+        var progress: (@Sendable (ImageTask, LoadProgress) -> Void)?
+        if narrator.showsProgress { progress = { _, value in item.receivedBytes = value.receivedBytes } }
+        let preview = options.showsPreviews ? showPreview(of: item) : nil
+        let work = work
+        let task: ImageTask
+        if options.treatment == .remade {
+            task = pipeline.load(request, on: .queue(queue), progress: progress, preview: preview) {
+                [self] _, result in
+                loaded(item, result) { image throws(LoadError) in
+                    try work.remake(image, of: item.url, wanted: item.wanted)
+                }
+            }
+        } else {
+            task = pipeline.loadResponse(request, on: .queue(queue), progress: progress, preview: preview) {
+                [self] _, result in
+                loaded(item, result, isSlow: work.isSlow) { response throws(LoadError) in
+                    try work.keep(response, wanted: item.wanted)
+                }
+            }
+        }
+        _ = take(.loadBegan(task), item)
+        record(begun: item, task.number)
+    }
+
+    /// The engine has done its part: the body is made here, or by a thread of its own where that takes long.
+    private func loaded<Loaded: Sendable>(
+        _ item: ListItem, _ result: Result<Loaded, LoadError>, isSlow: (Loaded) -> Bool = { _ in true },
+        _ make: @escaping @Sendable (Loaded) throws(LoadError) -> PictureWork.Made
+    ) {
+        switch result {
+        case .failure(let error):
+            if case .report = take(.loaded(isSuccess: false), item) { finish(item, .failure(error)) }
+        case .success(let loaded):
+            guard case .make = take(.loaded(isSuccess: true), item) else { return }
+            guard isSlow(loaded) else {
+                made(item, Result { () throws(LoadError) in try make(loaded) })
+                break
+            }
+            return onWorker {
+                Result { () throws(LoadError) in try make(loaded) }
+            } then: { [self] result in
+                made(item, result)
+                pump()
+            }
+        }
+        pump()
+    }
+
+    private func made(_ item: ListItem, _ result: Result<PictureWork.Made, LoadError>) {
+        switch result {
+        case .failure(let error) where error.code == .outputClosed || (error.code == .cancelled && isEnding):
+            if case .abandon = take(.makingCancelled, item) { forget(item) }
+            if error.code == .outputClosed { endEarly(status: CommandLineTool.ExitStatus.closedOutput) }
+        case .failure(let error):
+            if case .report = take(.made(nil), item) { finish(item, .failure(error)) }
+        case .success(let made):
+            record(made.work, of: item)
+            switch take(.made(made.draft == nil ? nil : made), item) {
+            case .name: decide(names.ended(item.id, stem: stem(of: item), .stored(made.parts)), for: item)
+            default:
+                reporter.totals.storedBytes += made.writtenBytes
+                finish(item, made.report)
+            }
+            show(made.subject, of: item)
+        }
+    }
+
+    /// Gives files their names.
+    ///
+    /// - Parameter item: the one whose file was written just now.
+    func decide(_ decisions: [NameBook.Decision], for item: ListItem? = nil) {
+        if let item, !decisions.contains(where: { $0.id == item.id }) { unnamed[item.id] = item }
+        for decision in decisions {
+            let decided = decision.id == item?.id ? item : unnamed.removeValue(forKey: decision.id)
+            guard let name = decision.name, let decided else { continue }
+            if case .publish(let made) = take(.named, decided) { publish(made, as: name, decided) }
+        }
+    }
+
+    private func publish(_ made: PictureWork.Made, as name: String, _ item: ListItem) {
+        guard let draft = made.draft, case .success(let store) = store else { return }
+        do throws(LoadError) {
+            try store.publish(draft, as: name)
+        } catch {
+            return finish(item, .failure(error))
+        }
+        var report = made.report
+        if tellsDetails { report.file = store.path(of: name) }
+        report.previews = item.previews
+        reporter.totals.storedFiles += 1
+        reporter.totals.storedBytes += made.writtenBytes
+        finish(item, report)
+    }
+
+    func stem(of item: ListItem) -> String { item.wanted.stem(looksAtBytes: options.treatment != .anything) }
+}

@@ -1,0 +1,93 @@
+/// Decides the steps of one item of a run, from its line to its report. Knows no queue, file or clock.
+///
+/// `Load` stands for a running load, `Made` for a written file without its name.
+struct ItemMachine<Load, Made> {
+    enum State {
+        /// The run looks for a file of an earlier run.
+        case lookingUp
+        /// The engine loads it; `nil` until the load has begun.
+        case loading(Load?)
+        /// Its body is checked, encoded and written.
+        case making
+        /// Its file is written. An earlier item may get the name that it wants.
+        case unnamed(Made)
+        case ended
+    }
+
+    enum Event {
+        /// Nothing can be stored.
+        case refused
+        case lookedUp(isFound: Bool)
+        case loadBegan(Load)
+        case loaded(isSuccess: Bool)
+        /// `nil` where nothing was written, by choice or by failure.
+        case made(Made?)
+        case named
+        /// The run ends before the item; a body that is being made is still reported.
+        case runEnded
+        /// What was being made was cancelled with the run.
+        case makingCancelled
+    }
+
+    enum Step {
+        case none
+        case load
+        case make
+        /// Ask for a name.
+        case name
+        /// Give the file its name, then report.
+        case publish(Made)
+        /// Keep the earlier run's file, then report.
+        case skip
+        case report
+        /// Report nothing; cancel the load, if any.
+        case abandon(Load?)
+    }
+
+    private(set) var state: State
+
+    init(looksUp: Bool) {
+        state = looksUp ? .lookingUp : .loading(nil)
+    }
+
+    /// Whether it counts as being loaded: the engine works for it, or its body is in memory.
+    var isLoading: Bool {
+        switch state {
+        case .lookingUp, .loading, .making: true
+        case .unnamed, .ended: false
+        }
+    }
+
+    /// - Precondition: the event is possible in the state. `runEnded` always is; an item that has ended ignores all.
+    mutating func take(_ event: Event) -> Step {
+        switch (state, event) {
+        case (.ended, _): return .none
+        case (.lookingUp, .refused), (.loading(nil), .refused), (.making, .made(nil)):
+            state = .ended
+            return .report
+        case (.lookingUp, .lookedUp(let isFound)):
+            state = isFound ? .ended : .loading(nil)
+            return isFound ? .skip : .load
+        case (.loading(nil), .loadBegan(let load)):
+            state = .loading(load)
+            return .none
+        case (.loading, .loaded(let isSuccess)):
+            state = isSuccess ? .making : .ended
+            return isSuccess ? .make : .report
+        case (.loading(let load), .runEnded):
+            state = .ended
+            return .abandon(load)
+        case (.making, .made(let made?)):
+            state = .unnamed(made)
+            return .name
+        case (.making, .makingCancelled):
+            state = .ended
+            return .abandon(nil)
+        case (.unnamed(let made), .named):
+            state = .ended
+            return .publish(made)
+        case (.lookingUp, .runEnded), (.making, .runEnded), (.unnamed, .runEnded): return .none
+        default: preconditionFailure("\(event) cannot happen in \(state)")
+        }
+    }
+}
