@@ -59,7 +59,8 @@ extension FetchJob {
     /// - Parameter response: with its times; `nil`: what was stored and may be stale.
     /// - Returns: the lifetime of images made of it; `nil` where nobody makes one, or HTTP has no say.
     func lifetime(of response: StoredResponse?, from source: LifetimeTable.Source, _ work: Work) -> ImageLifetime? {
-        guard currentURL(work).origin != nil else { return nil }
+        // A scheme of the program's own may answer as HTTP does; a file does not.
+        guard currentURL(work).origin != nil || response.map({ $0.head.version != .none }) ?? false else { return nil }
         let makesImage =
             plan.goal == .image || plan.purpose == .revalidation(ofPicture: true) || engine.makesImage(id)
         guard makesImage || engine.lifetimes.withLock({ $0.count > 0 }) else { return nil }

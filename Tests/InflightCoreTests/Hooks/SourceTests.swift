@@ -154,9 +154,17 @@ struct SourceTests {
         arguments: ["memory:cat", "asset:///cat.jpg", "ASSET://shelf/cat.jpg"])
     func schemes(url: String) async throws {
         let transport = ScriptedTransport(.automatic, schemes: ["memory", "asset"])
-        transport.serve(try ResourceURL(url).string, .ok(FakeCodec.picture(width: 3)))
+        let picture = FakeCodec.picture(width: 3)
+        let stale = HTTPFields([("Cache-Control", "no-cache")])
+        transport.serve(try ResourceURL(url).string, inOrder: [.ok(picture, fields: stale), .ok(picture)])
         let pipeline = try pipeline(transport)
-        #expect(try await pipeline.image(for: ImageRequest(url)).width == 3)
+        var sources: [LoadSource] = []
+        for _ in 0..<3 {
+            let image = try await pipeline.image(for: ImageRequest(url))
+            #expect(image.width == 3)
+            sources.append(image.source)
+        }
+        #expect(sources == [.network, .network, .memory])
     }
 
     @Test("no URL that is written out reaches a source's place in the caches", arguments: ["source:x", "SOURCE:x"])
