@@ -2,20 +2,6 @@ import InflightConcurrency
 
 // Pictures that are stored as they were asked for: looked for before anything else, and kept when they are made.
 
-/// What may be kept of a picture that is made of an answer.
-final class StorableAnswer: Sendable {
-    let key: StoreKey
-    let request: CachingRequest
-    /// What the picture is made of, as it is stored, or would be.
-    let response: StoredResponse
-
-    init(key: StoreKey, request: CachingRequest, response: StoredResponse) {
-        self.key = key
-        self.request = request
-        self.response = response
-    }
-}
-
 extension Engine {
     /// Sets a task's work going: with a look for the finished picture, where such are kept.
     ///
@@ -91,107 +77,5 @@ extension Engine {
                 }
             }
         }
-    }
-}
-
-extension EncodeOptions {
-    /// Whether what is written so comes back as it was: only such an image is processed further, so that what comes out
-    /// does not depend on what is stored.
-    var isExact: Bool { format == .png || (format == .webp && isLossless) }
-
-    /// How a picture is written that has alpha, where these are for a format that has none.
-    fileprivate var keepingAlpha: EncodeOptions {
-        var options = EncodeOptions(format: .png)
-        options.metadata = metadata
-        return options
-    }
-}
-
-extension FetchJob {
-    /// Whether the bytes themselves are to be kept.
-    var keepsOriginal: Bool {
-        plan.request.isUsual || plan.request.storedForm.keepsOriginal || engine.isWanted(id, \.keepsOriginal)
-    }
-
-    /// What may be kept of a picture that is made of this answer.
-    func storable(_ response: StoredResponse, _ use: StoreUse) -> StorableAnswer? {
-        guard work?.redirected == nil, engine.isWanted(id, { $0.processedOptions != nil }) else { return nil }
-        return StorableAnswer(key: use.key, request: use.request, response: response)
-    }
-}
-
-/// Looks whether a picture is stored as it was asked for. Where it is not, its load goes on with the bytes.
-// Unchecked: it adds nothing that changes.
-final class ProcessedLookUp: EngineJob, @unchecked Sendable {
-    private let plan: RequestPlan
-
-    init(engine: Engine, id: ID, plan: RequestPlan) {
-        self.plan = plan
-        super.init(engine: engine, id: id)
-    }
-
-    override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
-
-    override func start(priority: LoadPriority) {
-        guard let store = engine.store, let options = plan.request.storedForm.processedOptions else {
-            preconditionFailure("a stored picture was looked for, and none are kept")
-        }
-        let (key, request) = plan.stored(
-            after: nil, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
-        // What is transparent was written as PNG.
-        let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
-        let identities = ways.map { plan.pictureIdentity(plan.firstProcessor, $0) }
-        let now = engine.wallTime
-        engine.storing.whenSettled(key) { [self] in
-            store.find(key) { _ in
-                nil
-            } completion: { [self] originals, _ in
-                look(for: ProcessedPictures.key(key), of: (key, request), in: store) { pictures in
-                    identities.lazy.compactMap {
-                        ProcessedPictures.choose(pictures, originals: originals, for: request, identity: $0, now: now)
-                    }.first
-                }
-            }
-        }
-    }
-
-    private func look(
-        for key: StoreKey, of original: (key: StoreKey, request: CachingRequest), in store: any ResponseStore,
-        _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
-    ) {
-        engine.storing.whenSettled(key) { [self] in
-            store.find(key, choose: choose) { [self] pictures, body in
-                tell(.lookedUp(body == nil ? .nothing : .fresh))
-                guard let body else { return end(.failure(missing), isOfStored: true) }
-                tell(.readFromStore(bytes: Int64(body.bytes.count)))
-                end(.response(response(pictures[body.position], body.bytes, of: original)), isOfStored: false)
-            }
-        }
-    }
-
-    private func end(_ value: JobResult.Value, isOfStored: Bool) {
-        result = JobResult(value, isOfStored: isOfStored)
-        engine.jobsCameOn(CollectionOfOne(JobStep(ended: self)))
-    }
-
-    private func response(
-        _ entry: StoredEntry, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
-    ) -> LoadedResponse {
-        let picture = entry.response
-        var response = LoadedResponse(
-            head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
-        response.entry = StoredEntryReference(key: ProcessedPictures.key(original.key), id: entry.id)
-        let resource = plan.resource(after: nil, harmlessFields: engine.harmlessFields)
-        response.lifetime = engine.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
-        if !plan.processKeys.isEmpty {
-            response.storable = StorableAnswer(key: original.key, request: original.request, response: picture)
-        }
-        return response
-    }
-
-    private var missing: LoadError {
-        LoadError(
-            .notStored, stage: .fetch, url: plan.url.string,
-            message: "The picture is not stored as it is asked for; its bytes are asked for instead.")
     }
 }

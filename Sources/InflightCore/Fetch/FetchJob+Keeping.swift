@@ -3,6 +3,17 @@ import InflightConcurrency
 // What an answer means for what is stored, and how its body is kept.
 
 extension FetchJob {
+    /// Whether the bytes themselves are to be kept.
+    var keepsOriginal: Bool {
+        plan.request.isUsual || plan.request.storedForm.keepsOriginal || engine.isWanted(id, \.keepsOriginal)
+    }
+
+    /// What may be kept of a picture that is made of this answer.
+    func storable(_ response: StoredResponse, _ use: StoreUse) -> StorableAnswer? {
+        guard work?.redirected == nil, engine.isWanted(id, { $0.processedOptions != nil }) else { return nil }
+        return StorableAnswer(key: use.key, request: use.request, response: response)
+    }
+
     /// What came of a body that broke off, or that nobody waited for, is not worth a write below this.
     private static let leastPartBytes: Int64 = 16 * 1024
 
