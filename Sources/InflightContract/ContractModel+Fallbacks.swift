@@ -47,6 +47,8 @@ extension ContractModel {
         (wish.size, wish.first, wish.second) = (before.size, before.first, before.second)
         (wish.language, wish.policy) = (before.language, before.policy)
         tasks[task].fallbacks += 1
+        // Of another picture, from its beginning.
+        tasks[task].shown = 0
         tasks[task].wish = wish
         tasks[task].phase = .asking
         return task
