@@ -23,7 +23,7 @@ SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzi
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz \
-	simulator-coverage mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
+	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## say what there is
 	@echo "Inflight: every URL in flight once."
@@ -131,7 +131,11 @@ fuzz: deps ## have libFuzzer throw bytes at every parser, each for SECONDS=60 of
 
 simulator-coverage: deps ## show which parts of the engine the simulator reaches
 	@echo "==> coverage by the simulator"
-	@Scripts/simulator-coverage.py $(SCRATCH)/simulator-coverage
+	@Scripts/simulator-coverage.py $(SCRATCH)/coverage
+
+path: deps ## show which functions one load of an image goes through, stage by stage
+	@echo "==> the path of one load"
+	@Scripts/request-path.py $(SCRATCH)/coverage
 
 MUTANTS ?=
 mutation-test: deps ## prove that the suites find the mutants of Scripts/Mutants: MUTANTS="engine two-endings" for some

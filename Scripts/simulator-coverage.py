@@ -8,19 +8,11 @@ and of the functions that carry them out, each with how often it was entered; be
 Nothing in the sources helps with that: the compiler does the counting.
 """
 
-import collections
-import json
-import os
 import pathlib
-import re
-import shutil
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-SWIFT = os.environ.get("SWIFT", "swift")
-# The toolchain's own: another version does not read what this compiler writes.
-TOOLS = pathlib.Path(os.path.realpath(shutil.which(SWIFT) or SWIFT)).parent
+from coverage import ROOT, build, counted, measure, title
+
 FILES = [
     "Engine/EngineMachine.swift", "Engine/EngineMachine+Transitions.swift", "Engine/EngineMachine+Slots.swift",
     "Tasks/ImageTask.swift", "Engine/Engine.swift", "Engine/PixelJobs.swift", "Fetch/FetchJob.swift",
@@ -30,52 +22,11 @@ FILES = [
 ]
 
 
-def run(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def measure(scratch, schedules):
-    """What llvm-cov says of the sources above."""
-    flags = ["-Xswiftc", "-profile-generate", "-Xswiftc", "-profile-coverage-mapping", "--scratch-path", str(scratch)]
-    build = [SWIFT, "build", "--package-path", str(ROOT), "--product", "inflight-simulate", *flags]
-    run(build)
-    program = pathlib.Path(run([*build, "--show-bin-path"]).strip()) / "inflight-simulate"
-    raw, merged = scratch / "simulate.profraw", scratch / "simulate.profdata"
-    run([program, "--count", str(schedules)], env={**os.environ, "LLVM_PROFILE_FILE": str(raw)})
-    run([TOOLS / "llvm-profdata", "merge", raw, "-o", merged])
-    paths = [str(ROOT / "Sources" / "InflightCore" / name) for name in FILES]
-    return json.loads(run([TOOLS / "llvm-cov", "export", "-instr-profile", merged, program, *paths]))["data"][0]
-
-
-def counted(data):
-    """By file and place of each function: how often it was entered, and which of its regions never were."""
-    functions = collections.defaultdict(lambda: [0, collections.Counter()])
-    for function in data["functions"]:
-        name = function["filenames"][0]
-        if not any(name.endswith(file) for file in FILES):
-            continue
-        regions = [region for region in function["regions"] if region[7] == 0]
-        place = (name, regions[0][0], regions[0][1])
-        functions[place][0] += function["count"]
-        for region in regions:
-            functions[place][1][tuple(region[:4])] += region[4]
-    return functions
-
-
-def title(lines, line):
-    """The declaration that a function's region belongs to."""
-    for number in range(line, max(0, line - 6), -1):
-        found = re.search(r"\b(?:func (\w+)|(init|deinit)\b|var (\w+))", lines[number - 1])
-        if found:
-            return found[1] or found[2] or found[3]
-    return "closure"
-
-
 def main(scratch, schedules):
-    functions = counted(measure(pathlib.Path(scratch).resolve(), schedules))
+    scratch = pathlib.Path(scratch).resolve()
+    paths = [str(ROOT / "Sources" / "InflightCore" / name) for name in FILES]
+    data = measure(scratch, build(scratch, "inflight-simulate"), ["--count", str(schedules)], paths)
+    functions = counted(data, lambda name: any(name.endswith(file) for file in FILES))
     missed = []
     reached = total = 0
     print(f"{schedules} schedules\n\n| file | what happens | times | places reached |\n|---|---|---|---|")
