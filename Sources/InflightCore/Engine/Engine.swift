@@ -319,7 +319,10 @@ final class Engine: @unchecked Sendable {
                 }
             }
         }
-        for step in steps where step.isWaiting { step.job.waits() }
+        for step in steps {
+            run(step.grants)
+            if step.isWaiting { step.job.waits() }
+        }
     }
 
     /// The time of a job that waits for its turn is up. Nothing where it does not wait any more.

@@ -75,6 +75,8 @@ struct JobStep {
 
     var job: EngineJob
     var event: Event
+    /// Transfers that go on because the job's body is over: as soon as nobody can subscribe to the job any more.
+    var grants: [BodyBudget<FetchJob.Paused>.Grant] = []
 }
 
 extension JobStep {
@@ -87,7 +89,7 @@ extension JobStep {
     }
 
     /// The job has ended as its result says.
-    init(ended job: EngineJob) {
-        self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed)
+    init(ended job: EngineJob, grants: [BodyBudget<FetchJob.Paused>.Grant] = []) {
+        self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed, grants: grants)
     }
 }

@@ -240,9 +240,14 @@ extension FetchJob {
     }
 
     /// Gives back what the body holds.
-    func endBody(_ work: Work) {
-        guard let id = stripe.lock.withLock({ work.bodyID.take() }) else { return }
-        engine.run(engine.bodies.withLock { $0.ended(id) })
+    func endBody(_ work: Work) { engine.run(grantsAfterBody(work)) }
+
+    /// Gives back what the body holds.
+    ///
+    /// - Returns: the paused transfers for which there is room now.
+    func grantsAfterBody(_ work: Work) -> [BodyBudget<Paused>.Grant] {
+        guard let id = stripe.lock.withLock({ work.bodyID.take() }) else { return [] }
+        return engine.bodies.withLock { $0.ended(id) }
     }
 
     /// The fetch keeps what it has, and goes on later, when it has a place. What there is no room for goes to a file at

@@ -243,20 +243,23 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func discard() {
-        letGo()
+        engine.run(letGo())
     }
 
     /// The job is over: nothing of it is needed any more.
-    private func letGo() {
+    ///
+    /// - Returns: the paused transfers for which there is room now.
+    private func letGo() -> [BodyBudget<Paused>.Grant] {
         let (work, timer) = stripe.lock.withLock {
             let work = self.work.take()
             return (work, work?.timer.take())
         }
         timer?.cancel()
         work?.previews?.end()
-        if let work { endBody(work) }
+        let grants = work.map(grantsAfterBody) ?? []
         // Here, with no lock held: what a hook captured may run code of the caller when it goes.
         withExtendedLifetime(work) {}
+        return grants
     }
 
     // MARK: Told by the transport
@@ -480,13 +483,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
         let isFollowed = work?.isFollowed ?? false
-        letGo()
+        let grants = letGo()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)), isOfStored: ofStored)
         } else {
             result = JobResult(value, isFollowed: isFollowed)
         }
-        return JobStep(ended: self)
+        return JobStep(ended: self, grants: grants)
     }
 
     func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
