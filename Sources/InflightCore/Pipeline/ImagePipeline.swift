@@ -6,6 +6,18 @@ public import InflightConcurrency
     public import Foundation
 #endif
 
+// The stages of one load, the key by which each is shared, and the file to read next:
+//
+//     plan      ImageRequest → RequestPlan                         Request/RequestPlan.swift
+//     look up   JobKey of the last step, in the memory cache       Engine/Engine+Memory.swift
+//     schedule  one job for a key, priorities, lanes               Engine/EngineMachine.swift
+//     fetch     FetchKey → LoadedResponse                          Fetch/FetchJob.swift
+//     decode    DecodeKey (contains the FetchKey) → LoadedImage    Engine/DecodeJob.swift
+//     process   ProcessKey (contains the DecodeKey), for each      Engine/PixelJobs.swift
+//     deliver   one ImageTask, its gate and its callback queue     Tasks/ImageTask.swift
+//
+// Documentation/Architecture.md follows one request through them; `make path` prints the functions that it enters.
+
 /// The engine: fetches, shares, caches, decodes, resizes and delivers pictures.
 ///
 /// What is asked for while the same work is under way shares it; the last one to leave stops it. Every call returns at
