@@ -9,6 +9,8 @@ extension ContractModel {
         // Bodies that spill have their turns there too, one after the other.
         let most = bounds.decodes + (bounds.bodyBytes == nil ? 0 : 1)
         if handed > most { broken(11, "\(handed) decodes were handed over at once") }
+        let next = live.filter { jobs[$0].stage > 0 && jobs[$0].state == .wanting && !jobs[$0].isHanded }
+        if let job = next.max(by: { level(of: $0) < level(of: $1) }) { jobs[job].isHanded = true }
     }
 
     /// The decode executor is about to run what it was handed.
@@ -49,9 +51,11 @@ extension ContractModel {
             return jobs[$0].stage == stage && jobs[$0].exchange == content.exchange && wish.size == content.size
                 && (stage < 2 || wish.first == content.first) && (stage < 3 || wish.second == content.second)
         }
-        // Images in memory are worked on for each cache policy: what is wanted sooner begins first.
+        // Images in memory are worked on for each cache policy: what was handed over begins first, and of that what is wanted
+        // sooner.
         let ready = alike.filter { jobs[$0].state == .wanting }
-        let job = ready.max { level(of: $0) < level(of: $1) } ?? alike.first
+        let handedOver = ready.filter { jobs[$0].isHanded }
+        let job = (handedOver.isEmpty ? ready : handedOver).max { level(of: $0) < level(of: $1) } ?? alike.first
         if pixels > bounds.maximumPixels { broken(11, "a picture of \(pixels) pixels was decoded") }
         guard let job else {
             if isOutermost {

@@ -96,6 +96,8 @@ public final class ContractModel {
         var upstream: Int
         var isInTable = true
         var state: State
+        /// The executor has its work on pixels, as far as can be seen.
+        var isHanded = false
         /// The exchange that it runs, or whose bytes it works on.
         var exchange = -1
         /// How much of a body came last.
