@@ -13,6 +13,8 @@ RELEASE = $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRAT
 # built into the same folder: what is theirs alone is compiled.
 STRICT_FLAGS = --scratch-path $(SCRATCH)/strict --disable-index-store -Xswiftc -warnings-as-errors -Xcc -Werror
 TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),--scratch-path $(SCRATCH) --disable-index-store)
+# The package manager goes by the last plan of a folder, whichever package that was for, until a manifest is newer.
+PLAN = touch Package.swift Examples/Package.swift GTK/Package.swift
 SANITIZE_FLAGS = --disable-index-store --scratch-path $(SCRATCH)/$(1) --sanitize $(1)
 
 # Not all at once: a test over sockets must not wait behind hundreds of others for a thread until its timeouts pass.
@@ -44,6 +46,7 @@ build: deps ## build the release
 
 test: deps ## run all tests
 	@echo "==> tests"
+	@$(PLAN)
 	@$(RUN_TESTS) $(TEST_FLAGS)
 	@echo "==> kills: what a disk cache has acknowledged is there afterwards"
 	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 50
@@ -58,6 +61,7 @@ test: deps ## run all tests
 test-report: deps ## test the page of get --report in headless Chromium, which is installed for it
 	@Scripts/deps.sh report
 	@echo "==> the page of --report in Chromium"
+	@$(PLAN)
 	@Scripts/test-report.sh $(TEST_FLAGS)
 
 install: build ## install the command: PREFIX=/usr/local DESTDIR=
@@ -74,6 +78,7 @@ lint: deps ## check format, files, imports and mutants; build with warnings as e
 	@echo "==> mutants: every text that they replace occurs once"
 	@Scripts/mutants.py --check
 	@echo "==> build, warnings are errors"
+	@$(PLAN)
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
 # Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program that
@@ -131,10 +136,12 @@ fuzz: deps ## have libFuzzer throw bytes at every parser, each for SECONDS=60 of
 
 simulator-coverage: deps ## show which parts of the engine the simulator reaches
 	@echo "==> coverage by the simulator"
+	@$(PLAN)
 	@Scripts/simulator-coverage.py $(SCRATCH)/coverage
 
 path: deps ## show which functions one load of an image goes through, stage by stage
 	@echo "==> the path of one load"
+	@$(PLAN)
 	@Scripts/request-path.py $(SCRATCH)/coverage
 
 MUTANTS ?=
@@ -150,13 +157,11 @@ bench: deps build ## measure, beside the peers
 
 # The views are a package of their own, and need a display: Xvfb's, drawn by the processor.
 GTK_FLAGS = --package-path GTK $(TEST_FLAGS)
-# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
-GTK_PLAN = touch Package.swift GTK/Package.swift
 GTK_DISPLAY = env GSK_RENDERER=cairo NO_AT_BRIDGE=1 xvfb-run -a -s "-screen 0 1280x1024x24"
 test-gtk: deps ## run the tests of the views for GTK 4, on a display without a screen
 	@Scripts/deps.sh gtk
 	@echo "==> tests of what views decide"
-	@$(GTK_PLAN)
+	@$(PLAN)
 	@$(RUN_TESTS) $(GTK_FLAGS)
 	@echo "==> views under a display"
 	@$(GTK_DISPLAY) "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))/GTKChecks"
@@ -166,7 +171,7 @@ test-gtk: deps ## run the tests of the views for GTK 4, on a display without a s
 sanitize-gtk: deps ## run the bridge and the bindings of the views under the thread sanitizer
 	@Scripts/deps.sh gtk
 	@echo "==> views under the thread sanitizer"
-	@$(GTK_PLAN)
+	@$(PLAN)
 	@$(SWIFT) build -c release --sanitize thread --package-path GTK --scratch-path $(SCRATCH)/gtk-thread --product GTKChecks
 	@$(GTK_DISPLAY) $(SCRATCH)/gtk-thread/release/GTKChecks main idle texture "in any order" placeholder moves larger blur \
 		"left the screen" "far away" again
@@ -184,7 +189,7 @@ install-gallery: deps ## install inflight-gallery, its icon and its entry in the
 gallery-stress: deps ## a million rows bound while the grid is thrown about: BINDS=1000000
 	@Scripts/deps.sh gtk
 	@echo "==> $(BINDS) binds"
-	@$(GTK_PLAN)
+	@$(PLAN)
 	@$(SWIFT) build -c release --static-swift-stdlib --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
 	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
 	@echo "==> the installed gallery, seen from outside"
@@ -195,7 +200,7 @@ BINDS ?= 1000000
 screenshots: deps build ## take pictures of all that is shown, into .build/screenshots, and make Documentation's sheets of them
 	@Scripts/deps.sh gtk report screenshots
 	@echo "==> screenshots"
-	@$(GTK_PLAN)
+	@$(PLAN)
 	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product inflight-gallery
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 

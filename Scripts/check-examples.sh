@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 flags=(--package-path Examples "$@")
 
-# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
-touch Package.swift Examples/Package.swift
+# The package manager goes by the last plan of a folder, whichever package that was for, until a manifest is newer.
+touch Package.swift Examples/Package.swift GTK/Package.swift
 "$swift" build "${flags[@]}"
 bin=$("$swift" build "${flags[@]}" --show-bin-path)
 program=$bin/core-only

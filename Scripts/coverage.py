@@ -22,10 +22,10 @@ def run(command, **options):
     return done.stdout
 
 
-def build(scratch, product):
+def build(scratch, product, package=ROOT):
     """The program, built so that it counts what it runs through."""
     flags = ["-Xswiftc", "-profile-generate", "-Xswiftc", "-profile-coverage-mapping", "--scratch-path", str(scratch)]
-    command = [SWIFT, "build", "--package-path", str(ROOT), "--product", product, *flags]
+    command = [SWIFT, "build", "--package-path", str(package), "--product", product, *flags]
     run(command)
     return pathlib.Path(run([*command, "--show-bin-path"]).strip()) / product
 

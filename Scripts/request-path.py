@@ -3,8 +3,8 @@
 
     Scripts/request-path.py SCRATCH
 
-Has the command load one image that nothing has cached, from a server on this machine, decoded and resized, and prints what
-was entered of the engine's stages, in their order. Accessors and closures are not counted, nor are values, parsers and codecs.
+Has the example `first-picture` load one image that nothing has cached, from a server on this machine, and prints what was
+entered of the engine's stages, in their order. Accessors and closures are not counted, nor are values, parsers and codecs.
 """
 
 import http.server
@@ -12,11 +12,10 @@ import pathlib
 import re
 import struct
 import sys
-import tempfile
 import threading
 import zlib
 
-from coverage import ROOT, build, counted, measure, title
+from coverage import ROOT, build, counted, measure
 
 CORE = ROOT / "Sources" / "InflightCore"
 # A stage, and its files. What is no file here is a value, a parser, or no part of such a load.
@@ -52,9 +51,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def declaration(lines, line):
+    """The line and name of the function that the place at `line` belongs to; `None` in an accessor."""
+    for number in range(line, max(0, line - 40), -1):
+        found = re.search(r"\b(?:func (\w+)|(init|deinit)\b(?=[(<?! ])|(?:var|subscript) ?\w*.*\{)", lines[number - 1])
+        if found:
+            name = found[1] or found[2]
+            return (number, name) if name else None
+    return None
+
+
 def main(scratch):
     scratch = pathlib.Path(scratch).resolve()
-    program = build(scratch, "inflight")
+    program = build(scratch, "first-picture", ROOT / "Examples")
     stages = {}
     for stage, patterns in STAGES:
         for pattern in patterns:
@@ -62,23 +71,22 @@ def main(scratch):
                 stages[str(path)] = stage
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"http://127.0.0.1:{server.server_port}/image.png"
-        data = measure(scratch, program, ["get", "--width", "32", "-o", folder, url], list(stages))
+    data = measure(scratch, program, [f"http://127.0.0.1:{server.server_port}/image.png"], list(stages))
     server.shutdown()
 
     entered = {}
     for (name, line, _), (count, regions) in counted(data, lambda name: name in stages).items():
-        text = pathlib.Path(name).read_text().split("\n")
-        what = title(text, line)
-        is_accessor = what == "closure" or re.search(r"\bvar \w+", text[line - 1]) or text[line - 1].strip() in ("get {", "set {")
-        if count and not is_accessor:
-            length = max(region[2] for region in regions) - line + 1
-            entered.setdefault(stages[name], []).append((pathlib.Path(name).name, line, what, length))
+        found = declaration(pathlib.Path(name).read_text().split("\n"), line)
+        if count and found:
+            length = max(region[2] for region in regions) - found[0] + 1
+            known = entered.setdefault(stages[name], {})
+            # Closures inside of it are found by the same declaration, and are shorter.
+            place = (pathlib.Path(name).name, *found)
+            known[place] = max(length, known.get(place, 0))
     total, files, long = 0, set(), []
     for stage, _ in STAGES:
         print(f"{stage}:")
-        for file, line, what, length in sorted(entered.get(stage, [])):
+        for (file, line, what), length in sorted(entered.get(stage, {}).items()):
             print(f"  {what}  {file}:{line}, {length} lines")
             total, files = total + 1, files | {file}
             if length > LONGEST:
