@@ -241,6 +241,8 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         // A body that nobody wants, and that is too long to be let pass.
         if fate == .status || fate == .unauthorized, world.draws.once(in: 3) { expected = 1 << 20 }
         isRefusedProof = fate == .unauthorized && world.model.asksAgain(exchange: serial)
+        // What it makes useless in memory serves nobody whom it varies for.
+        world.model.answers(serial, status: head.status)
         let isToBeJudged = world.setup.hasDidReceive && fate != .redirect && !isRefusedProof
         if isToBeJudged {
             head.fields.append("X-Serial", "\(serial)")
@@ -248,7 +250,6 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         } else if fate != .redirect, !isRefusedProof {
             judge(verdict(onStatus: head.status))
         }
-        world.model.answers(serial, status: head.status)
         let disposition = receiver.didReceive(head, expectedBytes: expected)
         if disposition == .cancel { isRefused = true }
         // Whoever was cancelled meanwhile is told its end whatever was to be asked.
