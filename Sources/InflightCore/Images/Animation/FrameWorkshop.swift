@@ -78,6 +78,13 @@ final class FrameWorkshop: Sendable {
         workers.run { self.make(index, flag) }
     }
 
+    /// What it evicts is released here, with no lock held, before anybody is told and asks for more.
+    private func hold(_ frame: AnimationFrame, cost: Int) -> [Waiter] {
+        let (told, released) = state.withLock { $0.machine.made(frame, cost: cost) }
+        withExtendedLifetime(released) {}
+        return told
+    }
+
     private func make(_ index: Int, _ flag: CancellationFlag) {
         do throws(LoadError) {
             var pixels = try unsafe maker.frame(at: index, cancellation: flag)
@@ -85,9 +92,7 @@ final class FrameWorkshop: Sendable {
                 pixels = try pixels.processed(by: processors, cancellation: flag).inForm(of: options)
             }
             let frame = AnimationFrame(index: index, pixels: pixels, duration: durations[index])
-            let (told, released) = state.withLock { $0.machine.made(frame, cost: pixels.byteCount) }
-            for waiter in told { waiter.open(with: .success(frame)) }
-            withExtendedLifetime(released) {}
+            for waiter in hold(frame, cost: pixels.byteCount) { waiter.open(with: .success(frame)) }
         } catch {
             let named = url.map { error.about(url: $0) } ?? error
             for waiter in state.withLock({ $0.machine.failed() }) { waiter.open(with: .failure(named)) }

@@ -89,7 +89,9 @@ struct AnimatedImageTests {
 
     @Test("No more frames are alive than the buffer holds, and those in hand and in the making")
     func bounded() async throws {
-        let image = image(frames: 60, buffer: .init(frames: 3))
+        // One thread: a second could make the next frame while the first still holds the one that it has handed over.
+        let worker = WorkerThreads(count: 1, name: "frames")
+        let image = image(frames: 60, buffer: .init(frames: 3), workers: worker)
         for index in Array(0..<60) + [3, 50, 12] {
             let frame = try await image.frame(at: index)
             image.expect(after: index, goesOn: true)
