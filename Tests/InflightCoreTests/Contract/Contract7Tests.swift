@@ -86,14 +86,16 @@ struct Contract7Tests {
         stage.transport.serve(first, .ok(Bytes("x")))
         stage.load(first)
         let task = stage.load()
-        stage.transport.serve(second) { _ in
-            task.priority = .high
-            task.priority = .veryHigh
+        // Weak: the task holds the transport.
+        stage.transport.serve(second) { [weak task] _ in
+            task?.priority = .high
+            task?.priority = .veryHigh
             return .ok(Bytes("x"))
         }
         stage.transport.finish(first)
         #expect(
             stage.transport.events.suffix(2) == [.started(second, .normal), .prioritized(second, .veryHigh)])
+        stage.transport.finishAll()
     }
 
     @Test("two sizes share the fetch, and two equal ones the decode")
