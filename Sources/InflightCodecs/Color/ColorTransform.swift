@@ -2,14 +2,6 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// From the colours of a profile to sRGB, in place, on pixels of four bytes.
 // Safe: the handle never leaves and lives as long as the object.
 @safe final class ColorTransform: Sendable {
@@ -84,7 +76,7 @@ import InflightCore
         private var entries: [Entry] = []
 
         mutating func find(_ profile: Bytes, _ kind: Kind) -> Entry? {
-            guard let index = entries.firstIndex(where: { $0.kind == kind && Self.isSame($0.profile, profile) }) else {
+            guard let index = entries.firstIndex(where: { $0.kind == kind && $0.profile == profile }) else {
                 return nil
             }
             let entry = entries.remove(at: index)
@@ -96,16 +88,6 @@ import InflightCore
         mutating func insert(_ entry: Entry) -> Entry? {
             entries.append(entry)
             return entries.count > 8 ? entries.removeFirst() : nil
-        }
-
-        private static func isSame(_ left: Bytes, _ right: Bytes) -> Bool {
-            guard left.count == right.count else { return false }
-            return unsafe left.withUnsafeBytes { l in
-                unsafe right.withUnsafeBytes { r in
-                    guard let first = l.baseAddress, let second = r.baseAddress else { return true }
-                    return unsafe memcmp(first, second, l.count) == 0
-                }
-            }
         }
     }
 }
