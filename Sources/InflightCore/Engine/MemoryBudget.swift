@@ -23,8 +23,9 @@ struct MemoryBudget<Waiter> {
     /// - Parameter bytes: 0 or more.
     mutating func take(_ bytes: Int, for waiter: Waiter, priority: LoadPriority = .normal) -> Answer {
         if bytes > limit { return .refused }
-        guard position(priority) == 0, bytes <= limit - taken else {
-            waiting.insert((waiter, bytes, priority), at: position(priority))
+        let position = position(priority)
+        guard position == 0, bytes <= limit - taken else {
+            waiting.insert((waiter, bytes, priority), at: position)
             return .waits
         }
         taken += bytes
