@@ -9,8 +9,8 @@ public import InflightCore
 /// What is sent is what the request's fields say, with `User-Agent`, `Accept: */*` and `Accept-Encoding` (every
 /// coding that libcurl undoes) added where the request does not have them. A request with an `Accept-Encoding` of its
 /// own gets the body as it came. Over TLS, a request whose priority is not `.normal` has a `Priority` (RFC 9218), unless
-/// it has one of its own; the weight of an HTTP/2 stream (RFC 7540) follows the priority while it runs. Fields that frame a message (`Content-Length`, `Transfer-Encoding`, `Connection`, …)
-/// are libcurl's and are left out.
+/// it has one of its own; the weight of an HTTP/2 stream (RFC 7540) follows the priority while it runs. Fields that frame
+/// a message (`Content-Length`, `Transfer-Encoding`, `Connection`, …) are libcurl's and are left out.
 ///
 /// Receivers are called on the event-loop thread: they must not block. The thread starts with the first exchange and
 /// ends with ``shutdown()``, or when the transport is released and its last exchange has ended. Names are resolved

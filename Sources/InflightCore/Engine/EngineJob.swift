@@ -75,7 +75,7 @@ struct JobStep {
 
     var job: EngineJob
     var event: Event
-    /// Transfers that go on because the job's body is over: as soon as nobody can subscribe to the job any more.
+    /// Transfers that go on because the job's body is over: after the job has left the table.
     var grants: [BodyBudget<FetchJob.Paused>.Grant] = []
 }
 

@@ -1,9 +1,9 @@
 import InflightConcurrency
 
 /// Obtains the bytes of one URL, redirects included: one exchange after the other on the transport.
-// Unchecked: `isCancelled`, `missedPriority`, `work`, and in it the transfer and what concerns a hook's call are touched only while the
-// job's stripe of locks is held; the rest of `work` by the transport's calls, which come one after the other, before the
-// exchange is started, or by a hook's return while the exchange waits for it.
+// Unchecked: `isCancelled`, `missedPriority`, `work`, and in it the transfer and what concerns a hook's call are touched
+// only while the job's stripe of locks is held; the rest of `work` by the transport's calls, which come one after the
+// other, before the exchange is started, or by a hook's return while the exchange waits for it.
 final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What a body that nobody wants may cost, so that its connection can be used again.
     private static let drainedBytes: Int64 = 64 * 1024
