@@ -1,3 +1,4 @@
+import Dispatch
 import InflightConcurrency
 import InflightCore
 import InflightCurl
@@ -6,6 +7,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct HTTP2Tests {
+    /// Two frames in records of TLS; an acknowledgement of settings that is late is shorter.
+    private static let twoPriorityFrames = 72
+
     private func transport(_ nginx: Nginx) throws -> CurlTransport {
         var configuration = CurlTransport.Configuration()
         configuration.caFile = nginx.caFile
@@ -74,12 +78,12 @@ struct HTTP2Tests {
 
     @Test func `A change of priority moves a connection's bytes from one running stream to another`() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
-        let link = NarrowLink(to: nginx.port)
+        let link = NarrowLink(to: nginx.port, holdsAfter: 0)
         let transport = try transport(nginx)
-        let swap = PrioritySwap()
+        let progress = TwoBodies()
         let recorders = [0, 1].map { index in
             Recorder(onBytes: { offset in
-                swap.came(index, offset)
+                progress.came(index, offset)
                 return .proceed
             })
         }
@@ -87,12 +91,19 @@ struct HTTP2Tests {
             transport.start(
                 try .of(link.url + "/huge") { $0.priority = priority }, receiver: recorders[index])
         }
-        swap.begin(transfers)
+        // Both are requested now before either has bytes.
+        link.carry(1_500_000)
+        let before = progress.wait { $0 + $1 >= 1_400_000 }
+        let awaited = link.upstreamBytes + Self.twoPriorityFrames
+        for (transfer, priority) in zip(transfers, [LoadPriority.veryLow, .veryHigh]) { transfer.setPriority(priority) }
+        #expect(link.waits(forUpstreamBytes: awaited))
+        link.carry(.max)
+        let half = Nginx.hugeCount / 2
+        let after = progress.wait { max($0 - before[0], $1 - before[1]) >= half }
         for recorder in recorders { #expect(recorder.waitForEnd().body.count == Nginx.hugeCount) }
         #expect(link.connections == 1)
-        let (before, after) = swap.received
         #expect(before[1] * 2 < before[0], "\(before)")
-        #expect(after[0] * 2 < after[1], "\(after)")
+        #expect((after[0] - before[0]) * 2 < after[1] - before[1], "\(before), \(after)")
     }
 
     @Test func `A change of priority is sent while nothing of the response comes`() throws {
@@ -102,11 +113,10 @@ struct HTTP2Tests {
         let recorder = Recorder()
         let transfer = transport.start(try .of(link.url + "/huge") { $0.priority = .veryLow }, receiver: recorder)
         _ = recorder.wait { $0.body.count > 50_000 }
-        // Two frames in records of TLS; an acknowledgement of settings that is late is shorter.
-        let awaited = link.upstreamBytes + 72
+        let awaited = link.upstreamBytes + Self.twoPriorityFrames
         for priority in [LoadPriority.veryHigh, .low] { transfer.setPriority(priority) }
         #expect(link.waits(forUpstreamBytes: awaited))
-        link.release()
+        link.carry(.max)
         #expect(recorder.waitForEnd().body.count == Nginx.hugeCount)
     }
 
@@ -142,36 +152,25 @@ struct HTTP2Tests {
     }
 }
 
-/// Swaps the priorities of two transfers when the first has a quarter of its body, and counts the bytes of both until then,
-/// and from then on until the second has half of a body more.
-private final class PrioritySwap: Sendable {
-    private struct State {
-        var transfers: [any Transfer] = []
-        var received = [0, 0]
-        var before: [Int]?
-        var after: [Int]?
-    }
-
-    private let state = Guarded(State())
-
-    var received: (before: [Int], after: [Int]) { state.withLock { ($0.before ?? [0, 0], $0.after ?? [0, 0]) } }
-
-    func begin(_ transfers: [any Transfer]) { state.withLock { $0.transfers = transfers } }
+/// How much of two bodies came, in the order in which it came.
+private final class TwoBodies: Sendable {
+    private let steps = Guarded([[0, 0]])
+    private let moved = DispatchSemaphore(value: 0)
 
     func came(_ index: Int, _ offset: Int64) {
-        let transfers: [any Transfer] = state.withLock { state in
-            state.received[index] = Int(offset)
-            if let before = state.before {
-                let grown = [state.received[0] - before[0], state.received[1] - before[1]]
-                if state.after == nil, grown[1] >= Nginx.hugeCount / 2 { state.after = grown }
-            } else if state.transfers.count == 2, state.received[0] >= Nginx.hugeCount / 4 {
-                state.before = state.received
-                return state.transfers
-            }
-            return []
+        steps.withLock { steps in
+            var step = steps[steps.count - 1]
+            step[index] = Int(offset)
+            steps.append(step)
         }
-        for (transfer, priority) in zip(transfers, [LoadPriority.veryLow, .veryHigh]) {
-            transfer.setPriority(priority)
+        moved.signal()
+    }
+
+    /// Returns the first step of which it holds.
+    func wait(until isReached: (Int, Int) -> Bool) -> [Int] {
+        while true {
+            if let step = steps.withLock({ $0.first { isReached($0[0], $0[1]) } }) { return step }
+            moved.wait()
         }
     }
 }

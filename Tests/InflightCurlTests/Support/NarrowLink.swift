@@ -3,16 +3,22 @@ import Glibc
 import InflightConcurrency
 
 /// A relay with small buffers between a client and a server: the server always has more to send than the link takes, so
-/// that the order in which it sends is its own choice.
+/// that the order in which it sends is its own choice. How much the link carries is the test's choice: what a client's
+/// socket takes before the client reads it is not narrow.
 final class NarrowLink: Sendable {
     private let server: RawServer
-    /// Ends the hold.
-    private let hold: DispatchSemaphore
     private let traffic: Traffic
 
     private final class Traffic: Sendable {
         let upstreamBytes = Guarded(0)
         let moved = DispatchSemaphore(value: 0)
+        /// How much of what the server sends is carried.
+        let limit: Guarded<Int>
+        let raised = DispatchSemaphore(value: 0)
+
+        init(limit: Int) { self.limit = Guarded(limit) }
+
+        func waitBeyond(_ sum: Int) { while sum >= limit.withLock({ $0 }) { raised.wait() } }
     }
 
     var connections: Int { server.connections }
@@ -21,11 +27,11 @@ final class NarrowLink: Sendable {
     /// How many bytes the client has sent.
     var upstreamBytes: Int { traffic.upstreamBytes.withLock { $0 } }
 
-    /// - Parameter limit: after so many bytes it holds what the server sends, until ``release()``.
-    init(to port: Int, holdsAfter limit: Int = .max) {
+    /// - Parameter limit: after so many bytes it holds what the server sends, until ``carry(_:)``.
+    init(to port: Int, holdsAfter limit: Int) {
         let threads = WorkerThreads(count: 8, name: "link")
-        let (hold, traffic) = (DispatchSemaphore(value: 0), Traffic())
-        (self.hold, self.traffic) = (hold, traffic)
+        let traffic = Traffic(limit: limit)
+        self.traffic = traffic
         server = RawServer { client in
             let upstream = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             var size: Int32 = 8192
@@ -42,19 +48,25 @@ final class NarrowLink: Sendable {
             let downstream = client.descriptor
             let isOver = DispatchSemaphore(value: 0)
             threads.run {
-                Self.carry(from: upstream, to: downstream) { if $0 < limit, $0 + $1 >= limit { hold.wait() } }
+                Self.carry(from: upstream, to: downstream, before: traffic.waitBeyond)
                 isOver.signal()
             }
-            Self.carry(from: downstream, to: upstream) { _, count in
-                traffic.upstreamBytes.withLock { $0 += count }
-                traffic.moved.signal()
-            }
+            Self.carry(
+                from: downstream, to: upstream,
+                after: { count in
+                    traffic.upstreamBytes.withLock { $0 += count }
+                    traffic.moved.signal()
+                })
             isOver.wait()
             close(upstream)
         }
     }
 
-    func release() { hold.signal() }
+    /// Carries what the server sends up to so many bytes in all.
+    func carry(_ limit: Int) {
+        traffic.limit.withLock { $0 = limit }
+        traffic.raised.signal()
+    }
 
     /// Whether the client sends so many bytes in all.
     func waits(forUpstreamBytes count: Int) -> Bool {
@@ -64,14 +76,19 @@ final class NarrowLink: Sendable {
         return true
     }
 
-    /// - Parameter passed: hears how many bytes were carried before, and of how many more.
-    private static func carry(from source: Int32, to target: Int32, _ passed: (Int, Int) -> Void) {
+    /// - Parameters:
+    ///   - before: is called before bytes are passed on, with how many were passed on till then.
+    ///   - after: is called when bytes were passed on, with how many they are.
+    private static func carry(
+        from source: Int32, to target: Int32, before: (Int) -> Void = { _ in }, after: (Int) -> Void = { _ in }
+    ) {
         var buffer = [UInt8](repeating: 0, count: 4096)
         var sum = 0
         while case let count = unsafe recv(source, &buffer, buffer.count, 0), count > 0 {
+            before(sum)
             guard unsafe send(target, buffer, count, Int32(MSG_NOSIGNAL)) == count else { break }
-            passed(sum, count)
             sum += count
+            after(count)
         }
         shutdown(source, Int32(SHUT_RDWR))
         shutdown(target, Int32(SHUT_RDWR))
