@@ -53,7 +53,6 @@ public struct VipsDecoder: Sendable {
     public func decode(
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        try Self.start()
         guard options.page == 0 || format == .tiff else { throw PictureError.noPages(format) }
         var stored = info
         if Self.turnsItself(format) {

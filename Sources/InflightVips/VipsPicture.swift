@@ -19,6 +19,7 @@ import InflightCore
     static func with<Result>(
         _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsPicture) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {
+        try VipsDecoder.start()
         guard let loader = loader(of: format) else { throw PictureError.unsupported(format, "libvips is not asked") }
         turn.lock()
         defer { turn.unlock() }

@@ -260,6 +260,11 @@ final class Engine: @unchecked Sendable {
         lock.withLock { machine.priority(of: id) }
     }
 
+    /// A job that was started is about to end without having done anything.
+    func startWasInVain(_ job: EngineJob) {
+        lock.withLock { machine.startWasInVain(job.id) }
+    }
+
     /// Looks something up in the machine, with the lock held.
     func readMachine(_ body: (borrowing Machine) -> Void) {
         lock.lock()

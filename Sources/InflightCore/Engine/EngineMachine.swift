@@ -71,7 +71,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var maximumTasks: Int?
     /// Tasks that have not been told an ending.
     var taskCount = 0
-    /// How often a job was started in the fetch lane, again after each redirect.
+    /// How often a job was started in the fetch lane and had something to do there, again after each redirect.
     var startedFetches = 0
     /// Jobs that wait, run, or have not stopped yet.
     var jobCount = 0
@@ -228,6 +228,11 @@ struct EngineMachine<Task, Job>: ~Copyable {
     func priority(of id: JobID) -> LoadPriority? {
         guard isAlive(id), let level = UInt8(exactly: jobs[Int(id.index)].level) else { return nil }
         return LoadPriority(rawValue: level)
+    }
+
+    /// A job that was started ends without having done anything: its time was up, or nobody waits for it any more.
+    mutating func startWasInVain(_ id: JobID) {
+        if isAlive(id), jobs[Int(id.index)].lane == .fetch { startedFetches -= 1 }
     }
 
     /// Whether a task waits for this job's own result, not only for what comes of it.

@@ -173,9 +173,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             return (isCancelled, work.timer.take())
         }
         timer?.cancel()
-        if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
+        if isTooLate {
+            engine.startWasInVain(self)
+            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        }
         if let refusal = result?.error { return serveStandIn(work, instead: refusal) }
-        guard let limits = limits(work) else { return finish(.failure(timedOut())) }
+        guard let limits = limits(work) else {
+            engine.startWasInVain(self)
+            return finish(.failure(timedOut()))
+        }
         if work.use == nil { work.use = makeStoreUse(work) }
         if !work.isLookedUp, let use = work.use, looksUp(use) { return lookUp(work, use) }
         send(work, limits: limits, priority: priority, reason: .first)

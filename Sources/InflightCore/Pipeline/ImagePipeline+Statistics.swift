@@ -10,7 +10,8 @@ extension ImagePipeline {
         public internal(set) var tasks = 0
         /// Tasks that found work under way that they could share.
         public internal(set) var sharedTasks = 0
-        /// Turns that fetches and sources were given: one for each redirect too, none for what is asked again after a 401.
+        /// Turns that fetches and sources were given in time: one for each redirect too, none for what is asked again after
+        /// a 401.
         public internal(set) var exchanges = 0
 
         /// Tasks that wait for work now.

@@ -86,6 +86,10 @@ final class MachineWorld {
         return lines(actions)
     }
 
+    func startWasInVain(_ job: String) {
+        if let id = jobs[job] { machine.startWasInVain(id) }
+    }
+
     func fail(_ job: String) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] { machine.jobFailed(id, now: now, actions: &actions) }
@@ -220,6 +224,11 @@ struct EngineMachineTests {
         // Not found: it is fetched, and its place goes to the next look-up.
         #expect(world.move("u", to: MachineWorld.origin, ahead: false) == ["start w normal", "start u normal"])
         #expect(world.machine.startedFetches == 1)
+        // The look-up's start was none of a fetch.
+        world.startWasInVain("w")
+        #expect(world.machine.startedFetches == 1)
+        world.startWasInVain("u")
+        #expect(world.machine.startedFetches == 0)
         #expect(world.move("v", to: MachineWorld.origin, ahead: false) == [])
         // Found: no fetch that waits holds it back.
         #expect(world.succeed("w") == ["deliver c from w"])
