@@ -288,7 +288,7 @@ extension ContractModel {
         }
     }
 
-    /// Nobody waits for it any more; what was answered counts for the store all the same.
+    /// Nobody waits for it any more; what was answered counts for the store and for images in memory all the same.
     private func endsForNobody(_ record: ExchangeRecord, _ job: Int, _ index: Int) {
         switch record.judgement {
         case .stored(let copy, let source, let isStale):
@@ -303,9 +303,17 @@ extension ContractModel {
             exchanges.remove(at: index)
             _ = takesRetry(job, .badStatus, record)
         default:
+            if case .complete = record.judgement { noteLife(of: record, job) }
             settle(record, job, isWhole: false)
             exchanges.remove(at: index)
         }
+    }
+
+    private func noteLife(of record: ExchangeRecord, _ job: Int) {
+        var copy = store.deliveries[record.delivery]
+        copy?.requestTime = record.requestTime
+        copy?.responseTime = record.headTime
+        noteLife(of: copy, job, from: .network)
     }
 
     private func succeeds(_ job: Int, _ record: ExchangeRecord, _ index: Int) {
@@ -313,10 +321,7 @@ extension ContractModel {
             .network, false, false, false
         )
         jobs[job].exchange = record.delivery
-        var copy = store.deliveries[record.delivery]
-        copy?.requestTime = record.requestTime
-        copy?.responseTime = record.headTime
-        noteLife(of: copy, job, from: .network)
+        noteLife(of: record, job)
         if jobs[job].wish.purpose.isBehind {
             exchanges[index].isHeld = true
             exchanges[index].serial = -1
