@@ -193,3 +193,26 @@ let package = Package(
 for target in package.targets where target.type != .system && !target.name.hasPrefix("C") {
     target.swiftSettings = settings
 }
+
+/// The folder below `Sources` of each target that is not there for a test.
+let folders = [
+    "Kit": ["CInflightConcurrency", "InflightConcurrency"],
+    "Engine": ["InflightCore", "InflightFoundation", "Inflight"],
+    "BackEnds": [
+        "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightDisk", "CInflightCodings", "InflightCodings",
+    ],
+    "Decoders": [
+        "CInflightCodecs", "InflightCodecs", "CGObject", "CInflightVips", "InflightVips", "CInflightWorker",
+        "InflightWorker", "CInflightSandbox", "InflightSandbox", "InflightDecoder", "InflightVipsDecoder",
+    ],
+    "Command": ["CInflightReport", "InflightCLI", "CInflightLab", "InflightLab", "InflightDemo"],
+    "Verification": [
+        "InflightContract", "CInflightTLS", "InflightTestSupport", "InflightSimulate", "InflightStress",
+        "InflightCrash",
+    ],
+]
+for (folder, names) in folders {
+    for target in package.targets where names.contains(target.name) {
+        target.path = "Sources/\(folder)/\(target.name)"
+    }
+}

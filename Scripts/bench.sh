@@ -28,7 +28,7 @@ peer http_multi -lcurl
 peer decode_vips "${vips[@]}" -lpthread
 peer process_vips "${vips[@]}"
 # The header is written for clang, which knows what may be null.
-peer disk_peer -D_Nonnull= -D_Nullable= -ISources/CInflightSQLite/include Sources/CInflightSQLite/checksum.c -lsqlite3
+peer disk_peer -D_Nonnull= -D_Nullable= -ISources/BackEnds/CInflightSQLite/include Sources/BackEnds/CInflightSQLite/checksum.c -lsqlite3
 peer decode_floor -ljpeg -lpthread
 peer quality -ljpeg -lpthread -lm
 

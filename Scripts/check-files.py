@@ -39,7 +39,7 @@ REGISTRY = re.compile(
 UNSAFE = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 CONTINUATION = re.compile(r"\bwith(?:Checked|Unsafe)(?:Throwing)?Continuation\b")
 # Examples show what the language has. The bridge itself is made of one.
-CONTINUATIONS_ARE_FINE = re.compile(r"Examples/|Sources/InflightConcurrency/Bridges/Bridge\.swift$")
+CONTINUATIONS_ARE_FINE = re.compile(r"Examples/|Sources/Kit/InflightConcurrency/Bridges/Bridge\.swift$")
 TABS_ARE_FINE = {"Makefile", ".gitmodules"}
 
 

@@ -74,7 +74,7 @@ def problems_in(target, text):
 def main(root):
     failed = False
     for path in sorted((root / "Sources").rglob("*.swift")):
-        target = path.relative_to(root / "Sources").parts[0]
+        _folder, target, *_ = path.relative_to(root / "Sources").parts
         for line, problem in problems_in(target, path.read_text(encoding="utf-8")):
             failed = True
             print(f"{path.relative_to(root)}:{line}: {problem}", file=sys.stderr)

@@ -35,10 +35,11 @@ import PackageDescription
 let package = Package(
     name: "rules",
     targets: [
-        .target(name: "CInflightConcurrency"),
-        .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
-        .target(name: "InflightCore", dependencies: ["InflightConcurrency"]),
-        .target(name: "InflightTestSupport"),
+        .target(name: "CInflightConcurrency", path: "Sources/Kit/CInflightConcurrency"),
+        .target(
+            name: "InflightConcurrency", dependencies: ["CInflightConcurrency"], path: "Sources/Kit/InflightConcurrency"),
+        .target(name: "InflightCore", dependencies: ["InflightConcurrency"], path: "Sources/Engine/InflightCore"),
+        .target(name: "InflightTestSupport", path: "Sources/Verification/InflightTestSupport"),
         .testTarget(
             name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
     ])
@@ -104,9 +105,9 @@ def views(copy, mutant):
 SUITES = {
     "simulator": (simulator, ["Package.swift", "Sources", "Tests"]),
     "rules": (rules, [
-        "Sources/CInflightConcurrency", "Sources/InflightConcurrency", "Sources/InflightCore",
+        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/InflightCore",
         "Tests/InflightCoreTests/HTTP/Caching", "Tests/InflightCoreTests/HTTP/Retry",
-        "Sources/InflightTestSupport/Support/SeededGenerator.swift",
+        "Sources/Verification/InflightTestSupport/Support/SeededGenerator.swift",
     ]),
     "views": (views, ["Package.swift", "Sources", "Tests", "GTK/Package.swift", "GTK/Sources", "GTK/Tests"]),
 }

@@ -17,7 +17,7 @@ import zlib
 
 from coverage import ROOT, build, counted, measure
 
-CORE = ROOT / "Sources" / "InflightCore"
+CORE = ROOT / "Sources" / "Engine" / "InflightCore"
 # A stage, and its files. What is no file here is a value, a parser, or no part of such a load.
 STAGES = [
     ("planning", ["Pipeline/ImagePipeline*.swift", "Request/RequestPlan*.swift"]),

@@ -24,7 +24,7 @@ FILES = [
 
 def main(scratch, schedules):
     scratch = pathlib.Path(scratch).resolve()
-    paths = [str(ROOT / "Sources" / "InflightCore" / name) for name in FILES]
+    paths = [str(ROOT / "Sources" / "Engine" / "InflightCore" / name) for name in FILES]
     data = measure(scratch, build(scratch, "inflight-simulate"), ["--count", str(schedules)], paths)
     functions = counted(data, lambda name: any(name.endswith(file) for file in FILES))
     missed = []

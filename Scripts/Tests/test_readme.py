@@ -19,7 +19,7 @@ class Readme(unittest.TestCase):
         self.assertEqual(block, example.read_text(encoding="utf-8"))
 
     def test_it_lists_every_error_code_and_no_other(self):
-        declared = re.findall(r'static let \w+ = Self\(rawValue: "(\w+)"\)', source("InflightCore", "Errors", "LoadError.swift"))
+        declared = re.findall(r'static let \w+ = Self\(rawValue: "(\w+)"\)', source("Engine", "InflightCore", "Errors", "LoadError.swift"))
         listed = re.findall(r"^\| `(\w+)` \|", README.split("\n## Errors\n")[1], re.MULTILINE)
         self.assertEqual(listed, declared)
 
