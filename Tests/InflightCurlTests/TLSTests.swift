@@ -6,10 +6,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct TLSTests {
-    private func server(_ certificate: LoopbackServer.Certificate = .valid) throws -> (LoopbackServer, Scratch) {
-        let scratch = try Scratch()
+    private func server(_ certificate: LoopbackServer.Certificate = .valid) throws -> (
+        LoopbackServer, TemporaryDirectory
+    ) {
+        let scratch = TemporaryDirectory()
         let authority = try LoopbackServer.CertificateAuthority()
-        try authority.write(toFile: scratch.path("ca.pem"))
+        try authority.write(toFile: scratch.appending("ca.pem"))
         var configuration = LoopbackServer.Configuration()
         configuration.tls = .init(authority: authority, certificate: certificate)
         let server = try LoopbackServer(configuration)
@@ -25,7 +27,7 @@ struct TLSTests {
 
     @Test func `A CA file vouches for its servers, and only there`() throws {
         let (server, scratch) = try server()
-        #expect(try transport(scratch.path("ca.pem")).load(server.url("/")).text == "secret")
+        #expect(try transport(scratch.appending("ca.pem")).load(server.url("/")).text == "secret")
         let error = try transport(nil).load(server.url("/")).error
         #expect(error?.code == .untrusted)
         #expect(server.requestCount == 1)
@@ -34,7 +36,7 @@ struct TLSTests {
     @Test(arguments: [LoopbackServer.Certificate.expired, .wrongHost])
     func `A certificate that is wrong is not trusted`(certificate: LoopbackServer.Certificate) throws {
         let (server, scratch) = try server(certificate)
-        let error = try transport(scratch.path("ca.pem")).load(server.url("/")).error
+        let error = try transport(scratch.appending("ca.pem")).load(server.url("/")).error
         #expect(error?.code == .untrusted)
         // A CA file would not help.
         #expect(error?.message.contains("CA file") == false, "\(error?.message ?? "")")

@@ -1,6 +1,7 @@
 import InflightConcurrency
 import InflightCore
 import InflightPictures
+import InflightTestSupport
 import InflightVips
 import Testing
 
@@ -26,17 +27,9 @@ struct SVGIsolationTests {
 
     /// A file on this machine that the drawing names, for the length of `body`.
     private func withFile(_ content: String, _ name: String, _ body: (String) throws -> Void) throws {
-        var template = Array("/tmp/inflight-svg-XXXXXX".utf8CString)
-        let folder = unsafe template.withUnsafeMutableBufferPointer { unsafe String(cString: mkdtemp($0.baseAddress!)) }
-        let path = folder + "/" + name
-        let file = unsafe try #require(fopen(path, "w"))
-        unsafe fputs(content, file)
-        unsafe fclose(file)
-        defer {
-            _ = unsafe unlink(path)
-            _ = unsafe rmdir(folder)
-        }
-        try body(path)
+        let folder = TemporaryDirectory()
+        folder.write(name, content)
+        try withExtendedLifetime(folder) { try body(folder.appending(name)) }
     }
 
     private func middle(_ text: String) throws -> SIMD4<UInt8> {

@@ -1,4 +1,5 @@
 import InflightCore
+import InflightTestSupport
 import Testing
 
 @testable import InflightCLI

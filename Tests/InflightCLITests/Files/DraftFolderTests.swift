@@ -1,4 +1,5 @@
 import Glibc
+import InflightTestSupport
 import Testing
 
 @testable import InflightCLI

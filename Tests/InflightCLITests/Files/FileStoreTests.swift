@@ -1,5 +1,6 @@
 import Glibc
 import InflightCore
+import InflightTestSupport
 import Testing
 
 @testable import InflightCLI

@@ -2,6 +2,7 @@ import Glibc
 import Inflight
 import InflightConcurrency
 import InflightCore
+import InflightTestSupport
 
 @testable import InflightCLI
 

@@ -7,9 +7,9 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct FileTransportTests {
     @Test func `A file comes whole, with its length, in order`() throws {
-        let folder = try Folder()
+        let folder = TemporaryDirectory()
         let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
-        let heard = try FileTransport().load(folder.write(bytes, to: "a b%20ä.bin"))
+        let heard = try FileTransport().load(folder.url(writing: bytes, to: "a b%20ä.bin"))
         #expect(
             heard.head
                 == ResponseHead(
@@ -20,8 +20,8 @@ struct FileTransportTests {
     }
 
     @Test func `HEAD brings the head alone, and POST is refused`() throws {
-        let folder = try Folder()
-        let url = try folder.write([1, 2, 3], to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [1, 2, 3], to: "a")
         let head = try FileTransport().load(url) { $0.method = "HEAD" }
         #expect(head.expectedBytes == 3)
         #expect(head.body.isEmpty)
@@ -30,8 +30,8 @@ struct FileTransportTests {
     }
 
     @Test func `An empty file and one of unknown length are read to their end`() throws {
-        let folder = try Folder()
-        let empty = try FileTransport().load(folder.write([], to: "empty"))
+        let folder = TemporaryDirectory()
+        let empty = try FileTransport().load(folder.url(writing: [], to: "empty"))
         #expect(empty.summary?.bodyBytes == 0)
         let status = try FileTransport().load("file:///proc/self/status")
         #expect(status.expectedBytes == nil)
@@ -39,7 +39,7 @@ struct FileTransportTests {
     }
 
     @Test func `What is not there, no file, or not permitted cannot be read`() throws {
-        let folder = try Folder()
+        let folder = TemporaryDirectory()
         unsafe mkfifo(folder.path + "/pipe", 0o600)
         for name in ["missing", "", "pipe"] {
             let heard = try FileTransport().load("file://\(folder.path)/\(name)")
@@ -50,8 +50,8 @@ struct FileTransportTests {
     }
 
     @Test func `The limit on bytes holds from the head on, and equal is within it`() throws {
-        let folder = try Folder()
-        let url = try folder.write([UInt8](repeating: 1, count: 100), to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [UInt8](repeating: 1, count: 100), to: "a")
         #expect(try FileTransport().load(url) { $0.limits.maximumBodyBytes = 100 }.summary?.bodyBytes == 100)
         let refused = try FileTransport().load(url) { $0.limits.maximumBodyBytes = 99 }
         #expect(refused.error?.code == .tooLarge)
@@ -61,8 +61,8 @@ struct FileTransportTests {
     }
 
     @Test func `A pause holds the bytes back until somebody resumes`() throws {
-        let folder = try Folder()
-        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
         let transport = FileTransport()
         let transfer = transport.start(try .of(url), receiver: recorder)
@@ -77,8 +77,8 @@ struct FileTransportTests {
     }
 
     @Test func `Cancelling ends it, paused or not, from inside and outside`() throws {
-        let folder = try Folder()
-        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let transport = FileTransport()
         let paused = Recorder(onHead: { _ in .pause })
         let transfer = transport.start(try .of(url), receiver: paused)
@@ -96,8 +96,8 @@ struct FileTransportTests {
     }
 
     @Test func `Shutting down ends what is under way, and what is started later`() async throws {
-        let folder = try Folder()
-        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let transport = FileTransport()
         let paused = Recorder(onHead: { _ in .pause })
         _ = transport.start(try .of(url), receiver: paused)
@@ -109,8 +109,8 @@ struct FileTransportTests {
     }
 
     @Test func `Exchanges outlive the transport that they were started on`() throws {
-        let folder = try Folder()
-        let url = try folder.write([UInt8](repeating: 1, count: 300_000), to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let recorder = Recorder(onHead: { _ in .pause })
         let transfer = FileTransport().start(try .of(url), receiver: recorder)
         _ = recorder.wait { $0.head != nil }
@@ -119,36 +119,16 @@ struct FileTransportTests {
     }
 
     @Test func `A total time that is over ends it`() throws {
-        let folder = try Folder()
-        let url = try folder.write([1], to: "a")
+        let folder = TemporaryDirectory()
+        let url = folder.url(writing: [1], to: "a")
         #expect(try FileTransport().load(url) { $0.limits.totalTimeout = .zero }.error?.code == .timedOut)
     }
 }
 
-/// A folder that is gone when the test is.
-private final class Folder {
-    let path: String
-
-    init() throws {
-        var template = Array("/tmp/inflight-XXXXXX\0".utf8CString)
-        let made = unsafe mkdtemp(&template)
-        path = try unsafe String(cString: #require(made))
-    }
-
-    deinit {
-        for name in names { unsafe unlink(path + "/" + name) }
-        unsafe unlink(path + "/pipe")
-        unsafe rmdir(path)
-    }
-
-    private var names: [String] = []
-
+extension TemporaryDirectory {
     /// - Returns: the file's URL.
-    func write(_ bytes: [UInt8], to name: String) throws -> String {
-        names.append(name)
-        let file = unsafe try #require(unsafe fopen(path + "/" + name, "w"))
-        unsafe fwrite(bytes, 1, bytes.count, file)
-        unsafe fclose(file)
+    fileprivate func url(writing bytes: [UInt8], to name: String) -> String {
+        write(name, bytes)
         return "file://\(path)/" + name.replacing("%", with: "%25").replacing(" ", with: "%20")
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import InflightTestSupport
 import Testing
 
 /// A real nginx with HTTP/2 over TLS, and a certificate of its own, for one test.
@@ -6,10 +7,10 @@ final class Nginx: Sendable {
     let url: String
     let small = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     let large = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
-    private let scratch: Scratch
+    private let scratch: TemporaryDirectory
     private let process: pid_t
 
-    var caFile: String { scratch.path("cert.pem") }
+    var caFile: String { scratch.appending("cert.pem") }
 
     static let hugeCount = 4 << 20
 
@@ -19,39 +20,41 @@ final class Nginx: Sendable {
     ///   - requests: how many one connection serves before nginx ends it.
     ///   - listening: more parameters of `listen`.
     init(requestsPerConnection requests: Int = 1000, listening: String = "") throws {
-        let scratch = try Scratch()
+        let scratch = TemporaryDirectory()
         self.scratch = scratch
         let made = try Self.run(
             "openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-keyout", scratch.path("key.pem"), "-out", scratch.path("cert.pem"), "-subj", "/CN=localhost",
+                "-keyout", scratch.appending("key.pem"), "-out", scratch.appending("cert.pem"), "-subj",
+                "/CN=localhost",
                 "-addext", "subjectAltName=IP:127.0.0.1",
             ])
         try #require(Self.wait(for: made) == 0, "openssl made no certificate")
         // `root` and `alias` may be read by nginx's worker, which is this same process's user.
-        try scratch.write(small, to: "small")
-        try scratch.write(large, to: "large")
-        if !listening.isEmpty { try scratch.write([UInt8](repeating: 7, count: Self.hugeCount), to: "huge") }
+        scratch.write("small", small)
+        scratch.write("large", large)
+        if !listening.isEmpty { scratch.write("huge", [UInt8](repeating: 7, count: Self.hugeCount)) }
         let port = Self.freePort()
         url = "https://127.0.0.1:\(port)"
         let text = """
-            daemon off; master_process off; pid \(scratch.path("pid")); error_log stderr crit;
+            daemon off; master_process off; pid \(scratch.appending("pid")); error_log stderr crit;
             events { worker_connections 256; }
             http {
                 access_log off; keepalive_requests \(requests); default_type application/octet-stream;
-                client_body_temp_path \(scratch.path("a")); proxy_temp_path \(scratch.path("b"));
-                fastcgi_temp_path \(scratch.path("c")); uwsgi_temp_path \(scratch.path("d"));
-                scgi_temp_path \(scratch.path("e"));
+                client_body_temp_path \(scratch.appending("a")); proxy_temp_path \(scratch.appending("b"));
+                fastcgi_temp_path \(scratch.appending("c")); uwsgi_temp_path \(scratch.appending("d"));
+                scgi_temp_path \(scratch.appending("e"));
                 server {
-                    listen 127.0.0.1:\(port) ssl http2 \(listening); root \(scratch.path(""));
-                    ssl_certificate \(scratch.path("cert.pem")); ssl_certificate_key \(scratch.path("key.pem"));
+                    listen 127.0.0.1:\(port) ssl http2 \(listening); root \(scratch.appending(""));
+                    ssl_certificate \(scratch.appending("cert.pem")); ssl_certificate_key \(scratch.appending("key.pem"));
                     location = /priority { return 200 "$http_priority"; }
                 }
             }
             """
-        try scratch.write(Array(text.utf8), to: "nginx.conf")
-        process = try Self.run("nginx", ["-c", scratch.path("nginx.conf"), "-e", "stderr", "-p", scratch.path("")])
+        scratch.write("nginx.conf", text)
+        process = try Self.run(
+            "nginx", ["-c", scratch.appending("nginx.conf"), "-e", "stderr", "-p", scratch.appending("")])
         while !Self.isListening(port) {
             var status: Int32 = 0
             let ended = unsafe waitpid(process, &status, WNOHANG)

@@ -6,19 +6,11 @@ import InflightTestSupport
 
 /// A folder of a test's own that is removed with all that is in it.
 final class Folder: Sendable {
+    // In memory where there is such a place: these tests wait for the disk often.
+    private let directory = TemporaryDirectory(in: unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
+
     /// What is above the cache's folder, which is not there yet.
-    let parent: String
-
-    init() {
-        // In memory where there is such a place: these tests wait for the disk often.
-        let place = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-        var template = Array("\(place)/inflight-disk-XXXXXX".utf8CString)
-        parent = unsafe template.withUnsafeMutableBufferPointer { buffer in
-            unsafe String(cString: mkdtemp(buffer.baseAddress!)!)
-        }
-    }
-
-    deinit { Self.remove(parent) }
+    var parent: String { directory.path }
 
     /// The cache's folder.
     var path: String { parent + "/cache" }
@@ -64,7 +56,7 @@ final class Folder: Sendable {
         unsafe fclose(file)
     }
 
-    func remove() { Self.remove(path) }
+    func remove() { TemporaryDirectory.remove(path) }
 
     /// A copy of all files as they are: what a kill leaves, if a store has the folder open.
     func copy() -> Folder {
@@ -80,9 +72,9 @@ final class Folder: Sendable {
     }
 
     /// Folders below `bodies`.
-    var bodyFolders: [String] { Self.names(appending("bodies")) }
+    var bodyFolders: [String] { TemporaryDirectory.names(appending("bodies")) }
 
-    func remove(_ name: String) { Self.remove(appending(name)) }
+    func remove(_ name: String) { TemporaryDirectory.remove(appending(name)) }
 
     /// A cache in it.
     func store(
@@ -96,30 +88,12 @@ final class Folder: Sendable {
     }
 
     static func walk(_ folder: String, _ body: (String) -> Void) {
-        for name in names(folder) {
+        for name in TemporaryDirectory.names(folder) {
             let path = folder + "/" + name
             var status = stat()
             guard unsafe lstat(path, &status) == 0 else { continue }
             if status.st_mode & S_IFMT == S_IFDIR { walk(path, body) } else { body(path) }
         }
-    }
-
-    private static func names(_ folder: String) -> [String] {
-        guard let stream = unsafe opendir(folder) else { return [] }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
-    }
-
-    private static func remove(_ path: String) {
-        for name in names(path) { remove(path + "/" + name) }
-        unsafe Glibc.remove(path)
     }
 }
 

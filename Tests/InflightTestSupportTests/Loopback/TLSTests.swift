@@ -126,10 +126,10 @@ struct TLSTests {
     }
 
     @Test func `The authority's certificate can be written to a file`() throws {
-        let folder = try TemporaryFolder()
-        try authority.write(toFile: folder.path + "/ca.pem")
-        #expect(try folder.read("ca.pem") == authority.pem)
+        let folder = TemporaryDirectory()
+        try authority.write(toFile: folder.appending("ca.pem"))
+        #expect(folder.holds("ca.pem", Array(authority.pem.utf8)))
         #expect(authority.pem.hasPrefix("-----BEGIN CERTIFICATE-----\n"))
-        #expect(throws: LoopbackServer.Failure.self) { try authority.write(toFile: folder.path + "/none/ca.pem") }
+        #expect(throws: LoopbackServer.Failure.self) { try authority.write(toFile: folder.appending("none/ca.pem")) }
     }
 }

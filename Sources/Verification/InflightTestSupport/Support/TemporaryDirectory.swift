@@ -1,11 +1,11 @@
 import Glibc
 
 /// A directory of a test's own, removed with all that is in it.
-final class TemporaryDirectory {
-    let path: String
+package final class TemporaryDirectory: Sendable {
+    package let path: String
 
-    init() {
-        var template = Array("/tmp/inflight-test-XXXXXX".utf8CString)
+    package init(in place: String = "/tmp") {
+        var template = Array("\(place)/inflight-test-XXXXXX".utf8CString)
         path = unsafe template.withUnsafeMutableBufferPointer { buffer in
             unsafe String(cString: mkdtemp(buffer.baseAddress!)!)
         }
@@ -13,12 +13,12 @@ final class TemporaryDirectory {
 
     deinit { Self.remove(path) }
 
-    func appending(_ name: String) -> String { path + "/" + name }
+    package func appending(_ name: String) -> String { path + "/" + name }
 
     /// The names in it, hidden ones included, sorted.
-    var names: [String] { Self.names(path) }
+    package var names: [String] { Self.names(path) }
 
-    func write(_ name: String, _ bytes: [UInt8]) {
+    package func write(_ name: String, _ bytes: [UInt8]) {
         let file = unsafe open(appending(name), O_WRONLY | O_CREAT | O_TRUNC, 0o644)
         precondition(file >= 0, "cannot write \(appending(name))")
         var done = 0
@@ -30,15 +30,15 @@ final class TemporaryDirectory {
         close(file)
     }
 
-    func write(_ name: String, _ text: String) { write(name, Array(text.utf8)) }
+    package func write(_ name: String, _ text: String) { write(name, Array(text.utf8)) }
 
     /// Whether there is a file that holds just that.
-    func holds(_ name: String, _ bytes: [UInt8]) -> Bool { read(name) == bytes }
+    package func holds(_ name: String, _ bytes: [UInt8]) -> Bool { read(name) == bytes }
 
     /// `nil` where it cannot be read.
-    func read(_ name: String) -> [UInt8]? { Self.read(appending(name)) }
+    package func read(_ name: String) -> [UInt8]? { Self.read(appending(name)) }
 
-    static func read(_ path: String) -> [UInt8]? {
+    package static func read(_ path: String) -> [UInt8]? {
         let file = unsafe open(path, O_RDONLY)
         guard file >= 0 else { return nil }
         defer { close(file) }
@@ -51,7 +51,7 @@ final class TemporaryDirectory {
         }
     }
 
-    static func names(_ path: String) -> [String] {
+    package static func names(_ path: String) -> [String] {
         guard let directory = unsafe opendir(path) else { return [] }
         defer { unsafe closedir(directory) }
         var names: [String] = []
@@ -64,11 +64,10 @@ final class TemporaryDirectory {
         return names.sorted()
     }
 
-    private static func remove(_ path: String) {
-        for name in names(path) {
-            let child = path + "/" + name
-            if unsafe unlink(child) != 0 { remove(child) }
-        }
+    /// A file, or a folder with all that is in it; of a link, the link.
+    package static func remove(_ path: String) {
+        guard unsafe unlink(path) != 0 else { return }
+        for name in names(path) { remove(path + "/" + name) }
         unsafe rmdir(path)
     }
 }
