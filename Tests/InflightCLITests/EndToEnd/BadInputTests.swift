@@ -200,6 +200,17 @@ final class BadInputTests: EndToEndSuite {
         #expect(place.run("get", server.url("/large.jpg"), "-o", "out", "--max-pixels", "2400").status == 0)
     }
 
+    @Test("With --public-only an address of this machine is not connected to, by number and by name")
+    func publicOnly() throws {
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+            let url = server.url("/good.jpg").replacing("127.0.0.1", with: host)
+            let result = place.run("get", url, "--discard", "--json", "--public-only")
+            #expect(result.status == 1)
+            #expect(try result.lines.map(\.error?.code) == ["addressNotAllowed"], "\(host)")
+        }
+        #expect(server.requestCount == 0)
+    }
+
     @Test("A local file that is not there cannot be read")
     func missingFile() throws {
         #expect(try failure("file://" + place.appending("none.jpg")).error?.code == "cannotRead")
