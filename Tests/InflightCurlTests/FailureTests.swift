@@ -1,3 +1,4 @@
+import Glibc
 import InflightCore
 import InflightCurl
 import InflightTestSupport
@@ -170,6 +171,17 @@ struct FailureTests {
         configuration.caFile = nil
         configuration.maximumConnectionsPerOrigin = 0
         #expect(throws: LoadError.self) { try CurlTransport(configuration: configuration) }
+    }
+
+    @Test func `A head that comes line by line and never ends is a stall`() throws {
+        let server = RawServer { connection in
+            guard connection.readHead() != nil, connection.send("HTTP/1.1 200 OK\r\n") else { return }
+            var watched = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
+            while unsafe poll(&watched, 1, 20) == 0, connection.send("X-Line: 1\r\n") {}
+        }
+        let heard = try CurlTransport().load(server.url + "/") { $0.limits.stallTimeout = .milliseconds(200) }
+        #expect(heard.error?.code == .timedOut)
+        #expect(heard.error?.message.contains("did not end it for 200 ms") == true, "\(heard.error as Any)")
     }
 
     @Test func `Time limits end what connects, stalls or takes too long`() throws {

@@ -58,6 +58,11 @@ extension Exchange {
                 .timedOut,
                 "Connecting timed out: \(connectee) did not accept a connection within \(limits.connectTimeout.text). "
                     + "Try later, or allow more time.")
+        case .stall where isWithinHead:
+            return failure(
+                .timedOut,
+                "The exchange stalled: \(host) began its answer's head and did not end it for "
+                    + "\(limits.stallTimeout.text). Try later, or allow longer pauses.")
         case .stall:
             return failure(
                 .timedOut,

@@ -44,6 +44,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     var hasAnswer = false
     /// How many lines of heads had come when activity was last looked for.
     var seenLines = 0
+    /// Some lines of a head have come, and not yet all.
+    var isWithinHead = false
     var interimHeads = 0
     var isCoded = false
     var bodyBytes: Int64 = 0
@@ -96,6 +98,7 @@ extension Exchange {
     func didReceive(_ outcome: HeadParser.Outcome, at now: Int64) -> Bool {
         lastActivity = now
         hasAnswer = true
+        isWithinHead = false
         switch outcome {
         case .interim(let head):
             interimHeads += 1
@@ -115,12 +118,16 @@ extension Exchange {
         }
     }
 
-    /// Lines of an unfinished head count as activity, though nobody is told of them one by one.
+    /// The first lines of a head count as activity, further ones do not: a head has to come to its end within the limit
+    /// for silence, so that a server cannot hold an exchange for ever by sending line after line.
     func noteLines(at now: Int64) {
         guard let lines = easy?.headLines, lines != seenLines else { return }
         seenLines = lines
         hasAnswer = true
-        if !hasHead { lastActivity = now }
+        if !hasHead, !isWithinHead {
+            isWithinHead = true
+            lastActivity = now
+        }
     }
 
     func didReceiveTooMuch(inTrailers: Bool) {

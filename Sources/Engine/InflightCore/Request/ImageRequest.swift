@@ -12,7 +12,8 @@ public struct ImageRequest: Sendable {
     public struct Limits: Sendable, Hashable {
         /// For name, connection and TLS together. `nil`: none.
         public var connectTimeout: Duration? = .seconds(10)
-        /// The longest time without a byte in either direction. `nil`: none.
+        /// The longest time without a byte in either direction. A response's head has to be whole as long after
+        /// its first line. `nil`: none.
         public var stallTimeout: Duration? = .seconds(15)
         /// For the whole fetch with its redirects, from its start; waiting for a turn is not counted. `nil`: none.
         public var totalTimeout: Duration?

@@ -126,7 +126,8 @@ public struct TransportRequest: Sendable {
     public struct Limits: Sendable, Hashable {
         /// For name, connection and TLS together. `nil`: none.
         public var connectTimeout: Duration? = .seconds(10)
-        /// The longest time without a byte in either direction once connected. `nil`: none.
+        /// The longest time without a byte in either direction once connected. A response's head has to be whole as long after
+        /// its first line. `nil`: none.
         public var stallTimeout: Duration? = .seconds(15)
         /// For the whole exchange. `nil`: none.
         public var totalTimeout: Duration?
