@@ -41,14 +41,18 @@ extension ContractModel {
 
     /// A decoder or a processor begins on what this content says.
     ///
-    /// - Parameter isOutermost: nothing else is on its way: what nobody waits for was told so.
+    /// - Parameters:
+    ///   - policy: what the job's request wants of what is stored, by which jobs on one image differ; `nil` where it cannot
+    ///     be told.
+    ///   - isOutermost: nothing else is on its way: what nobody waits for was told so.
     /// - Returns: the job, or -1 where there is none.
-    public func pixelsBegin(_ content: Content, pixels: Int, isOutermost: Bool) -> Int {
+    public func pixelsBegin(_ content: Content, policy: CachePolicy?, pixels: Int, isOutermost: Bool) -> Int {
         handed += 1
         let alike = live.filter {
             let wish = jobs[$0].wish
             let stage = content.second > 0 ? 3 : content.first > 0 ? 2 : 1
             return jobs[$0].stage == stage && jobs[$0].exchange == content.exchange && wish.size == content.size
+                && (policy == nil || wish.policy == policy)
                 && (stage < 2 || wish.first == content.first) && (stage < 3 || wish.second == content.second)
         }
         // Images in memory are worked on for each cache policy: what was handed over begins first, and of that what is wanted

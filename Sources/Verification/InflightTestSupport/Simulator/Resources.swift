@@ -141,7 +141,7 @@ enum Resources {
         if setup.hasHarmless { request.fields.append("Accept-Language", wish.language == 2 ? "2" : "1") }
         if wish.first > 0 {
             request.processors = [wish.first, wish.second].filter { $0 > 0 }
-                .map { ImageProcessor(SimulatedProcessor(world: world, number: $0)) }
+                .map { ImageProcessor(SimulatedProcessor(world: world, number: $0, policy: wish.policy)) }
         }
         return request
     }

@@ -114,7 +114,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         content.size = UInt8(options.resize?.width ?? 0)
         world.model.decodeBegins()
         defer { world.model.decodeEnds() }
-        try world.work(on: content, isDamaged: body.flags & SimulatedBody.damaged != 0, cancellation)
+        try world.work(on: content, of: nil, isDamaged: body.flags & SimulatedBody.damaged != 0, cancellation)
         return content.pixels
     }
 
@@ -145,6 +145,8 @@ struct SimulatedProcessor: ImageProcessing {
     // Safe: the world lives until every task and job of its pipeline is gone.
     unowned let world: World
     let number: UInt8
+    /// What its request wants of what is stored.
+    let policy: CachePolicy
 
     var identity: String {
         world.poke()
@@ -160,7 +162,7 @@ struct SimulatedProcessor: ImageProcessing {
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         var content = Content(pixels)
         if content.first == 0 { content.first = number } else { content.second = number }
-        try world.work(on: content, isDamaged: false, cancellation)
+        try world.work(on: content, of: policy, isDamaged: false, cancellation)
         return content.pixels
     }
 }
@@ -198,12 +200,14 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
 
 extension World {
     /// What every piece of work on pixels does: it takes a while, looks at its cancellation or does not, and may fail.
-    func work(on content: Content, isDamaged: Bool, _ cancellation: CancellationFlag) throws(LoadError) {
+    func work(
+        on content: Content, of policy: CachePolicy?, isDamaged: Bool, _ cancellation: CancellationFlag
+    ) throws(LoadError) {
         if place.isPreviewing { return interleave(in: 4) }
         note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")
         // Only here is it known that nothing else is on its way.
         let isOutermost = depth == 0
-        let job = model.pixelsBegin(content, pixels: 2, isOutermost: isOutermost)
+        let job = model.pixelsBegin(content, policy: policy, pixels: 2, isOutermost: isOutermost)
         poke()
         interleave(in: 2)
         if isOutermost { model.saw(isCancelled: cancellation.isCancelled, inJob: job) }

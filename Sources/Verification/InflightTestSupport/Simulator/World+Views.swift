@@ -128,8 +128,8 @@ extension World {
             let processor = UInt8(draws.below(3))
             note(55, UInt64(number), "loader \(number) has processor \(processor)")
             model.loader(number, setsProcessor: processor)
-            loader.processors =
-                processor == 0 ? [] : [ImageProcessor(SimulatedProcessor(world: self, number: processor))]
+            let simulated = SimulatedProcessor(world: self, number: processor, policy: .obey)
+            loader.processors = processor == 0 ? [] : [ImageProcessor(simulated)]
         case 14: setHandler(of: loader, number)
         default: break
         }
