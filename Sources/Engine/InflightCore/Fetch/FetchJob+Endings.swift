@@ -4,12 +4,7 @@ import InflightConcurrency
 
 extension FetchJob {
     /// What the end of an exchange means for the job.
-    func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
-        guard let work else { return nil }
-        // Where a hook is being asked about the answer, or the body waits for room, what follows goes on with the end.
-        if hold(result, of: work) { return nil }
-        let result = endRate(result, work)
-        if engine.telemetry != nil { tellEnd(result, work) }
+    func stepAfter(_ result: Result<TransportSummary, LoadError>, _ work: Work) -> JobStep? {
         if case .failure(let error) = result, isConnectionFailure(error, work) {
             engine.connectionFailed(self, to: currentURL(work))
         }
@@ -91,7 +86,7 @@ extension FetchJob {
         }
         if plan.goal == .info {
             probeWhole(work)
-            return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
+            return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)), work)
         }
         let body = work.body.take()
         guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }

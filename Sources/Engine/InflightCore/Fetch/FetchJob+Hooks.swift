@@ -15,11 +15,8 @@ extension FetchJob {
             try await willSend(&changed)
             return changed
         } then: { [self] result in
-            let isTooLate = stripe.lock.withLock {
-                work.call = nil
-                return isCancelled
-            }
-            if isTooLate { return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch))) }
+            stripe.lock.withLock { work.machine.answered() }
+            if endsAsCancelled(work) { return }
             // It took some of the whole time.
             guard let limits = limits(work) else { return finish(.failure(timedOut())) }
             switch result {
@@ -56,16 +53,7 @@ extension FetchJob {
                 let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
                 work.verdict = .failure(isLate ? timedOut() : thrown)
             }
-            let (ending, transfer) = stripe.lock.withLock {
-                work.call = nil
-                if work.heldEnding == nil, work.transfer == nil { work.resumesWhenKnown = true }
-                return (work.heldEnding.take(), work.transfer)
-            }
-            guard let ending else {
-                transfer?.resume()
-                return
-            }
-            if let step = stepAfter(ending) { engine.jobsCameOn(CollectionOfOne(step)) }
+            flow(work, isWanted: true)
         }
     }
 
@@ -101,8 +89,8 @@ extension FetchJob {
     ) {
         let call = ExtensionCall()
         let isTooLate = stripe.lock.withLock {
-            work.call = call
-            return isCancelled
+            work.machine.asks(call)
+            return work.machine.isCancelled
         }
         if isTooLate { call.cancel() }
         var timer: (any ScheduledWork)?

@@ -4,18 +4,6 @@ import InflightConcurrency
 // decodes to a lot. While it is paused, or at work on another thread, no piece comes, and the end of the exchange is held.
 
 extension FetchJob {
-    /// Who takes the body's bytes now. Guarded by the job's stripe of locks.
-    enum Intake {
-        /// The transport's calls.
-        case flowing
-        /// Nobody, until the budget has room.
-        case paused
-        /// Nobody, until a turn on one of the engine's threads comes.
-        case scheduled
-        /// That turn.
-        case working
-    }
-
     /// One that the budget has paused.
     struct Paused: Sendable {
         let job: FetchJob
@@ -114,32 +102,30 @@ extension FetchJob {
         let priority = engine.priority(of: id) ?? .low
         // libcurl stops reading a connection while one of its streams is paused.
         let isMultiplexed = work.head?.version.isMultiplexed ?? false
-        let (answer, exchange): (BodyBudget<Paused>.Answer?, Int) = stripe.lock.withLock {
-            let exchange = work.exchange
-            if case .failure? = work.heldEnding { return (nil, exchange) }
-            let mayPause = !isMultiplexed && work.heldEnding == nil
+        let number = work.exchanges - 1
+        let answer: BodyBudget<Paused>.Answer? = stripe.lock.withLock {
+            guard let mayPause = work.machine.mayPause else { return nil }
             let answer = engine.bodies.withLock {
-                $0.asked(body, mayPause: mayPause, priority: priority) { Paused(job: self, exchange: exchange) }
+                $0.asked(body, mayPause: mayPause && !isMultiplexed, priority: priority) {
+                    Paused(job: self, exchange: number)
+                }
             }
-            if answer == .goOn, !hasMore { return (nil, exchange) }
-            work.intake = answer == .pause ? .paused : .scheduled
-            work.rate?.paused(at: now)
-            return (answer, exchange)
+            if answer == .goOn, !hasMore { return nil }
+            work.machine.stops(untilRoom: answer == .pause, at: now)
+            return answer
         }
         guard let answer else { return true }
-        if answer != .pause { schedule(exchange, spills: answer == .spill) }
+        if answer != .pause { schedule(number, spills: answer == .spill) }
         return false
     }
 
     /// The budget has room for a fetch that it had paused.
     func goOn(_ paused: Paused, spills: Bool) {
         let (work, hasTurn): (Work?, Bool) = stripe.lock.withLock {
-            // It may have ended meanwhile.
-            guard let work = self.work, work.exchange == paused.exchange, work.intake == .paused else {
-                return (nil, false)
-            }
+            guard let work = self.work else { return (nil, false) }
             let hasTurn = spills || work.coded?.hasMore ?? false
-            work.intake = hasTurn ? .scheduled : .working
+            // It may have ended meanwhile.
+            guard work.machine.granted(number: paused.exchange, needsTurn: hasTurn) else { return (nil, false) }
             return (work, hasTurn)
         }
         guard let work else { return }
@@ -152,59 +138,48 @@ extension FetchJob {
 
     /// A turn on one of the engine's threads.
     func take(_ turn: BodyTurns.Turn) {
-        let work: Work? = stripe.lock.withLock {
-            // It may have ended meanwhile.
-            guard let work = self.work, work.exchange == turn.exchange, work.intake == .scheduled else { return nil }
-            work.intake = .working
-            return work
-        }
-        guard let work else { return }
+        // It may have ended meanwhile.
+        let isDue = stripe.lock.withLock { work?.machine.turnCame(number: turn.exchange) ?? false }
+        guard isDue, let work else { return }
         if turn.spills { work.verdict = spill(work) }
         if work.verdict == nil, let coded = work.coded, coded.hasMore {
             work.verdict = unsafe decode(nil, by: coded, work)
         }
-        let isWanted = tellBody(work) && !stripe.lock.withLock { isCancelled }
+        let isWanted = tellBody(work) && !stripe.lock.withLock { work.machine.isCancelled }
         if isWanted, !flows(work) { return }
         flow(work, isWanted: isWanted)
     }
 
     /// The transport goes on, or its end does that came meanwhile.
-    private func flow(_ work: Work, isWanted: Bool) {
+    func flow(_ work: Work, isWanted: Bool) {
         let now = engine.clock.now()
-        let (ending, transfer, next) = stripe.lock.withLock {
-            work.intake = .flowing
-            work.rate?.resumed(at: now)
-            if work.heldEnding == nil, work.transfer == nil { work.resumesWhenKnown = true }
-            return (work.heldEnding.take(), work.transfer, work.rate?.check(at: now))
-        }
-        if let next { engine.rates.add(self, checkAt: next.time ?? now) }
-        if let ending {
-            if let step = stepAfter(ending) { engine.jobsCameOn(CollectionOfOne(step)) }
-        } else if isWanted {
-            transfer?.resume()
-        } else {
-            transfer?.cancel()
+        let (next, rate) = stripe.lock.withLock { work.machine.flows(at: now) }
+        if let rate { engine.rates.add(self, checkAt: rate.time ?? now) }
+        switch next {
+        case .ends(let ending): if let step = exchangeEnded(ending) { engine.jobsCameOn(CollectionOfOne(step)) }
+        case .goesOn(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
+        case .goesOnWhenKnown: break
         }
     }
 
-    /// Whether the end of an exchange has to wait until the job has dealt with what came before it.
-    func hold(_ ending: Result<TransportSummary, LoadError>, of work: Work) -> Bool {
-        let (isHeld, isDue, exchange) = stripe.lock.withLock {
-            let isPaused = work.intake == .paused
-            if work.call == nil, work.intake != .working {
-                if isPaused, let id = work.bodyID { engine.bodies.withLock { $0.unpause(id) } }
-                guard case .success = ending, work.intake != .flowing else {
-                    work.intake = .flowing
-                    return (false, false, 0)
-                }
-                // Nothing else comes for which it could make room: what there is goes to a file.
-                work.intake = .scheduled
-            }
-            work.heldEnding = ending
-            return (true, isPaused, work.exchange)
+    /// An exchange has ended.
+    func exchangeEnded(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+        guard let work else { return nil }
+        let ended = stripe.lock.withLock {
+            let (ended, unpauses) = work.machine.exchangeEnded(result)
+            if unpauses, let id = work.bodyID { engine.bodies.withLock { $0.unpause(id) } }
+            return ended
         }
-        if isDue { schedule(exchange, spills: true) }
-        return isHeld
+        switch ended {
+        case .now(let wasWatched, let wasTooSlow):
+            if wasWatched { engine.rates.remove(self) }
+            let result = wasTooSlow ? .failure(tooSlow(work)) : result
+            if engine.telemetry != nil { tellEnd(result, work) }
+            return stepAfter(result, work)
+        case .heldWhileSpilling(let number): schedule(number, spills: true)
+        case .held, .nothing: break
+        }
+        return nil
     }
 
     // MARK: Spilling

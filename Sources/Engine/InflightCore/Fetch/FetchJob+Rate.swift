@@ -5,12 +5,8 @@ import InflightConcurrency
 extension FetchJob {
     /// Counts a piece that came off the wire.
     func noteRate(_ bytes: Int, _ work: Work) {
-        let isWatched = stripe.lock.withLock {
-            work.rate?.received(bytes)
-            return work.rate != nil
-        }
-        guard !isWatched, work.expectedBytes.map({ work.rawBytes < $0 }) ?? true else { return }
-        watchRate(work, receivedBytes: bytes)
+        if work.isMeasured { return stripe.lock.withLock { work.machine.received(bytes) } }
+        if work.expectedBytes.map({ work.rawBytes < $0 }) ?? true { watchRate(work, receivedBytes: bytes) }
     }
 
     func watchRate(_ work: Work, receivedBytes: Int) {
@@ -18,7 +14,8 @@ extension FetchJob {
         guard var rate = RateMonitor(plan.request.limits, at: now), case .checkAgain(let time) = rate.check(at: now)
         else { return }
         rate.received(receivedBytes)
-        stripe.lock.withLock { work.rate = rate }
+        work.isMeasured = true
+        stripe.lock.withLock { work.machine.watches(rate) }
         engine.rates.add(self, checkAt: time)
     }
 
@@ -26,45 +23,18 @@ extension FetchJob {
     ///
     /// - Returns: when to ask again.
     func checkRate(at now: MonotonicTime) -> MonotonicTime? {
-        let (next, transfer): (MonotonicTime?, (any Transfer)?) = stripe.lock.withLock {
-            guard let work, let verdict = work.rate?.check(at: now) else { return (nil, nil) }
-            switch verdict {
-            case .checkAgain(let time): return (time, nil)
-            case .paused: return (nil, nil)
-            case .tooSlow:
-                work.isTooSlow = true
-                return (nil, work.transfer)
-            }
-        }
+        let (next, transfer) = stripe.lock.withLock { work?.machine.rateChecked(at: now) ?? (nil, nil) }
         transfer?.cancel()
         return next
     }
 
-    /// Stops watching the exchange, which has ended.
-    ///
-    /// - Returns: how it ended: this job may have stopped it for being too slow.
-    func endRate(
-        _ ending: Result<TransportSummary, LoadError>, _ work: Work
-    ) -> Result<TransportSummary, LoadError> {
-        let (wasWatched, isTooSlow) = stripe.lock.withLock {
-            (work.rate.take() != nil, work.isTooSlow.take() && !isCancelled)
-        }
-        if wasWatched { engine.rates.remove(self) }
-        guard isTooSlow, case .failure = ending else { return ending }
+    /// Why an exchange was stopped that was too slow.
+    func tooSlow(_ work: Work) -> LoadError {
         let limits = plan.request.limits
         let host = currentURL(work).origin?.description ?? "the source"
-        return .failure(
-            LoadError(
-                .timedOut, stage: .fetch,
-                message: "The transfer was too slow: \(host) sent less than \(limits.minimumBytesPerSecond) bytes per "
-                    + "second over \((limits.minimumRatePeriod as Duration?).text). Try later, or lower the minimum rate."
-            ))
-    }
-}
-
-extension Bool {
-    fileprivate mutating func take() -> Bool {
-        defer { self = false }
-        return self
+        return LoadError(
+            .timedOut, stage: .fetch,
+            message: "The transfer was too slow: \(host) sent less than \(limits.minimumBytesPerSecond) bytes per "
+                + "second over \((limits.minimumRatePeriod as Duration?).text). Try later, or lower the minimum rate.")
     }
 }

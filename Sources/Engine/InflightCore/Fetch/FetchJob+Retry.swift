@@ -58,7 +58,7 @@ extension FetchJob {
         work.startedAt = work.startedAt + wait
         // A clock may be anybody's: looked at without the lock.
         let time = engine.clock.now() + wait
-        stripe.lock.withLock { work.wait = .time(time) }
+        stripe.lock.withLock { work.machine.waits(for: .time(time)) }
         return JobStep(job: self, event: .slept)
     }
 

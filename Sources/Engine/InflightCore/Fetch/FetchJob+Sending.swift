@@ -22,7 +22,7 @@ extension FetchJob {
     ) {
         let request = plan.outgoing(
             after: work.redirected, usualFields: engine.usualFields, limits: limits, priority: priority)
-        if work.failedTries == 0, work.exchange == 0, request.url.origin != nil,
+        if work.failedTries == 0, work.exchanges == 0, request.url.origin != nil,
             let error = engine.beginsToAsk(request.url, policy: plan.request.cachePolicy)
         {
             return finish(.failure(error))
@@ -39,9 +39,11 @@ extension FetchJob {
             return finish(.failure(engine.unsupported(request.url)))
         }
         engine.log(.debug, "exchange begins") {
-            [("method", request.method), ("url", request.url.string), ("exchange", "\(work.exchange)")]
+            [("method", request.method), ("url", request.url.string), ("exchange", "\(work.exchanges)")]
         }
-        let exchange = stripe.lock.withLock { work.exchange }
+        let number = work.exchanges
+        work.exchanges += 1
+        stripe.lock.withLock { work.machine.sends(number: number) }
         var request = request
         request.needsNewConnection = work.isRepeatOfLoss
         work.requestTime = engine.wallTime
@@ -58,15 +60,10 @@ extension FetchJob {
                 .sent(method: request.method, url: request.url.string, resumesAt: work.resumption?.offset ?? 0))
         }
         let transfer = transport.start(request, receiver: self)
-        let (wasCancelled, isDue, hasMissed) = stripe.lock.withLock {
-            // It may have ended already, and the next may be under way.
-            guard work.exchange == exchange else { return (false, false, false) }
-            work.transfer = transfer
-            defer { missedPriority = false }
-            return (isCancelled, work.takeResume(), missedPriority)
-        }
-        if wasCancelled { transfer.cancel() } else if isDue { transfer.resume() }
-        if hasMissed { passPriorityOn() }
+        let next = stripe.lock.withLock { work.machine.transferKnown(transfer, number: number) }
+        if next.cancels { transfer.cancel() }
+        if next.resumes { transfer.resume() }
+        if next.passesPriority { passPriorityOn() }
     }
 
     /// Sends the request once more, another way.
@@ -81,7 +78,7 @@ extension FetchJob {
     /// Sends what is asked for now once more, in the same place: nobody else may go first.
     func resend(_ work: Work, reason: OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
-        if endsAsCancelled() { return }
+        if endsAsCancelled(work) { return }
         send(work, limits: limits, priority: engine.priority(of: id) ?? plan.request.priority, reason: reason)
     }
 }

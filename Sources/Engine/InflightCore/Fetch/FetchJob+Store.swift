@@ -35,7 +35,7 @@ extension FetchJob {
             return decision.readPosition
         } completion: { [self] found, body in
             use.found = found
-            if endsAsCancelled() { return }
+            if endsAsCancelled(work) { return }
             let decision = made.withLock { $0 } ?? Self.decide([], request, purpose, now)
             if decision.readPosition != nil, body == nil {
                 // It has vanished: what is left decides anew.
@@ -242,7 +242,7 @@ extension FetchJob {
         store.find(use.key) { found in
             found.firstIndex { $0.id == answer.id }
         } completion: { [self] found, body in
-            if endsAsCancelled() { return }
+            if endsAsCancelled(work) { return }
             guard let body else {
                 if let refusal = work.refusal { return finish(.failure(refusal)) }
                 // It went in the meantime: asked once more, without conditions.

@@ -1,9 +1,9 @@
 import InflightConcurrency
 
 /// Obtains the bytes of one URL, redirects included: one exchange after the other on the transport.
-// Unchecked: `isCancelled`, `missedPriority`, `work`, and in it the transfer and what concerns a hook's call are touched
-// only while the job's stripe of locks is held; the rest of `work` by the transport's calls, which come one after the
-// other, before the exchange is started, or by a hook's return while the exchange waits for it.
+// Unchecked: `early`, `work`, and in it the machine, `bodyID` and `previews` are touched only while the job's stripe of
+// locks is held; the rest of `work` by what the fetch does one after the other: the transport's calls, the store's, a
+// hook's return and a turn, as the machine says.
 final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// What a body that nobody wants may cost, so that its connection can be used again.
     private static let drainedBytes: Int64 = 64 * 1024
@@ -23,24 +23,24 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case anotherWay(CacheExchange)
     }
 
-    /// What a job without a place waits for.
-    enum Wait {
-        /// Its turn; its whole time is up at the deadline, which no transport counts meanwhile.
-        case turn(deadline: MonotonicTime?)
-        /// A time to come.
-        case time(MonotonicTime)
+    enum Parts: FetchParts {
+        typealias Transfer = any InflightCore.Transfer
+        typealias Call = ExtensionCall
+        typealias Timer = any ScheduledWork
     }
+
+    typealias Machine = FetchMachine<Parts>
 
     /// What exists only from the first start to the end: a queued fetch is small.
     // Unchecked: guarded as the job's own state is.
     final class Work: @unchecked Sendable {
+        var machine: Machine
         /// Later by the waits between tries.
         var startedAt: MonotonicTime
         /// What was asked for after the last redirect; `nil` before the first.
         var redirected: RedirectPolicy.Exchange?
-        var transfer: (any Transfer)?
-        /// Which exchange it is, counted from 0: one more after each redirect.
-        var exchange = 0
+        /// How many exchanges were sent.
+        var exchanges = 0
         /// The head of the answer whose body is taken.
         var head: ResponseHead?
         /// The interim answers of this exchange. How many there may be is the transport's to bound.
@@ -84,16 +84,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var failedTries = 0
         /// Whether the last of them was lost with a connection that an earlier request had opened.
         var isRepeatOfLoss = false
-        /// What the job waits for, where it has no place.
-        var wait: Wait?
-        /// Ends the wait, or the load.
-        var timer: (any ScheduledWork)?
-        /// A hook that is at work.
-        var call: ExtensionCall?
-        /// How the exchange ended while a hook was asked about its answer, or before all of its body was dealt with.
-        var heldEnding: Result<TransportSummary, LoadError>?
-        /// The hook has answered, but the transfer that waits for it was not known yet.
-        var resumesWhenKnown = false
         /// Whether a response to this exchange has begun to come.
         var hasAnswer = false
         /// Why it is not sent, where what is stored is to be served instead.
@@ -105,19 +95,16 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         /// When the exchange was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
         var sentAt = MonotonicTime.zero
         var toldBytes: Int64 = 0
-        /// What the body is known by to the budget of all bodies in flight, once it holds something, and who takes its
-        /// bytes. Both are guarded by the job's stripe of locks.
+        /// What the body is known by to the budget of all bodies in flight, once it holds something.
         var bodyID: BodyBudget<Paused>.ID?
-        var intake = Intake.flowing
-        /// Measures the exchange, where its body takes longer than one piece, and whether it was too slow. Both are
-        /// guarded by the job's stripe of locks.
-        var rate: RateMonitor?
-        var isTooSlow = false
+        /// Whether the exchange is measured.
+        var isMeasured = false
         /// Shows what there is so far, where somebody wants that.
         var previews: PreviewMaker?
 
-        init(startedAt: MonotonicTime) {
+        init(startedAt: MonotonicTime, _ early: Machine.Early) {
             self.startedAt = startedAt
+            machine = Machine(early)
         }
 
         /// What came of the body is of no use.
@@ -134,19 +121,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             storedPart = nil
             previews?.beganAnew()
         }
-
-        func takeResume() -> Bool {
-            defer { resumesWhenKnown = false }
-            return resumesWhenKnown
-        }
     }
 
     let plan: RequestPlan
     /// What subscribers were last told of the body. Guarded by the engine's lock.
     var progress: LoadProgress?
-    var isCancelled = false
-    /// The priority has changed while no transfer was known to hear of it.
-    var missedPriority = false
+    /// What came before there was any work.
+    private var early = Machine.Early()
     var work: Work?
 
     init(engine: Engine, id: ID, plan: RequestPlan) {
@@ -166,11 +147,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     // MARK: Told by the engine
 
     override func start(priority: LoadPriority) {
-        let work = work ?? Work(startedAt: engine.clock.now())
-        let (isTooLate, timer) = stripe.lock.withLock {
+        let now = engine.clock.now()
+        let (work, isTooLate, timer) = stripe.lock.withLock {
+            let work = self.work ?? Work(startedAt: now, early)
             self.work = work
-            work.wait = nil
-            return (isCancelled, work.timer.take())
+            return (work, work.machine.isCancelled, work.machine.started())
         }
         timer?.cancel()
         if isTooLate {
@@ -195,9 +176,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func passPriorityOn() {
         passPriorityOn { priority in
             let (transfer, body) = stripe.lock.withLock {
-                // Whoever starts the transfer looks again when it is known.
-                if work?.transfer == nil { missedPriority = true }
-                return (work?.transfer, work?.bodyID)
+                if work == nil { early.hasMissedPriority = true }
+                return (work?.machine.priorityChanged(), work?.bodyID)
             }
             if let body { engine.bodies.withLock { $0.priorityChanged(body, to: priority) } }
             transfer?.setPriority(priority)
@@ -205,9 +185,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func cancel() {
-        let (transfer, call, previews) = stripe.lock.withLock {
-            isCancelled = true
-            return (work?.transfer, work?.call, work?.previews)
+        let ((transfer, call), previews) = stripe.lock.withLock {
+            early.isCancelled = true
+            return (work?.machine.cancelled() ?? (nil, nil), work?.previews)
         }
         previews?.end()
         call?.cancel()
@@ -215,7 +195,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func waits() {
-        guard let wait = stripe.lock.withLock({ work?.wait }) else { return }
+        guard let wait = stripe.lock.withLock({ work?.machine.wait }) else { return }
         let timer: any ScheduledWork
         switch wait {
         case .turn(deadline: nil): return
@@ -226,19 +206,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case .time(let time):
             timer = engine.clock.schedule(at: time) { [self] in wake() }
         }
-        // It may have been started meanwhile, or wait for something else by now, on another thread.
-        let useless: (any ScheduledWork)? = stripe.lock.withLock {
-            guard let work, work.wait != nil else { return timer }
-            defer { work.timer = timer }
-            return work.timer
-        }
+        // It may have been started meanwhile, or be over, on another thread.
+        let useless = stripe.lock.withLock { work == nil ? timer : work?.machine.timerSet(timer, for: wait) }
         useless?.cancel()
     }
 
     /// Waits for its turn from now on, which may be at once.
     private func wake() {
         stripe.lock.withLock {
-            if let work { work.wait = .turn(deadline: deadline(work)) }
+            if let work { work.machine.woke(deadline: deadline(work)) }
         }
         engine.jobsCameOn(CollectionOfOne(JobStep(job: self, event: .woke)))
         waits()
@@ -258,7 +234,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     private func letGo() -> [BodyBudget<Paused>.Grant] {
         let (work, timer) = stripe.lock.withLock {
             let work = self.work.take()
-            return (work, work?.timer.take())
+            return (work, work?.machine.finished())
         }
         timer?.cancel()
         work?.previews?.end()
@@ -328,7 +304,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if work.previews == nil {
             let previews = PreviewMaker(engine: engine, job: id, options)
             stripe.lock.withLock {
-                if !isCancelled { work.previews = previews }
+                if !work.machine.isCancelled { work.previews = previews }
             }
         }
         work.previews?.bytesCame(&work.body)
@@ -339,7 +315,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        if let step = stepAfter(result) { engine.jobsCameOn(CollectionOfOne(step)) }
+        if let step = exchangeEnded(result) { engine.jobsCameOn(CollectionOfOne(step)) }
     }
 
     static func didEnd(_ endings: [TransportEnding]) {
@@ -352,7 +328,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
                 last.job.engine.jobsCameOn(steps)
                 steps.removeAll(keepingCapacity: true)
             }
-            if let step = job.stepAfter(ending.result) { steps.append(step) }
+            if let step = job.exchangeEnded(ending.result) { steps.append(step) }
         }
         if let last = steps.last { last.job.engine.jobsCameOn(steps) }
     }
@@ -431,11 +407,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Forgets the exchange that has ended, but not what came of it.
     func endExchange(_ work: Work) {
-        stripe.lock.withLock {
-            work.transfer = nil
-            work.resumesWhenKnown = false
-            work.exchange += 1
-        }
+        work.isMeasured = false
         work.receivedBytes = 0
         work.hasAnswer = false
         work.interimHeads = []
@@ -466,7 +438,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     ) -> JobStep {
         let deadline = deadline(work)
         if let deadline, engine.clock.now() >= deadline { return ending(.failure(timedOut())) }
-        stripe.lock.withLock { work.wait = .turn(deadline: deadline) }
+        stripe.lock.withLock { work.machine.waits(for: .turn(deadline: deadline)) }
         let group = lane == .store ? OriginKey.none : currentURL(work).originKey
         return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStandIn: hasStandIn))
     }
@@ -481,8 +453,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// Ends a job that was cancelled while it waited for something.
     ///
     /// - Returns: whether it was.
-    func endsAsCancelled() -> Bool {
-        guard stripe.lock.withLock({ isCancelled }) else { return false }
+    func endsAsCancelled(_ work: Work) -> Bool {
+        guard stripe.lock.withLock({ work.machine.isCancelled }) else { return false }
         finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         return true
     }

@@ -1,0 +1,268 @@
+import InflightConcurrency
+import Testing
+
+@testable import InflightCore
+
+@Suite("A fetch's machine", .timeLimit(.minutes(10)))
+struct FetchMachineTests {
+    enum Numbers: FetchParts {
+        typealias Transfer = Int
+        typealias Call = Int
+        typealias Timer = Int
+    }
+
+    typealias Machine = FetchMachine<Numbers>
+    typealias Phase = Machine.Phase
+
+    /// What a machine is told. The transfer is 7, the hook's call 5, and each timer has its own number.
+    enum Input: Hashable {
+        case start, queue, sleep, wake, ask, answer, send, finish
+        case known(number: Int = 0)
+        case measure, stopsForRoom, stopsForTurn, flows
+        case ended, failed
+        case cancel, priority, granted(number: Int = 0, turn: Bool = false), turn(number: Int = 0)
+        case timer(Int, isOfTurn: Bool), checkRate(second: Int)
+    }
+
+    private static func time(_ second: Int) -> MonotonicTime { .zero + .seconds(second) }
+
+    private static let success = Machine.Ending.success(TransportSummary(wireBytes: 1, bodyBytes: 1))
+    private static let failure = Machine.Ending.failure(
+        LoadError(.connectionLost, stage: .fetch, message: "It is lost."))
+
+    /// - Returns: what the machine answers, in words; nothing where that is nothing to do.
+    private static func tell(_ machine: inout Machine, _ input: Input) throws -> String {
+        switch input {
+        case .start: return machine.started().map { "timer \($0) is over" } ?? ""
+        case .queue: machine.waits(for: .turn(deadline: time(9)))
+        case .sleep: machine.waits(for: .time(time(3)))
+        case .wake: machine.woke(deadline: time(9))
+        case .ask: machine.asks(5)
+        case .answer: machine.answered()
+        case .send: machine.sends(number: 0)
+        case .finish: return machine.finished().map { "timer \($0) is over" } ?? ""
+        case .known(let number):
+            let next = machine.transferKnown(7, number: number)
+            return [
+                next.cancels ? "cancel" : nil, next.resumes ? "resume" : nil, next.passesPriority ? "priority" : nil,
+            ]
+            .compactMap(\.self).joined(separator: ", ")
+        case .measure: machine.watches(try #require(RateMonitor(ImageRequest.Limits(), at: time(0))))
+        case .stopsForRoom: machine.stops(untilRoom: true, at: time(1))
+        case .stopsForTurn: machine.stops(untilRoom: false, at: time(1))
+        case .flows:
+            switch machine.flows(at: time(2)).0 {
+            case .ends(.success): return "ended"
+            case .ends(.failure): return "failed"
+            case .goesOn(let transfer): return "resume \(transfer)"
+            case .goesOnWhenKnown: return "later"
+            }
+        case .ended, .failed:
+            let (ended, unpauses) = machine.exchangeEnded(input == .ended ? success : failure)
+            let answer =
+                switch ended {
+                case .now(let wasWatched, let wasTooSlow):
+                    "now" + (wasWatched ? ", watched" : "") + (wasTooSlow ? ", too slow" : "")
+                case .held: "held"
+                case .heldWhileSpilling(let number): "\(number) spills"
+                case .nothing: ""
+                }
+            return answer + (unpauses ? ", no room needed" : "")
+        case .cancel:
+            let (transfer, call) = machine.cancelled()
+            return [transfer, call].compactMap(\.self).map { "cancel \($0)" }.joined(separator: ", ")
+        case .priority: return machine.priorityChanged().map { "tell \($0)" } ?? "later"
+        case .granted(let number, let turn): return machine.granted(number: number, needsTurn: turn) ? "yes" : ""
+        case .turn(let number): return machine.turnCame(number: number) ? "yes" : ""
+        case .timer(let timer, let isOfTurn):
+            let useless = machine.timerSet(timer, for: isOfTurn ? .turn(deadline: nil) : .time(time(3)))
+            return useless.map { "timer \($0) is useless" } ?? ""
+        case .checkRate(let second):
+            let (next, transfer) = machine.rateChecked(at: time(second))
+            return [next != nil ? "again" : nil, transfer.map { "cancel \($0)" }].compactMap(\.self).joined()
+        }
+        return ""
+    }
+
+    private static let paths: [Phase: [Input]] = [
+        .queued: [], .preparing: [.start], .sleeping: [.start, .sleep], .asking: [.start, .ask],
+        .flowing: [.start, .send, .known()], .judging: [.start, .send, .known(), .ask],
+        .paused: [.start, .send, .known(), .stopsForRoom], .scheduled: [.start, .send, .known(), .stopsForTurn],
+        .working: [.start, .send, .known(), .stopsForTurn, .turn()], .finished: [.start, .finish],
+    ]
+
+    private static func machine(_ phase: Phase) throws -> Machine {
+        var machine = Machine(.init())
+        for input in try #require(paths[phase]) { _ = try tell(&machine, input) }
+        #expect(machine.phase == phase)
+        return machine
+    }
+
+    // MARK: One thing after the other
+
+    /// Where each fact leads, from wherever it is possible.
+    private static let transitions: [(Machine.Fact, Input, [Phase: (Phase, String)])] = [
+        (.started, .start, [.queued: (.preparing, "")]),
+        (.waits, .queue, [.preparing: (.queued, "")]),
+        (.waits, .sleep, [.preparing: (.sleeping, "")]),
+        (.woke, .wake, [.sleeping: (.queued, ""), .finished: (.finished, "")]),
+        (.asks, .ask, [.preparing: (.asking, ""), .flowing: (.judging, "")]),
+        (.answered, .answer, [.asking: (.preparing, "")]),
+        (.sends, .send, [.preparing: (.flowing, "")]),
+        (.stops, .stopsForRoom, [.flowing: (.paused, ""), .working: (.paused, "")]),
+        (.stops, .stopsForTurn, [.flowing: (.scheduled, ""), .working: (.scheduled, "")]),
+        (.flows, .flows, [.judging: (.flowing, "resume 7"), .working: (.flowing, "resume 7")]),
+        (
+            .finished, .finish,
+            [.queued: (.finished, ""), .sleeping: (.finished, ""), .preparing: (.finished, "")]
+        ),
+    ]
+
+    @Test("what a fetch does leads from each state to one other, or is impossible there", arguments: Phase.allCases)
+    func transitions(phase: Phase) throws {
+        #expect(Set(Self.transitions.map(\.0)) == Set(Machine.Fact.allCases))
+        for (fact, input, targets) in Self.transitions {
+            #expect(Machine.isPossible(fact, in: phase) == (targets[phase] != nil), "\(fact)")
+            guard let (target, answer) = targets[phase] else { continue }
+            var machine = try Self.machine(phase)
+            #expect(try Self.tell(&machine, input) == answer, "\(input)")
+            #expect(machine.phase == target, "\(input)")
+        }
+    }
+
+    @Test("what is impossible stops the process")
+    func impossible() async {
+        await #expect(processExitsWith: .failure) {
+            var machine = FetchMachine<Numbers>(.init())
+            machine.sends(number: 0)
+        }
+    }
+
+    // MARK: At any time
+
+    /// What comes from other threads, and where it is not just ignored.
+    private static let interruptions: [(Input, [Phase: (Phase, String)])] = [
+        (
+            .cancel,
+            [
+                .asking: (.asking, "cancel 5"), .flowing: (.flowing, "cancel 7"), .paused: (.paused, "cancel 7"),
+                .judging: (.judging, "cancel 7, cancel 5"), .scheduled: (.scheduled, "cancel 7"),
+                .working: (.working, "cancel 7"),
+            ]
+        ),
+        (
+            .ended,
+            [
+                .flowing: (.preparing, "now"), .judging: (.judging, "held"), .working: (.working, "held"),
+                .scheduled: (.scheduled, "held"), .paused: (.scheduled, "0 spills, no room needed"),
+            ]
+        ),
+        (
+            .failed,
+            [
+                .flowing: (.preparing, "now"), .judging: (.judging, "held"), .working: (.working, "held"),
+                .scheduled: (.preparing, "now"), .paused: (.preparing, "now, no room needed"),
+            ]
+        ),
+        (.granted(), [.paused: (.working, "yes")]),
+        (.granted(turn: true), [.paused: (.scheduled, "yes")]),
+        (.granted(number: 1), [:]),
+        (.turn(), [.scheduled: (.working, "yes")]),
+        (.turn(number: 1), [:]),
+        (.known(), [:]),
+        (.checkRate(second: 99), [:]),
+    ]
+
+    @Test(
+        "what comes from other threads is acted on where it matters, and ignored elsewhere", arguments: Phase.allCases)
+    func interruptions(phase: Phase) throws {
+        for (input, targets) in Self.interruptions {
+            var machine = try Self.machine(phase)
+            let (target, answer) = targets[phase] ?? (phase, "")
+            #expect(try Self.tell(&machine, input) == answer, "\(input)")
+            #expect(machine.phase == target, "\(input)")
+        }
+        for (isOfTurn, waiting) in [(true, Phase.queued), (false, .sleeping)] {
+            var machine = try Self.machine(phase)
+            let isTaken = phase == waiting
+            #expect(try Self.tell(&machine, .timer(1, isOfTurn: isOfTurn)) == (isTaken ? "" : "timer 1 is useless"))
+        }
+        var machine = try Self.machine(phase)
+        let isUnderWay = [.flowing, .judging, .paused, .scheduled, .working].contains(phase)
+        #expect(try Self.tell(&machine, .priority) == (isUnderWay ? "tell 7" : "later"))
+    }
+
+    // MARK: Stories
+
+    @Test(
+        "a fetch goes its way",
+        arguments: [
+            // A timer is handed back when its wait is over, or another takes its place.
+            [
+                (.timer(1, isOfTurn: true), ""), (.timer(2, isOfTurn: true), "timer 1 is useless"),
+                (.start, "timer 2 is over"),
+            ],
+            [(.start, ""), (.sleep, ""), (.timer(3, isOfTurn: false), ""), (.finish, "timer 3 is over")],
+            // What comes before the transfer is known reaches it then.
+            [(.start, ""), (.send, ""), (.cancel, ""), (.known(), "cancel")],
+            [(.start, ""), (.priority, "later"), (.send, ""), (.known(), "priority"), (.priority, "tell 7")],
+            [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.known(), "resume")],
+            [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.cancel, ""), (.known(), "cancel")],
+            // Not the transfer of an exchange that is over: the priority is for the next.
+            [(.start, ""), (.send, ""), (.priority, "later"), (.failed, "now"), (.known(), "")],
+            // The end of an exchange waits for the hook, a turn or room for the body.
+            [(.start, ""), (.send, ""), (.ask, ""), (.failed, "held"), (.flows, "failed"), (.failed, "now")],
+            [
+                (.start, ""), (.send, ""), (.stopsForTurn, ""), (.ended, "held"), (.turn(), "yes"), (.flows, "ended"),
+                (.ended, "now"),
+            ],
+            [
+                (.start, ""), (.send, ""), (.stopsForRoom, ""), (.ended, "0 spills, no room needed"), (.granted(), ""),
+                (.turn(), "yes"), (.stopsForTurn, ""), (.turn(), "yes"), (.flows, "ended"), (.ended, "now"),
+            ],
+            [(.start, ""), (.send, ""), (.stopsForTurn, ""), (.failed, "now"), (.turn(), "")],
+            // Only what the fetch itself stopped was too slow, and a paused exchange is not.
+            [
+                (.start, ""), (.send, ""), (.known(), ""), (.measure, ""), (.checkRate(second: 4), "again"),
+                (.checkRate(second: 31), "cancel 7"), (.failed, "now, watched, too slow"),
+            ],
+            [
+                (.start, ""), (.send, ""), (.known(), ""), (.measure, ""), (.checkRate(second: 31), "cancel 7"),
+                (.ended, "now, watched"),
+            ],
+            [
+                (.start, ""), (.send, ""), (.known(), ""), (.measure, ""), (.checkRate(second: 31), "cancel 7"),
+                (.cancel, "cancel 7"), (.failed, "now, watched"),
+            ],
+            [
+                (.start, ""), (.send, ""), (.known(), ""), (.measure, ""), (.stopsForRoom, ""),
+                (.checkRate(second: 99), ""),
+                (.granted(), "yes"), (.flows, "resume 7"), (.checkRate(second: 3), "again"),
+            ],
+        ] as [[(Input, String)]])
+    func story(_ steps: [(Input, String)]) throws {
+        var machine = Machine(.init())
+        for (index, (input, answer)) in steps.enumerated() {
+            #expect(try Self.tell(&machine, input) == answer, "step \(index): \(input)")
+        }
+    }
+
+    @Test("a body waits without a pause once the exchange has ended, and not at all once it has failed")
+    func mayPause() throws {
+        var machine = try Self.machine(.working)
+        #expect(machine.mayPause == true)
+        _ = try Self.tell(&machine, .ended)
+        #expect(machine.mayPause == false)
+        machine = try Self.machine(.working)
+        _ = try Self.tell(&machine, .failed)
+        #expect(machine.mayPause == nil)
+    }
+
+    @Test("a cancel or a priority that came before the first start is known after it")
+    func early() throws {
+        var machine = Machine(.init(isCancelled: true, hasMissedPriority: true))
+        for input in [.start, .send] as [Input] { _ = try Self.tell(&machine, input) }
+        #expect(machine.isCancelled)
+        #expect(try Self.tell(&machine, .known()) == "cancel, priority")
+    }
+}
