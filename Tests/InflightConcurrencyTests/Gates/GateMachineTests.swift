@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The gate's machine", .timeLimit(.minutes(10)))
 struct GateMachineTests {
-    private typealias Machine = GateMachine<Int, String>
+    private typealias Machine = GateMachine<EventBacklog<Int>, String>
 
     private func passed(_ passage: Machine.Passage) -> String {
         switch passage {
@@ -15,7 +15,7 @@ struct GateMachineTests {
 
     @Test("passes events in their order, one at a time, then the outcome")
     func order() {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         #expect(machine.eventArrived(1).submits)
         #expect(!machine.eventArrived(2).submits)
         #expect(machine.outcomeArrived("end") == (false, true))
@@ -32,11 +32,11 @@ struct GateMachineTests {
 
     @Test("with the latest only, an event replaces those that did not pass, and gives them back")
     func latest() {
-        var machine = Machine(keepsLatestOnly: true)
-        #expect(machine.eventArrived(1) == (true, []))
-        #expect(machine.eventArrived(2) == (false, [1]))
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: true))
+        #expect(machine.eventArrived(1) == (true, true, nil))
+        #expect(machine.eventArrived(2) == (false, true, 1))
         #expect(passed(machine.queueReached()) == "2")
-        #expect(machine.eventArrived(3) == (false, []))
+        #expect(machine.eventArrived(3) == (false, true, nil))
         #expect(machine.callbackReturned() == true)
         #expect(passed(machine.queueReached()) == "3")
         #expect(machine.callbackReturned() == false)
@@ -45,10 +45,10 @@ struct GateMachineTests {
 
     @Test("takes one outcome, and no event after it")
     func oneOutcome() {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         #expect(machine.outcomeArrived("first") == (true, true))
         #expect(machine.outcomeArrived("second") == (false, false))
-        #expect(machine.eventArrived(1) == (false, [1]))
+        #expect(machine.eventArrived(1) == (false, false, 1))
         #expect(passed(machine.queueReached()) == "first")
         #expect(machine.outcomeArrived("third") == (false, false))
         #expect(machine.callbackReturned() == false)
@@ -57,35 +57,35 @@ struct GateMachineTests {
 
     @Test("passes nothing after a cancel, and gives back what nobody will hear")
     func cancelled() throws {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
         _ = machine.outcomeArrived("end")
         let cancelled = machine.cancelled()
         let left = try #require(cancelled)
-        #expect(Array(left.events) == [1] && left.outcome == "end" && left.isEnd)
+        #expect(left.backlog.map { Array($0.events) } == [1] && left.outcome == "end" && left.isEnd)
         #expect(machine.phase == .cancelled)
         #expect(passed(machine.queueReached()) == "nothing")
         #expect(machine.cancelled() == nil)
-        #expect(machine.eventArrived(2) == (false, [2]))
+        #expect(machine.eventArrived(2) == (false, false, 2))
         #expect(machine.outcomeArrived("late") == (false, false))
         #expect(machine.phase == .cancelled)
     }
 
     @Test("a cancel while an event is handled stops what comes next")
     func cancelledWithin() {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
         _ = machine.eventArrived(2)
         _ = machine.queueReached()
         let left = machine.cancelled()
-        #expect(left.map { Array($0.events) } == [2])
+        #expect(left?.backlog.map { Array($0.events) } == [2])
         #expect(machine.callbackReturned() == false)
         #expect(!machine.isScheduled)
     }
 
     @Test("cannot be cancelled when the ending has passed")
     func tooLate() {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.outcomeArrived("end")
         _ = machine.queueReached()
         #expect(machine.cancelled() == nil)
@@ -97,11 +97,11 @@ struct GateMachineTests {
 
     @Test("goes on after a delivery that was dropped, and ends when the ending was")
     func dropped() {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
         _ = machine.outcomeArrived("end")
         let first = machine.deliveryDropped()
-        #expect(first.submits && Array(first.leftovers.events) == [1] && !first.leftovers.isEnd)
+        #expect(first.submits && first.leftovers.backlog.map { Array($0.events) } == [1] && !first.leftovers.isEnd)
         #expect(machine.phase == .waiting)
         let second = machine.deliveryDropped()
         #expect(!second.submits && second.leftovers.outcome == "end" && second.leftovers.isEnd)
@@ -111,18 +111,106 @@ struct GateMachineTests {
 
     @Test("a delivery that was dropped after a cancel changes nothing")
     func droppedLate() {
-        var machine = Machine(keepsLatestOnly: false)
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.outcomeArrived("end")
         _ = machine.cancelled()
         let dropped = machine.deliveryDropped()
         #expect(!dropped.submits && !dropped.leftovers.isEnd && machine.phase == .cancelled)
     }
 
+    // MARK: Other backlogs
+
+    /// Keeps the greatest number alone, and refuses what is not greater.
+    private struct Greatest: GateBacklog {
+        var number: Int?
+
+        var isEmpty: Bool { number == nil }
+
+        mutating func eventArrived(_ event: Int) -> (wasTaken: Bool, unneeded: Int?) {
+            if let number, event <= number { return (false, event) }
+            defer { number = event }
+            return (true, number)
+        }
+
+        mutating func popFirst() -> Int? { number.take() }
+
+        mutating func takeDropped() -> Greatest { takeAll() }
+
+        mutating func takeAll() -> Greatest {
+            defer { number = nil }
+            return self
+        }
+    }
+
+    @Test("submits nothing for an event that its backlog refuses, and gives it back")
+    func refused() {
+        var machine = GateMachine<Greatest, String>(backlog: Greatest(number: 5))
+        #expect(machine.eventArrived(5) == (false, false, 5))
+        #expect(machine.eventArrived(6) == (true, true, 5))
+        #expect(machine.eventArrived(7) == (false, true, 6))
+    }
+
+    @Test("a drop loses what its backlog says, and then the outcome passes")
+    func droppedBacklog() {
+        var machine = GateMachine<Greatest, String>(backlog: Greatest())
+        _ = machine.eventArrived(1)
+        let first = machine.deliveryDropped()
+        #expect(!first.submits && first.leftovers.backlog?.number == 1 && !first.leftovers.isEnd)
+        #expect(machine.eventArrived(1) == (true, true, nil))
+        _ = machine.outcomeArrived("end")
+        let second = machine.deliveryDropped()
+        #expect(second.submits && second.leftovers.backlog?.number == 1)
+        guard case .outcome("end") = machine.queueReached() else {
+            Issue.record("the outcome was lost with an event")
+            return
+        }
+    }
+
+    // MARK: Pulled
+
+    @Test("whoever asks gets the events, and then the outcome, which ends it at once")
+    func pulled() {
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
+        _ = machine.eventArrived(1)
+        _ = machine.eventArrived(2)
+        _ = machine.outcomeArrived("end")
+        #expect(passed(machine.pulled()) == "1")
+        #expect(passed(machine.pulled()) == "2")
+        #expect(machine.phase == .waiting)
+        #expect(passed(machine.pulled()) == "end")
+        #expect(machine.phase == .ended)
+        #expect(passed(machine.pulled()) == "nothing")
+        #expect(machine.cancelled() == nil)
+    }
+
+    @Test("whoever got nothing is woken once, also after an event that was there when it asked")
+    func woken() {
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
+        #expect(passed(machine.pulled()) == "nothing")
+        #expect(machine.eventArrived(1).submits)
+        #expect(!machine.eventArrived(2).submits)
+        #expect(passed(machine.pulled()) == "1")
+        #expect(passed(machine.pulled()) == "2")
+        #expect(passed(machine.pulled()) == "nothing")
+        #expect(machine.outcomeArrived("end") == (true, true))
+    }
+
+    @Test("whoever asks after a cancel gets nothing")
+    func pulledAfterCancel() {
+        var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
+        _ = machine.eventArrived(1)
+        _ = machine.outcomeArrived("end")
+        _ = machine.cancelled()
+        #expect(passed(machine.pulled()) == "nothing")
+        #expect(machine.phase == .cancelled)
+        #expect(!machine.isScheduled)
+    }
+
     /// Every word of six letters over what can happen: the invariants hold after each step.
     @Test("keeps its promises whatever happens in whatever order", arguments: [false, true])
     func exhaustive(keepsLatestOnly: Bool) {
         for word in 0..<(6 * 6 * 6 * 6 * 6 * 6) {
-            var machine = Machine(keepsLatestOnly: keepsLatestOnly)
+            var machine = Machine(backlog: EventBacklog(keepsLatestOnly: keepsLatestOnly))
             var (rest, inHandler, endings, wasCancelled, heard) = (word, false, 0, false, 0)
             for step in 1...6 {
                 let wasScheduled = machine.isScheduled

@@ -44,11 +44,11 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     }
 
     @usableFromInline struct State: Sendable {
-        @usableFromInline var machine: GateMachine<Event, Outcome>
+        @usableFromInline var machine: GateMachine<EventBacklog<Event>, Outcome>
         @usableFromInline var handlers = Handlers()
 
         @inlinable init(keepsLatestOnly: Bool) {
-            machine = GateMachine(keepsLatestOnly: keepsLatestOnly)
+            machine = GateMachine(backlog: EventBacklog(keepsLatestOnly: keepsLatestOnly))
         }
 
         @inlinable mutating func takeHandlers() -> Handlers {
@@ -111,9 +111,9 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     /// Something happened. Without effect after ``end(with:)`` or ``cancel()``.
     @inlinable
     public func send(_ event: Event) {
-        let (submits, replaced) = state.withLock { $0.machine.eventArrived(event) }
+        let (submits, _, unneeded) = state.withLock { $0.machine.eventArrived(event) }
         if submits { submit() }
-        withExtendedLifetime(replaced) {}
+        withExtendedLifetime(unneeded) {}
     }
 
     /// The work has ended. The first call counts.
@@ -134,7 +134,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     @discardableResult
     @inlinable
     public func cancel() -> Bool {
-        let left = state.withLock { state -> (GateMachine<Event, Outcome>.Leftovers, Handlers)? in
+        let left = state.withLock { state -> (GateMachine<EventBacklog<Event>, Outcome>.Leftovers, Handlers)? in
             state.machine.cancelled().map { ($0, state.takeHandlers()) }
         }
         return withExtendedLifetime(left) { left != nil }

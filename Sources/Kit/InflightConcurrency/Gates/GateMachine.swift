@@ -2,59 +2,62 @@
 /// of a caller; what it lets go of it gives back, to be released outside the lock.
 ///
 ///     waiting ──(on the queue, with an outcome)──▶ delivering ──(the handler has returned)──▶ ended
-///        │  └────────(the queue dropped the ending)──────────────────────────────────────────▲
+///        │  ├────────(the queue dropped the ending, or it was pulled)──────────────────────────▲
 ///        └──cancelled──▶ cancelled
+///
+/// What waits for it is handed out on a queue (``queueReached()``), or to whoever asks (``pulled()``): a gate uses one of
+/// the two.
 @usableFromInline
-package struct GateMachine<Event, Outcome> {
+package struct GateMachine<Backlog: GateBacklog, Outcome> {
     @usableFromInline
     package enum Passage {
         /// Nothing may pass now.
         case nothing
-        case event(Event)
+        case event(Backlog.Event)
         case outcome(Outcome)
     }
 
     /// What is not needed any more.
     @usableFromInline
     package struct Leftovers {
-        @usableFromInline package var events: ArraySlice<Event>
+        @usableFromInline package var backlog: Backlog?
         @usableFromInline package var outcome: Outcome?
         /// Whether this was the end: nothing will be called any more.
         @usableFromInline package var isEnd: Bool
 
-        @inlinable package init(events: ArraySlice<Event> = [], outcome: Outcome? = nil, isEnd: Bool = false) {
-            self.events = events
+        @inlinable package init(backlog: Backlog? = nil, outcome: Outcome? = nil, isEnd: Bool = false) {
+            self.backlog = backlog
             self.outcome = outcome
             self.isEnd = isEnd
         }
     }
 
-    @usableFromInline package internal(set) var phase = GatePhase.waiting
-    /// A delivery was handed to the queue, and has neither returned nor was dropped.
-    @usableFromInline package internal(set) var isScheduled = false
-    @usableFromInline let keepsLatestOnly: Bool
-    @usableFromInline var events: ArraySlice<Event> = []
     @usableFromInline var outcome: Outcome?
+    @usableFromInline package var backlog: Backlog
+    @usableFromInline package internal(set) var phase = GatePhase.waiting
+    /// A delivery was handed to the queue, and has neither returned nor was dropped; or whoever asks is to be woken.
+    @usableFromInline package internal(set) var isScheduled = false
 
     @inlinable
-    package init(keepsLatestOnly: Bool) {
-        self.keepsLatestOnly = keepsLatestOnly
+    package init(backlog: Backlog) {
+        self.backlog = backlog
     }
 
-    /// - Returns: whether a delivery is to be submitted, and what is not needed any more.
+    /// - Returns: whether a delivery is to be submitted, whether there is something new to pass, and what is not needed any
+    ///   more.
     @inlinable
-    package mutating func eventArrived(_ event: Event) -> (submits: Bool, replaced: ArraySlice<Event>) {
-        guard phase == .waiting, outcome == nil else { return (false, [event]) }
-        let replaced = keepsLatestOnly ? events : []
-        if keepsLatestOnly { events = [] }
-        events.append(event)
-        return (schedule(), replaced)
+    package mutating func eventArrived(
+        _ event: Backlog.Event
+    ) -> (submits: Bool, wasTaken: Bool, unneeded: Backlog.Event?) {
+        guard isOpen else { return (false, false, event) }
+        let (wasTaken, unneeded) = backlog.eventArrived(event)
+        return (wasTaken && schedule(), wasTaken, unneeded)
     }
 
     /// - Returns: whether a delivery is to be submitted, and whether this was the first outcome.
     @inlinable
     package mutating func outcomeArrived(_ arrived: Outcome) -> (submits: Bool, wasTaken: Bool) {
-        guard phase == .waiting, outcome == nil else { return (false, false) }
+        guard isOpen else { return (false, false) }
         outcome = arrived
         return (schedule(), true)
     }
@@ -66,7 +69,7 @@ package struct GateMachine<Event, Outcome> {
             isScheduled = false
             return .nothing
         }
-        if let event = events.popFirst() { return .event(event) }
+        if let event = backlog.popFirst() { return .event(event) }
         guard let outcome = outcome.take() else {
             isScheduled = false
             return .nothing
@@ -81,25 +84,34 @@ package struct GateMachine<Event, Outcome> {
     @inlinable
     package mutating func callbackReturned() -> Bool {
         if phase == .delivering { phase = .ended }
-        isScheduled = phase == .waiting && (!events.isEmpty || outcome != nil)
+        isScheduled = hasMore
         return isScheduled
     }
 
-    /// The queue let go of the delivery without running it: the event is lost, or the ending is one that nobody hears.
+    /// Somebody asks for what is next, instead of a queue. Nothing is called with it, so the outcome ends the gate at once.
+    /// Whoever got nothing is to be woken when a delivery is to be submitted.
+    @inlinable
+    package mutating func pulled() -> Passage {
+        let passage = queueReached()
+        if phase == .delivering { phase = .ended }
+        isScheduled = false
+        return passage
+    }
+
+    /// The queue let go of the delivery without running it: what it would have told is lost, or the ending is one that
+    /// nobody hears.
     @inlinable
     package mutating func deliveryDropped() -> (submits: Bool, leftovers: Leftovers) {
-        guard phase == .waiting else {
-            isScheduled = false
-            return (false, Leftovers())
-        }
         var leftovers = Leftovers()
-        if let event = events.popFirst() {
-            leftovers.events = [event]
-        } else if let outcome = outcome.take() {
-            leftovers = Leftovers(outcome: outcome, isEnd: true)
-            phase = .ended
+        if phase == .waiting {
+            if !backlog.isEmpty {
+                leftovers.backlog = backlog.takeDropped()
+            } else if let outcome = outcome.take() {
+                leftovers = Leftovers(outcome: outcome, isEnd: true)
+                phase = .ended
+            }
         }
-        isScheduled = phase == .waiting && (!events.isEmpty || outcome != nil)
+        isScheduled = hasMore
         return (isScheduled, leftovers)
     }
 
@@ -108,9 +120,14 @@ package struct GateMachine<Event, Outcome> {
     package mutating func cancelled() -> Leftovers? {
         guard phase == .waiting else { return nil }
         phase = .cancelled
-        defer { events = [] }
-        return Leftovers(events: events, outcome: outcome.take(), isEnd: true)
+        return Leftovers(backlog: backlog.takeAll(), outcome: outcome.take(), isEnd: true)
     }
+
+    /// Whether something may still arrive.
+    @inlinable var isOpen: Bool { phase == .waiting && outcome == nil }
+
+    /// Whether something waits to pass.
+    @inlinable var hasMore: Bool { phase == .waiting && (!backlog.isEmpty || outcome != nil) }
 
     @inlinable mutating func schedule() -> Bool {
         if isScheduled { return false }
@@ -119,6 +136,6 @@ package struct GateMachine<Event, Outcome> {
     }
 }
 
-extension GateMachine: Sendable where Event: Sendable, Outcome: Sendable {}
-extension GateMachine.Leftovers: Sendable where Event: Sendable, Outcome: Sendable {}
-extension GateMachine.Passage: Sendable where Event: Sendable, Outcome: Sendable {}
+extension GateMachine: Sendable where Backlog: Sendable, Outcome: Sendable {}
+extension GateMachine.Leftovers: Sendable where Backlog: Sendable, Outcome: Sendable {}
+extension GateMachine.Passage: Sendable where Backlog.Event: Sendable, Outcome: Sendable {}
