@@ -176,7 +176,7 @@ public final class ImagePipeline: Sendable {
         let event = await withTaskCancellationHandler {
             if Task.isCancelled { task.cancel() }
             engine.begin(task)
-            return await task.nextEvent(progress: false)
+            return await task.nextEvent()
         } onCancel: {
             task.cancel()
         }

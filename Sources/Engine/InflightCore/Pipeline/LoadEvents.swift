@@ -71,14 +71,14 @@ public struct LoadEvents: AsyncSequence, Sendable {
             let event = await withTaskCancellationHandler {
                 if Task.isCancelled { task.cancel() }
                 owner.begin()
-                return await task.nextEvent(progress: true)
+                return await task.nextEvent()
             } onCancel: {
                 task.cancel()
             }
             switch event {
-            case .progress(let progress): return .progress(progress)
-            case .preview(let preview): return .preview(preview)
-            case .stale(let result):
+            case .news(.progress(let progress)): return .progress(progress)
+            case .news(.preview(let box)): return .preview(box.preview)
+            case .news(.stale(let result)):
                 switch result.image(isShared: false) {
                 case .success(let image): return .stale(image)
                 case .failure(let error): return .failure(error)
@@ -92,7 +92,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
             case .cancelled:
                 hasEnded = true
                 return .failure(.cancelled(url: task.plan?.url.string, stage: .request))
-            case nil:
+            case .nothing:
                 hasEnded = true
                 return nil
             }

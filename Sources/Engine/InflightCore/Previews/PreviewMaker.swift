@@ -115,7 +115,8 @@ final class PreviewMaker: @unchecked Sendable {
                     pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
                     coversAll: part.coversAll)
                 engine.telemetry?.tell(.previewed(detail: part.detail), job: job.number)
-                for listener in listeners { listener.task.didPreview(preview, fallback: listener.fallback) }
+                let box = BoxedPreview(preview)
+                for listener in listeners { listener.task.didPreview(box, fallback: listener.fallback) }
                 if !part.isFinal { isFinal = false }
             } catch {
                 // Whatever it is, the whole picture's own decoding will tell it.

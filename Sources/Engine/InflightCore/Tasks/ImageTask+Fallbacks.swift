@@ -12,19 +12,17 @@ extension ImageTask {
     /// Whether there is something else to ask for where this fails.
     var hasFallback: Bool {
         let count = request.fallbackCount
-        return count > 0 && stripe.lock.withLock { state.phase == .waiting && state.takenFallbacks < count }
+        return count > 0 && stripe.lock.withLock { state.isWaiting && state.takenFallbacks < count }
     }
 
     /// Takes the next fallback; `nil` where there is none, or nobody waits any more.
     func takeFallback() -> ImageRequest? {
         let count = request.fallbackCount
         guard count > 0 else { return nil }
-        let (taken, preview): (UInt16?, Shown?) = stripe.lock.withLock {
-            guard state.phase == .waiting, state.takenFallbacks < count else { return (nil, nil) }
+        let (taken, preview): (UInt16?, BoxedPreview?) = stripe.lock.withLock {
+            guard state.isWaiting, state.takenFallbacks < count else { return (nil, nil) }
             state.takenFallbacks += 1
-            // Of another picture; but what is whole is better than any part.
-            if state.shownDetail < .max { state.shownDetail = 0 }
-            return (state.takenFallbacks, state.preview.take())
+            return (state.takenFallbacks, state.machine.backlog.fallbackTaken())
         }
         withExtendedLifetime(preview) {}
         return taken.flatMap { request.fallback(Int($0)) }
@@ -33,7 +31,7 @@ extension ImageTask {
     /// What is to be asked for once more, because what was stored is of no use; `nil` where that was done before.
     func takeRefetch() -> ImageRequest? {
         let isFirst = stripe.lock.withLock {
-            guard state.phase == .waiting, !state.hasRefetched else { return false }
+            guard state.isWaiting, !state.hasRefetched else { return false }
             state.hasRefetched = true
             return true
         }

@@ -28,7 +28,7 @@ extension ImageTask {
 
     private func noteBegin(_ body: () -> Void) {
         stripe.lock.withLock {
-            guard state.phase == .waiting else { return }
+            guard state.isWaiting else { return }
             state.isHeard = true
             body()
         }

@@ -17,64 +17,27 @@ public final class ImageTask: @unchecked Sendable {
     let stripe: LockStripes.Stripe
     var state: State
 
-    enum Phase: UInt8 {
-        case waiting
-        case ended
-        case cancelled
-    }
-
-    /// What has not been heard yet, before the ending.
-    enum News {
-        case none
-        /// A later one takes its place.
-        case progress(LoadProgress)
-        case stale(JobResult)
-
-        var isNone: Bool {
-            if case .none = self { true } else { false }
-        }
-
-        var isStale: Bool {
-            if case .stale = self { true } else { false }
-        }
-    }
+    typealias Machine = GateMachine<TaskNews, JobResult>
 
     struct State {
-        var phase = Phase.waiting
-        /// A delivery was handed to the callback queue, and neither has returned nor was dropped.
-        var isScheduled = false
+        /// What is told next, and whether it may be.
+        var machine = Machine(backlog: TaskNews())
         var isShared = false
-        /// How many of the request's fallbacks were asked.
-        var takenFallbacks: UInt16 = 0
         /// Whether it was asked for once more because what was stored is of no use.
         var hasRefetched = false
-        /// How many processors made the image that is looked for in the store; -1 where none is.
-        var lookedForPrefix: Int16 = -1
         /// Whether somebody listens and has heard of it: then its ending is told too.
         var isHeard = false
         var priority: LoadPriority
+        /// How many of the request's fallbacks were asked.
+        var takenFallbacks: UInt16 = 0
+        /// How many processors made the image that is looked for in the store; -1 where none is.
+        var lookedForPrefix: Int16 = -1
         var id: Engine.Machine.TaskID?
-        var news = News.none
-        /// What has not been shown yet; a better one takes its place.
-        var preview: Shown?
-        /// Whether it came before the progress that is not told yet.
-        var previewIsFirst = false
-        /// The best that was shown; the most there can be where a whole picture was.
-        var shownDetail = 0
-        var reportedBytes: Int64 = -1
-        var outcome: JobResult?
         var sink: CallbackSink?
         /// Somebody awaits the next event.
         var waiter: Bridge?
-    }
 
-    /// Boxed, so that tasks that wait stay small.
-    final class Shown: Sendable {
-        let preview: ImagePreview
-
-        init(_ preview: ImagePreview) {
-            self.preview = preview
-        }
+        var isWaiting: Bool { machine.phase == .waiting }
     }
 
     enum Subject {
@@ -148,28 +111,23 @@ public final class ImageTask: @unchecked Sendable {
     /// visible at once.
     public func cancel() {
         let now = engine.telemetry?.now
-        stripe.lock.lock()
-        guard state.phase == .waiting else { return stripe.lock.unlock() }
-        state.phase = .cancelled
-        record(.cancelled, at: now)
-        engine.endings.countCancel()
-        let sink = state.sink.take()
-        let waiter = state.waiter.take()
-        let outcome = state.outcome.take()
-        let preview = state.preview.take()
-        let id = state.id
-        stripe.lock.unlock()
-
-        if let id, outcome == nil { engine.cancelTask(id) }
+        let left = stripe.lock.withLock { () -> (Machine.Leftovers, CallbackSink?, Bridge?, Engine.Machine.TaskID?)? in
+            guard let leftovers = state.machine.cancelled() else { return nil }
+            record(.cancelled, at: now)
+            engine.endings.countCancel()
+            return (leftovers, state.sink.take(), state.waiter.take(), state.id)
+        }
+        guard let (leftovers, sink, waiter, id) = left else { return }
+        if let id, leftovers.outcome == nil { engine.cancelTask(id) }
         engine.telemetry?.handOut()
         waiter?.open()
         // What the closures captured may run code of the caller when it goes: here, with no lock held.
-        withExtendedLifetime((sink, outcome, preview)) {}
+        withExtendedLifetime((leftovers, sink)) {}
     }
 
     /// Whether ``cancel()`` came before any other ending.
     public var isCancelled: Bool {
-        stripe.lock.withLock { state.phase == .cancelled }
+        stripe.lock.withLock { state.machine.phase == .cancelled }
     }
 
     /// How soon the result is wanted. Setting it raises or lowers all work under way for it, as far as nobody else who
@@ -177,12 +135,11 @@ public final class ImageTask: @unchecked Sendable {
     public var priority: LoadPriority {
         get { stripe.lock.withLock { state.priority } }
         set {
-            stripe.lock.lock()
-            let changed = state.priority != newValue && state.phase == .waiting
-            state.priority = newValue
-            let id = state.id
-            stripe.lock.unlock()
-            if changed, let id { engine.setPriority(of: id, to: newValue) }
+            let id = stripe.lock.withLock { () -> Engine.Machine.TaskID? in
+                defer { state.priority = newValue }
+                return state.priority != newValue && state.isWaiting ? state.id : nil
+            }
+            if let id { engine.setPriority(of: id, to: newValue) }
         }
     }
 
@@ -195,23 +152,13 @@ public final class ImageTask: @unchecked Sendable {
         stripe.lock.withLock {
             state.id = id
             state.isShared = isShared
-            return state.phase == .waiting ? state.priority : nil
+            return state.isWaiting ? state.priority : nil
         }
     }
 
     /// The fetch has come further. What the caller has not heard yet is replaced, so nothing piles up.
     func didProgress(_ progress: LoadProgress) {
-        stripe.lock.lock()
-        // Progress never goes back: not after a redirect, not after a second start.
-        guard state.phase == .waiting, state.outcome == nil, progress.receivedBytes > state.reportedBytes else {
-            return stripe.lock.unlock()
-        }
-        state.reportedBytes = progress.receivedBytes
-        // What is stale is told before anything of what follows it.
-        if case .stale = state.news { return stripe.lock.unlock() }
-        state.news = .progress(progress)
-        state.previewIsFirst = true
-        if let queue = scheduleAndUnlock() { submit(to: queue) }
+        arrived(.progress(progress))
     }
 
     /// How often it wants to show what there is; `nil` where it does not, or nobody hears of it.
@@ -224,18 +171,8 @@ public final class ImageTask: @unchecked Sendable {
     ///
     /// - Parameter fallback: what ``takenFallbacks`` was when its making began: a task that asks elsewhere since then is
     ///   not shown it.
-    func didPreview(_ preview: ImagePreview, fallback: UInt16) {
-        stripe.lock.lock()
-        guard state.phase == .waiting, state.outcome == nil, state.takenFallbacks == fallback,
-            preview.detail > state.shownDetail
-        else { return stripe.lock.unlock() }
-        state.shownDetail = preview.detail
-        let old = state.preview
-        state.preview = Shown(preview)
-        state.previewIsFirst = false
-        let queue = scheduleAndUnlock()
-        withExtendedLifetime(old) {}
-        if let queue { submit(to: queue) }
+    func didPreview(_ preview: BoxedPreview, fallback: UInt16) {
+        arrived(.preview(preview), fallback: fallback)
     }
 
     /// The work has ended.
@@ -256,17 +193,17 @@ public final class ImageTask: @unchecked Sendable {
     /// - Returns: where a delivery has to be handed to.
     private func end(with result: JobResult) -> CallbackQueue? {
         let now = engine.telemetry?.now
-        stripe.lock.lock()
-        guard state.phase == .waiting, state.outcome == nil else {
-            stripe.lock.unlock()
-            return nil
+        let receiver = stripe.lock.withLock { () -> Receiver in
+            let (submits, wasTaken) = state.machine.outcomeArrived(result)
+            guard wasTaken else { return (nil, nil) }
+            let outcome = outcome(result, isShared: state.isShared)
+            engine.endings.count(outcome)
+            if state.isShared { engine.endings.countSaved(result.bytesSavedBySharing) }
+            if let now { record(.finished(outcome), at: now) }
+            return takeReceiver(if: submits)
         }
-        state.outcome = result
-        let outcome = outcome(result, isShared: state.isShared)
-        engine.endings.count(outcome)
-        if state.isShared { engine.endings.countSaved(result.bytesSavedBySharing) }
-        if let now { record(.finished(outcome), at: now) }
-        return scheduleAndUnlock()
+        receiver.waiter?.open()
+        return receiver.queue
     }
 
     /// Whether what is stale is told, before what follows it.
@@ -276,31 +213,29 @@ public final class ImageTask: @unchecked Sendable {
     ///
     /// - Returns: whether anybody still waits.
     func didReceiveStale(_ result: JobResult) -> Bool {
-        stripe.lock.lock()
-        guard state.phase == .waiting, state.outcome == nil else {
-            stripe.lock.unlock()
-            return false
-        }
-        state.news = .stale(result)
-        state.shownDetail = .max
-        _ = scheduleAndUnlock()
-        return true
+        arrived(.stale(result))
     }
 
-    /// Claims the delivery for the callback queue, unless one is under way: that one hands on the next.
-    ///
-    /// - Returns: where it has to be handed to.
-    private func scheduleAndUnlock() -> CallbackQueue? {
-        let waiter = state.waiter.take()
-        // The queue alone is held on to: held here, the closures could outlive their last call on it.
-        guard let queue = state.sink?.queue, !state.isScheduled else {
-            stripe.lock.unlock()
-            waiter?.open()
-            return nil
+    /// - Parameter fallback: what ``takenFallbacks`` has to be; `nil` where that is of no matter.
+    /// - Returns: whether it is going to be told.
+    @discardableResult
+    private func arrived(_ event: TaskNews.Event, fallback: UInt16? = nil) -> Bool {
+        let (wasTaken, unneeded, receiver) = stripe.lock.withLock { () -> (Bool, TaskNews.Event?, Receiver) in
+            guard fallback == nil || fallback == state.takenFallbacks else { return (false, nil, (nil, nil)) }
+            let (submits, wasTaken, unneeded) = state.machine.eventArrived(event)
+            return (wasTaken, unneeded, takeReceiver(if: submits))
         }
-        state.isScheduled = true
-        stripe.lock.unlock()
-        return queue
+        receiver.waiter?.open()
+        if let queue = receiver.queue { submit(to: queue) }
+        return withExtendedLifetime(unneeded) { wasTaken }
+    }
+
+    /// Who gets what is due. The queue alone is held on to: held here, the closures could outlive their last call on it.
+    private typealias Receiver = (queue: CallbackQueue?, waiter: Bridge?)
+
+    /// Called with the lock held.
+    private func takeReceiver(if submits: Bool) -> Receiver {
+        submits ? (state.sink?.queue, state.waiter.take()) : (nil, nil)
     }
 
     private func submit(to queue: CallbackQueue) {
@@ -314,152 +249,95 @@ public final class ImageTask: @unchecked Sendable {
 
     // MARK: On the callback queue
 
+    private enum Call {
+        case nothing
+        case progress(LoadProgress, CallbackSink.Progress?)
+        case preview(BoxedPreview, CallbackSink.Preview?)
+        /// Callbacks do not hear of it.
+        case stale(JobResult)
+        case end(JobResult, CallbackSink?, isShared: Bool)
+    }
+
     /// Passes the gate with the next event, if there is one still.
     private func deliver() {
         let now = engine.telemetry?.now
-        stripe.lock.lock()
-        guard state.phase == .waiting else {
-            state.isScheduled = false
-            return stripe.lock.unlock()
+        let call = stripe.lock.withLock { () -> Call in
+            switch state.machine.queueReached() {
+            case .nothing: return .nothing
+            case .event(.progress(let progress)): return .progress(progress, state.sink?.progress)
+            case .event(.preview(let box)): return .preview(box, state.sink?.preview)
+            case .event(.stale(let result)): return .stale(result)
+            case .outcome(let outcome):
+                record(.delivered, at: now)
+                return .end(outcome, state.sink.take(), isShared: state.isShared)
+            }
         }
-        if let preview = takePreview(), let handler = state.sink?.preview {
-            stripe.lock.unlock()
-            handler(self, preview)
-            return didReturn()
+        switch call {
+        case .nothing: return
+        case .progress(let progress, let handler): handler?(self, progress)
+        case .preview(let box, let handler): handler?(self, box.preview)
+        case .stale: break
+        case .end(let outcome, let sink, let isShared):
+            engine.telemetry?.handOut()
+            // `sink` is let go of at the end of this function: on the callback queue.
+            sink?.complete(self, outcome, isShared: isShared)
         }
-        if case .progress(let progress) = state.news, let handler = state.sink?.progress {
-            state.news = .none
-            stripe.lock.unlock()
-            handler(self, progress)
-            return didReturn()
-        }
-        guard let outcome = state.outcome, let sink = state.sink else {
-            state.isScheduled = false
-            return stripe.lock.unlock()
-        }
-        let isShared = state.isShared
-        record(.delivered, at: now)
-        endAndUnlock()
-        // `sink` is let go of at the end of this function: on the callback queue.
-        sink.complete(self, outcome, isShared: isShared)
-    }
-
-    /// The preview, where it is next. Called with the lock held.
-    private func takePreview() -> ImagePreview? {
-        guard state.preview != nil, state.news.isNone || (state.previewIsFirst && !state.news.isStale) else {
-            return nil
-        }
-        return state.preview.take()?.preview
-    }
-
-    /// A callback has returned, or was dropped: on with the next event.
-    private func didReturn() {
-        stripe.lock.lock()
-        let hasNews = !state.news.isNone || state.preview != nil
-        guard state.phase == .waiting, hasNews || state.outcome != nil, let queue = state.sink?.queue
-        else {
-            state.isScheduled = false
-            return stripe.lock.unlock()
-        }
-        stripe.lock.unlock()
-        submit(to: queue)
+        let queue = stripe.lock.withLock { state.machine.callbackReturned() ? state.sink?.queue : nil }
+        if let queue { submit(to: queue) }
     }
 
     /// The queue let go of a delivery without running it.
     private func wasDropped() {
         let now = engine.telemetry?.now
-        stripe.lock.lock()
-        guard state.phase == .waiting else {
-            state.isScheduled = false
-            return stripe.lock.unlock()
+        let (leftovers, sink, queue): (Machine.Leftovers, CallbackSink?, CallbackQueue?) = stripe.lock.withLock {
+            let (submits, leftovers) = state.machine.deliveryDropped()
+            guard leftovers.isEnd else { return (leftovers, nil, submits ? state.sink?.queue : nil) }
+            record(.dropped, at: now)
+            return (leftovers, state.sink.take(), nil)
         }
-        if !state.news.isNone || state.preview != nil {
-            state.news = .none
-            let preview = state.preview.take()
-            stripe.lock.unlock()
-            withExtendedLifetime(preview) {}
-            return didReturn()
-        }
-        guard state.outcome != nil else {
-            state.isScheduled = false
-            return stripe.lock.unlock()
-        }
-        // An ending that nobody hears. What it held may run code of the caller when it goes: with no lock held.
-        let sink = state.sink
-        let outcome = state.outcome
-        record(.dropped, at: now)
-        endAndUnlock()
-        withExtendedLifetime((sink, outcome)) {}
-    }
-
-    private func endAndUnlock() {
-        state.phase = .ended
-        state.isScheduled = false
-        state.sink = nil
-        state.outcome = nil
-        state.news = .none
-        let preview = state.preview.take()
-        stripe.lock.unlock()
-        engine.telemetry?.handOut()
-        withExtendedLifetime(preview) {}
+        if leftovers.isEnd { engine.telemetry?.handOut() }
+        // What nobody hears may run code of the caller when it goes: with no lock held.
+        withExtendedLifetime((leftovers, sink)) {}
+        if let queue { submit(to: queue) }
     }
 
     // MARK: Awaited
 
-    /// The next event for whoever awaits: progress only where it is `wanted`. `nil` after the end.
-    func nextEvent(progress wanted: Bool) async -> Event? {
+    enum Event {
+        case news(TaskNews.Event)
+        case ended(JobResult, isShared: Bool)
+        case cancelled
+        /// The ending was told before.
+        case nothing
+    }
+
+    /// The next event for whoever awaits.
+    func nextEvent() async -> Event {
         while true {
             let bridge = Bridge()
-            let taken = takeEvent(progress: wanted, orWait: bridge)
+            let event = takeEvent(orWait: bridge)
             engine.telemetry?.handOut()
-            switch taken {
-            case .event(let event): return event
-            case .finished: return nil
-            case .wait: await bridge.wait()
-            }
+            if let event { return event }
+            await bridge.wait()
         }
     }
 
-    enum Event {
-        case progress(LoadProgress)
-        case preview(ImagePreview)
-        case stale(JobResult)
-        case ended(JobResult, isShared: Bool)
-        case cancelled
-    }
-
-    private enum Taken {
-        case event(Event)
-        case finished
-        case wait
-    }
-
-    private func takeEvent(progress wanted: Bool, orWait bridge: Bridge) -> Taken {
+    /// - Returns: `nil` where there is none yet: `bridge` is opened then.
+    private func takeEvent(orWait bridge: Bridge) -> Event? {
         let now = engine.telemetry?.now
         return stripe.lock.withLock {
-            switch state.phase {
-            case .ended: return .finished
-            case .cancelled: return .event(.cancelled)
-            case .waiting: break
-            }
-            if wanted, let preview = takePreview() { return .event(.preview(preview)) }
-            if wanted {
-                let news = state.news
-                state.news = .none
-                switch news {
-                case .none: break
-                case .progress(let progress): return .event(.progress(progress))
-                case .stale(let result): return .event(.stale(result))
-                }
-            }
-            if let outcome = state.outcome.take() {
-                state.phase = .ended
+            switch (state.machine.pulled(), state.machine.phase) {
+            case (.event(let event), _): return .news(event)
+            case (.outcome(let outcome), _):
                 record(.delivered, at: now)
-                return .event(.ended(outcome, isShared: state.isShared))
+                return .ended(outcome, isShared: state.isShared)
+            case (.nothing, .cancelled): return .cancelled
+            case (.nothing, .delivering), (.nothing, .ended): return .nothing
+            case (.nothing, .waiting):
+                precondition(state.waiter == nil, "the events of one load were asked for by two at once")
+                state.waiter = bridge
+                return nil
             }
-            precondition(state.waiter == nil, "the events of one load were asked for by two at once")
-            state.waiter = bridge
-            return .wait
         }
     }
 }

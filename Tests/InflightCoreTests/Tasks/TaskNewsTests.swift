@@ -1,0 +1,221 @@
+import InflightConcurrency
+import Testing
+
+@testable import InflightCore
+
+/// Each row: what arrives on the left, what becomes of it on the right.
+///
+/// `p5` is progress with 5 bytes, `v5` a preview with detail 5, `s5` what is stale. `>` tells what is next, `f` takes a
+/// fallback, `d` drops a delivery; at the end, everything is told. On the right, in their order: what was told; in
+/// parentheses what was replaced; in brackets what was dropped; with `!` in front what was refused.
+@Suite("The news of a task", .timeLimit(.minutes(10)))
+struct TaskNewsTests {
+    private static let pixels = FakeCodec.pixels(width: 1, height: 1)
+
+    private static func preview(_ detail: Int) -> BoxedPreview {
+        BoxedPreview(
+            ImagePreview(
+                pixels: pixels, info: ImageInfo(format: .png, storedWidth: 1, storedHeight: 1), receivedBytes: 1,
+                detail: detail, coversAll: true))
+    }
+
+    private static func stale(_ number: Int) -> JobResult {
+        JobResult(.failure(LoadError(.shutDown, stage: .fetch, message: "\(number)")))
+    }
+
+    private static func event(_ word: Substring) -> TaskNews.Event? {
+        guard let number = Int(word.dropFirst()) else { return nil }
+        return switch word.first {
+        case "p": .progress(LoadProgress(receivedBytes: Int64(number), expectedBytes: nil))
+        case "v": .preview(preview(number))
+        case "s": .stale(stale(number))
+        default: nil
+        }
+    }
+
+    private static func word(_ event: TaskNews.Event) -> String {
+        switch event {
+        case .progress(let progress): "p\(progress.receivedBytes)"
+        case .preview(let box): "v\(box.preview.detail)"
+        case .stale(let result): "s\(result.error?.message ?? "")"
+        }
+    }
+
+    private static func told(_ news: inout TaskNews) -> [String] {
+        var words: [String] = []
+        while let event = news.popFirst() { words.append(word(event)) }
+        return words
+    }
+
+    private func outcome(of arrivals: String) -> String {
+        var news = TaskNews()
+        var log: [String] = []
+        for word in arrivals.split(separator: " ") {
+            if let event = Self.event(word) {
+                let (wasTaken, unneeded) = news.eventArrived(event)
+                guard let unneeded else {
+                    #expect(wasTaken)
+                    continue
+                }
+                log.append(wasTaken ? "(\(Self.word(unneeded)))" : "!\(Self.word(unneeded))")
+            } else if word == ">" {
+                log += news.popFirst().map { [Self.word($0)] } ?? []
+            } else if word == "f" {
+                log += news.fallbackTaken().map { ["(\(Self.word(.preview($0))))"] } ?? []
+            } else {
+                var dropped = news.takeDropped()
+                log.append("[" + Self.told(&dropped).joined(separator: " ") + "]")
+            }
+        }
+        log += Self.told(&news)
+        #expect(news.isEmpty)
+        return log.joined(separator: " ")
+    }
+
+    @Test(
+        "progress replaces progress that was not told yet, and never goes back",
+        arguments: [
+            ("p1 p2", "p2"),
+            ("p1 > p2", "p1 p2"),
+            ("p2 p1", "!p1 p2"),
+            ("p2 > p2", "p2 !p2"),
+            ("p2 f p1", "!p1 p2"),
+            ("p2 d p1 p3", "[p2] !p1 p3"),
+        ])
+    func progress(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test(
+        "a better preview replaces one that was not shown yet",
+        arguments: [
+            ("v1 v2", "(v1) v2"),
+            ("v1 > v2", "v1 v2"),
+            ("v2 v1", "!v1 v2"),
+            ("v2 > v2", "v2 !v2"),
+            ("v2 d v2 v3", "[v2] !v2 v3"),
+        ])
+    func preview(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test(
+        "progress and a preview are told in the order in which the latest of each arrived",
+        arguments: [
+            ("p1 v1", "p1 v1"),
+            ("v1 p1", "v1 p1"),
+            ("p1 v1 p2", "v1 p2"),
+            ("v1 p1 v2", "(v1) p1 v2"),
+            ("v1 p2 p1", "!p1 v1 p2"),
+            ("v2 p1 v1", "!v1 v2 p1"),
+            ("p1 v1 > p2", "p1 v1 p2"),
+        ])
+    func order(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test(
+        "what is stale is told before anything of what follows it",
+        arguments: [
+            ("s1 p1", "!p1 s1"),
+            ("s1 > p1", "s1 p1"),
+            ("p1 s1", "s1"),
+            ("s1 p2 > p1 p3", "!p2 s1 !p1 p3"),
+            ("s1 s2", "(s1) s2"),
+        ])
+    func stale(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test(
+        "no preview is shown after what is stale, which is whole",
+        arguments: [
+            ("s1 v1", "!v1 s1"),
+            ("s1 > v1", "s1 !v1"),
+            ("v1 s1", "(v1) s1"),
+            ("v1 p1 s1", "(v1) s1"),
+            ("s1 > f v1", "s1 !v1"),
+        ])
+    func previewAfterStale(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test(
+        "a fallback is shown from the start, and nothing of the image before it",
+        arguments: [
+            ("v5 f v1", "(v5) v1"),
+            ("v5 > f v1 f", "v5 (v1)"),
+            ("p1 v5 f", "(v5) p1"),
+        ])
+    func fallback(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test(
+        "all of it is lost with a delivery that was dropped",
+        arguments: [
+            ("p1 v1 d", "[p1 v1]"),
+            ("s1 d p1", "[s1] p1"),
+            ("d p1", "[] p1"),
+        ])
+    func dropped(arrivals: String, expected: String) {
+        #expect(outcome(of: arrivals) == expected)
+    }
+
+    @Test("what is taken at a cancel is all that was not told")
+    func takenAtCancel() {
+        var news = TaskNews()
+        _ = news.eventArrived(.preview(Self.preview(1)))
+        _ = news.eventArrived(.progress(LoadProgress(receivedBytes: 1, expectedBytes: nil)))
+        #expect(!news.isEmpty)
+        var taken = news.takeAll()
+        #expect(Self.told(&taken) == ["v1", "p1"])
+        #expect(news.isEmpty && Self.told(&news).isEmpty)
+    }
+
+    /// Every word of six letters over what can happen: the rules hold after each step.
+    @Test("keeps its rules whatever happens in whatever order")
+    func exhaustive() {
+        let previews = (0...6).map(Self.preview)
+        let stale = Self.stale(1)
+        for word in 0..<(6 * 6 * 6 * 6 * 6 * 6) {
+            var news = TaskNews()
+            var (rest, arrived, toldBytes, shown, hasStale, staleIsNext) = (word, Int64(0), Int64(0), 0, false, false)
+            for step in 1...6 {
+                switch rest % 6 {
+                case 0:
+                    arrived += 1
+                    let progress = LoadProgress(receivedBytes: arrived, expectedBytes: nil)
+                    #expect(news.eventArrived(.progress(progress)).wasTaken == !staleIsNext)
+                case 1:
+                    let progress = LoadProgress(receivedBytes: arrived - 1, expectedBytes: nil)
+                    #expect(!news.eventArrived(.progress(progress)).wasTaken)
+                case 2: #expect(news.eventArrived(.preview(previews[step])).wasTaken == !hasStale)
+                case 3:
+                    #expect(news.eventArrived(.stale(stale)).wasTaken)
+                    (hasStale, staleIsNext) = (true, true)
+                case 4:
+                    _ = news.fallbackTaken()
+                    shown = 0
+                default:
+                    let wasEmpty = news.isEmpty
+                    let event = news.popFirst()
+                    #expect((event == nil) == wasEmpty)
+                    switch event {
+                    case .progress(let progress):
+                        #expect(progress.receivedBytes > toldBytes && !staleIsNext)
+                        toldBytes = progress.receivedBytes
+                    case .preview(let box):
+                        #expect(box.preview.detail > shown && !hasStale)
+                        shown = box.preview.detail
+                    case .stale:
+                        #expect(staleIsNext)
+                        staleIsNext = false
+                    case nil: #expect(!staleIsNext)
+                    }
+                }
+                rest /= 6
+            }
+        }
+    }
+}
