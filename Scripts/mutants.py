@@ -207,7 +207,7 @@ def main(scratch, names):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         sys.exit("\n".join(problems_in(read_tables())) or 0)
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or any(argument.startswith("-") for argument in sys.argv[1:]):
         sys.exit(__doc__)
     try:
         main(sys.argv[1], sys.argv[2:])

@@ -1,7 +1,9 @@
 /// The backlog of a ``Gate``: all events in their order, or the latest alone.
 @usableFromInline
 package struct EventBacklog<Event>: GateBacklog {
-    @usableFromInline package internal(set) var events: ArraySlice<Event> = []
+    /// Those before `head` are `nil`: an event that has passed is not held on to, to be released by a later change.
+    @usableFromInline var slots: [Event?] = []
+    @usableFromInline var head = 0
     @usableFromInline let keepsLatestOnly: Bool
 
     @inlinable
@@ -9,30 +11,39 @@ package struct EventBacklog<Event>: GateBacklog {
         self.keepsLatestOnly = keepsLatestOnly
     }
 
-    @inlinable package var isEmpty: Bool { events.isEmpty }
+    @inlinable package var isEmpty: Bool { head == slots.count }
+
+    /// The events in their order.
+    @inlinable package var events: [Event] { slots[head...].compactMap { $0 } }
 
     @inlinable
     package mutating func eventArrived(_ event: Event) -> (wasTaken: Bool, unneeded: Event?) {
-        let replaced = keepsLatestOnly ? events.first : nil
-        if keepsLatestOnly { events = [] }
-        events.append(event)
+        let replaced = keepsLatestOnly ? popFirst() : nil
+        if head > slots.count / 2 {
+            slots.removeFirst(head)
+            head = 0
+        }
+        slots.append(event)
         return (true, replaced)
     }
 
     @inlinable
-    package mutating func popFirst() -> Event? { events.popFirst() }
+    package mutating func popFirst() -> Event? {
+        guard !isEmpty else { return nil }
+        defer { head += 1 }
+        return slots[head].take()
+    }
 
     @inlinable
     package mutating func takeDropped() -> EventBacklog {
         var dropped = EventBacklog(keepsLatestOnly: keepsLatestOnly)
-        dropped.events = events.prefix(1)
-        events = events.dropFirst()
+        if let first = popFirst() { dropped.slots = [first] }
         return dropped
     }
 
     @inlinable
     package mutating func takeAll() -> EventBacklog {
-        defer { events = [] }
+        defer { (slots, head) = ([], 0) }
         return self
     }
 }
