@@ -7,17 +7,17 @@ extension FetchJob {
     private static let shortestTimeout = Duration.seconds(1)
 
     func noteAnswer(_ work: Work) {
-        guard !work.hasAnswer else { return }
-        work.hasAnswer = true
+        guard !work.exchange.hasAnswer else { return }
+        work.exchange.hasAnswer = true
         engine.originAnswered(self, at: currentURL(work))
     }
 
     /// Whether an exchange ended because there was no connection, or nothing came over it.
     func isConnectionFailure(_ error: LoadError, _ work: Work) -> Bool {
-        guard engine.hasCircuitBreaker, !work.hasAnswer else { return false }
+        guard engine.hasCircuitBreaker, !work.exchange.hasAnswer else { return false }
         switch error.code {
         case .cannotConnect: return true
-        case .timedOut: return engine.clock.now() - work.sentAt >= Self.shortestTimeout
+        case .timedOut: return engine.clock.now() - work.exchange.sentAt >= Self.shortestTimeout
         default: return false
         }
     }

@@ -8,21 +8,22 @@ extension FetchJob {
         if case .failure(let error) = result, isConnectionFailure(error, work) {
             engine.connectionFailed(self, to: currentURL(work))
         }
-        switch (work.verdict, result) {
+        switch (work.exchange.verdict, result) {
         case (.again(let head), _):
+            let sent = work.exchange.sentFields
             beginAnew(work)
-            work.hasAskedAgain = true
+            work.tries.hasAskedAgain = true
             engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
             tell(.sentAgain(why: "The server wants better proof: status \(head.status)."))
-            resend(work, reason: .unauthorized(head, sent: work.sentFields))
+            resend(work, reason: .unauthorized(head, sent: sent))
             return nil
         case (.redirect(let next), _):
-            limitLifetime(by: work.latestHead.map { received($0, work) }, work)
+            limitLifetime(by: work.exchange.head.map { received($0, work) }, work)
             settle(work, isWhole: result.isSuccess)
             return redirect(work, to: next)
         case (.failure(let error), _):
             settle(work, isWhole: result.isSuccess)
-            return failed(error, work, error.code == .badStatus ? work.latestHead : nil)
+            return failed(error, work, error.code == .badStatus ? work.exchange.head : nil)
         case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
         case (.stored(let answer, let source), _):
             if source == .revalidated { tell(.revalidated) }
@@ -34,7 +35,7 @@ extension FetchJob {
             settle(work, isWhole: false) { [self] in readAndServe(answer, work, from: source) }
             return nil
         case (.complete(let stored), _):
-            work.head = stored.head
+            work.answer.head = stored.head
             return succeed(work, wireBytes: 0)
         case (.anotherWay(let exchange), _):
             settle(work, isWhole: false)
@@ -72,11 +73,13 @@ extension FetchJob {
     }
 
     private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
-        guard let head = work.head else {
+        guard let head = work.answer.head else {
             let message = "The server ended the exchange without an answer. Try again."
             return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
-        if let goingOn = work.goingOn, goingOn.ended(after: work.receivedBytes, isWhole: true)?.isComplete != true {
+        if let goingOn = work.answer.goingOn,
+            goingOn.ended(after: work.exchange.receivedBytes, isWhole: true)?.isComplete != true
+        {
             let message = "The server ended the rest of the body before its length. Try again."
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
@@ -88,7 +91,7 @@ extension FetchJob {
             probeWhole(work)
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)), work)
         }
-        let body = work.body.take()
+        let body = work.answer.body.take()
         guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
         // Adding up a long body takes longer than the transport's thread has.
         engine.workers.run { [self] in
@@ -114,7 +117,7 @@ extension FetchJob {
     private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {
         let response = response(work, head, body, wireBytes: wireBytes)
         guard let use = work.use else { return ending(.response(response)) }
-        let raw = work.coded == nil ? body : use.raw.take()
+        let raw = work.answer.coded == nil ? body : use.raw.take()
         guard case .revalidation = plan.purpose else {
             settle(work, use, raw, isWhole: true)
             return ending(.response(response))
@@ -131,13 +134,13 @@ extension FetchJob {
         var response = LoadedResponse(
             head: head, body: body, url: url.string, wireBytes: wireBytes, source: source(url),
             redirectCount: work.redirected?.redirectCount ?? 0)
-        if !work.interimHeads.isEmpty { response.interimHeads = work.interimHeads }
-        if !work.trailers.isEmpty { response.trailers = work.trailers }
+        if !work.exchange.interimHeads.isEmpty { response.interimHeads = work.exchange.interimHeads }
+        if !work.exchange.trailers.isEmpty { response.trailers = work.exchange.trailers }
         if let use = work.use, let incoming = use.incoming {
             response.storable = storable(incoming.response, use)
             use.entry = StoredEntryReference(key: use.key)
             response.entry = use.entry
-        } else if let use = work.use, case .complete = work.verdict, let part = work.storedPart {
+        } else if let use = work.use, case .complete = work.exchange.verdict, let part = work.answer.storedPart {
             response.entry = StoredEntryReference(key: use.key, id: part)
         }
         if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }

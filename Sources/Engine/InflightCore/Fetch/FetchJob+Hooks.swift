@@ -26,7 +26,7 @@ extension FetchJob {
                 request.limits = limits
                 // Others may have come or gone meanwhile, and after a 401 since the first time.
                 request.priority = engine.priority(of: id) ?? request.priority
-                work.sentFields = changed.fields
+                work.exchange.sentFields = changed.fields
                 send(request, work)
             case .failure(let error):
                 finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
@@ -51,7 +51,7 @@ extension FetchJob {
                 // Where its time was up it was cancelled for that.
                 let isLate = error is CancellationError && limits(work) == nil
                 let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
-                work.verdict = .failure(isLate ? timedOut() : thrown)
+                work.exchange.verdict = .failure(isLate ? timedOut() : thrown)
             }
             flow(work, isWanted: true)
         }
@@ -61,24 +61,24 @@ extension FetchJob {
     func goOn(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
         var head = head
         switch decision {
-        case .byStatus: work.verdict = failure(on: head)
+        case .byStatus: work.exchange.verdict = failure(on: head)
         case .accept: break
         case .rewrite(let other):
             // What a later load finds stored is not asked about again.
             work.use?.changes.keeping = .nothing
             head = other
-            work.verdict = failure(on: head)
+            work.exchange.verdict = failure(on: head)
         case .refuse(let why):
             work.use?.changes.keeping = .nothing
-            work.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
+            work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
-        guard work.verdict == nil else { return }
+        guard work.exchange.verdict == nil else { return }
         if !engine.harmlessFields.isEmpty { respectVary(head) }
-        work.head = head
-        work.expectedBytes = expectedBytes
-        work.verdict = undoCoding(of: head, work)
-        if plan.request.limits.stallTimeout == nil, work.verdict == nil { watchRate(work, receivedBytes: 0) }
-        if let expectedBytes, work.coded == nil { work.body.expect(expectedBytes) }
+        work.answer.head = head
+        work.answer.expectedBytes = expectedBytes
+        work.exchange.verdict = undoCoding(of: head, work)
+        if plan.request.limits.stallTimeout == nil, work.exchange.verdict == nil { watchRate(work, receivedBytes: 0) }
+        if let expectedBytes, work.answer.coded == nil { work.answer.body.expect(expectedBytes) }
     }
 
     /// Has a hook asked, off the transport's thread. Where the load is cancelled meanwhile, or its whole time is up, the

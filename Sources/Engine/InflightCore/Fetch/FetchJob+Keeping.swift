@@ -23,11 +23,11 @@ extension FetchJob {
     ///
     /// - Returns: the head to go on with; the work's verdict says where there is none.
     func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
-        work.use?.responseTime = work.responseTime
+        work.use?.responseTime = work.exchange.responseTime
         // What an earlier answer meant for the store was meant for its own bytes.
         work.use?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }
-        guard work.verdict == nil, let use = work.use else { return head }
+        guard work.exchange.verdict == nil, let use = work.use else { return head }
         let outcome = CacheOutcome.decide(
             head: head, exchange: use.exchange, found: use.found, request: use.request, requestTime: use.requestTime,
             responseTime: use.responseTime)
@@ -37,8 +37,8 @@ extension FetchJob {
         case .serve(let answer, let changes):
             use.representation =
                 changes.updates.first { $0.id == answer.id }?.response ?? use.found[answer.position].response
-            work.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
-        case .exchangeAgain(let exchange, _): work.verdict = .anotherWay(exchange)
+            work.exchange.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
+        case .exchangeAgain(let exchange, _): work.exchange.verdict = .anotherWay(exchange)
         }
         return head
     }
@@ -49,12 +49,12 @@ extension FetchJob {
         switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
         case .goOn(let incoming):
             work.use?.changes.keeping = work.use.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
-            work.goingOn = incoming
+            work.answer.goingOn = incoming
             tell(.resumed(at: resumption.offset))
-            work.expectedBytes = incoming.response.totalLength
+            work.answer.expectedBytes = incoming.response.totalLength
             return incoming.response.head
-        case .complete(let stored): work.verdict = .complete(stored)
-        case .askForWhole: work.verdict = .anotherWay(CacheExchange())
+        case .complete(let stored): work.exchange.verdict = .complete(stored)
+        case .askForWhole: work.exchange.verdict = .anotherWay(CacheExchange())
         case .startAfresh, .answered: work.forgetBody()
         }
         return nil
@@ -80,14 +80,14 @@ extension FetchJob {
     /// - Parameter spills: whether all of it is taken at once: nothing could pause it.
     /// - Returns: why the rest is of no use.
     func take(_ bytes: UnsafeRawBufferPointer, _ work: Work, spills: Bool = false) -> Verdict? {
-        work.rawBytes += Int64(bytes.count)
-        work.receivedBytes += Int64(bytes.count)
-        if let coded = work.coded {
+        work.answer.rawBytes += Int64(bytes.count)
+        work.exchange.receivedBytes += Int64(bytes.count)
+        if let coded = work.answer.coded {
             unsafe work.use?.raw.append(bytes)
             return unsafe decode(bytes, by: coded, work, spills: spills)
         }
         let limit = plan.request.limits.maximumBodyBytes
-        guard Int64(bytes.count) <= limit - Int64(work.body.count) else {
+        guard Int64(bytes.count) <= limit - Int64(work.answer.body.count) else {
             return .failure(
                 LoadError(
                     .tooLarge, stage: .fetch,
@@ -95,22 +95,22 @@ extension FetchJob {
                         "The body is longer than the limit, \(limit) bytes. Raise the limit if you trust the server."
                 ))
         }
-        unsafe work.body.append(bytes)
+        unsafe work.answer.body.append(bytes)
         return nil
     }
 
     /// A long body is kept while it comes, as far as its rest could be asked for later.
     func keepPart(_ work: Work, _ use: StoreUse) {
         guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
-            let incoming = use.incoming, incoming.response.bodyRange.isEmpty, !work.body.hasSpilled,
+            let incoming = use.incoming, incoming.response.bodyRange.isEmpty, !work.answer.body.hasSpilled,
             incoming.response.hasStrongValidator
         else { return }
-        let isCoded = work.coded != nil
-        let count = isCoded ? use.raw.count : work.body.count
+        let isCoded = work.answer.coded != nil
+        let count = isCoded ? use.raw.count : work.answer.body.count
         guard count >= PartKeeper.step else { return }
         let keeper = use.keeper ?? PartKeeper(store, engine.storing, key: use.key, incoming: incoming)
         use.keeper = keeper
-        keeper.noticed(count) { start in isCoded ? use.raw.copy(from: start) : work.body.copy(from: start) }
+        keeper.noticed(count) { start in isCoded ? use.raw.copy(from: start) : work.answer.body.copy(from: start) }
     }
 
     // MARK: The end
@@ -121,14 +121,15 @@ extension FetchJob {
             completion?()
             return
         }
-        let hasOwnBody = work.coded != nil || work.verdict != nil
+        let hasOwnBody = work.answer.coded != nil || work.exchange.verdict != nil
         settle(
-            work, use, hasOwnBody ? use.raw.take() : work.body.take(), isWhole: isWhole, completion: completion)
+            work, use, hasOwnBody ? use.raw.take() : work.answer.body.take(), isWhole: isWhole, completion: completion)
     }
 
     /// How many bytes follow what is kept. Where the rest was asked for and no answer came, that is what came before.
     private func bytesCome(_ work: Work, after incoming: IncomingResponse) -> Int64 {
-        work.resumption == nil ? work.receivedBytes : work.rawBytes - incoming.response.bodyRange.upperBound
+        work.resumption == nil
+            ? work.exchange.receivedBytes : work.answer.rawBytes - incoming.response.bodyRange.upperBound
     }
 
     /// Has the store do what the answer means for it.
@@ -178,7 +179,7 @@ extension FetchJob {
             }
         case .extending(let id, let incoming, let leftOut):
             guard leftOut <= Int64(body.count),
-                let ended = incoming.ended(after: work.receivedBytes - leftOut, isWhole: isWhole)
+                let ended = incoming.ended(after: work.exchange.receivedBytes - leftOut, isWhole: isWhole)
             else { break }
             let rest = body.part(Int(leftOut)..<body.count)
             group(bytes: rest.count) { [entry = use.entry] done in

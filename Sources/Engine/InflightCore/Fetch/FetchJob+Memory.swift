@@ -30,7 +30,7 @@ extension FetchJob {
     func lifetime(ofStored source: LoadSource, _ work: Work) -> ImageLifetime? {
         var response = work.isStale ? nil : work.use?.representation
         guard source == .revalidated else { return lifetime(of: response, from: .stored, work) }
-        if let newer = work.latestHead, CacheControl(newer.fields).noStore {
+        if let newer = work.exchange.head, CacheControl(newer.fields).noStore {
             response?.head.fields.set("Cache-Control", "no-store")
         }
         return lifetime(of: response, from: .revalidated, work)
@@ -40,7 +40,8 @@ extension FetchJob {
     func received(_ head: ResponseHead, _ work: Work) -> StoredResponse {
         StoredResponse(
             method: plan.request.method, url: currentURL(work).string, selectingFields: HTTPFields(), head: head,
-            requestTime: work.requestTime, responseTime: work.responseTime, bodyRange: 0..<0, totalLength: nil)
+            requestTime: work.exchange.requestTime, responseTime: work.exchange.responseTime, bodyRange: 0..<0,
+            totalLength: nil)
     }
 
     /// Images that a redirect has led to are fresh no longer than it.

@@ -5,8 +5,10 @@ import InflightConcurrency
 extension FetchJob {
     /// Counts a piece that came off the wire.
     func noteRate(_ bytes: Int, _ work: Work) {
-        if work.isMeasured { return stripe.lock.withLock { work.machine.received(bytes) } }
-        if work.expectedBytes.map({ work.rawBytes < $0 }) ?? true { watchRate(work, receivedBytes: bytes) }
+        if work.exchange.isWatched { return stripe.lock.withLock { work.machine.received(bytes) } }
+        if work.answer.expectedBytes.map({ work.answer.rawBytes < $0 }) ?? true {
+            watchRate(work, receivedBytes: bytes)
+        }
     }
 
     func watchRate(_ work: Work, receivedBytes: Int) {
@@ -14,7 +16,7 @@ extension FetchJob {
         guard var rate = RateMonitor(plan.request.limits, at: now), case .checkAgain(let time) = rate.check(at: now)
         else { return }
         rate.received(receivedBytes)
-        work.isMeasured = true
+        work.exchange.isWatched = true
         stripe.lock.withLock { work.machine.watches(rate) }
         engine.rates.add(self, checkAt: time)
     }

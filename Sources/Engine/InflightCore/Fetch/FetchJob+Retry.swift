@@ -16,12 +16,12 @@ extension FetchJob {
     ///   - head: the answer, where the failure is one.
     func remedy(for error: LoadError, _ head: ResponseHead?, _ work: Work) -> Remedy {
         guard engine.retry != nil, currentURL(work).origin != nil, error.code != .cancelled else { return .none(error) }
-        work.failedTries += 1
-        work.isRepeatOfLoss = error.code == .connectionLost
+        work.tries.failed += 1
+        work.tries.isRepeatOfLoss = error.code == .connectionLost
         let failure = head.map { RetryPolicy.Failure.answer($0) } ?? .error(error.code)
         let method = work.redirected?.method ?? plan.request.method
         let decision = engine.decideRetry(
-            after: failure, method: method, failedTries: work.failedTries, origin: currentURL(work).originKey)
+            after: failure, method: method, failedTries: work.tries.failed, origin: currentURL(work).originKey)
         switch decision {
         case .fail: return .none(error)
         case .comeBack:
@@ -45,11 +45,11 @@ extension FetchJob {
 
     /// - Parameter canGoOn: whether what came of the body is good as far as it goes.
     private func sleep(_ work: Work, for wait: Duration, canGoOn: Bool) -> JobStep {
-        let resumption = canGoOn && work.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
+        let resumption = canGoOn && work.exchange.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
         if var resumption {
-            endExchange(work)
+            work.exchange = Exchange()
             sleepBody(work)
-            resumption.id = work.storedPart
+            resumption.id = work.answer.storedPart
             work.resumption = resumption
         } else {
             beginAnew(work)
@@ -64,12 +64,12 @@ extension FetchJob {
 
     /// What is in memory of a body that broke, as if it were stored.
     private func part(of work: Work) -> StoredResponse? {
-        guard let head = work.head, head.version != .none else { return nil }
+        guard let head = work.answer.head, head.version != .none else { return nil }
         let now = engine.wallTime
         return StoredResponse(
             method: work.redirected?.method ?? plan.request.method, url: currentURL(work).string,
             selectingFields: HTTPFields(), head: head, requestTime: work.use?.requestTime ?? now,
-            responseTime: work.use?.responseTime ?? now, bodyRange: 0..<work.rawBytes,
+            responseTime: work.use?.responseTime ?? now, bodyRange: 0..<work.answer.rawBytes,
             totalLength: Resumption.announcedLength(head.fields))
     }
 }

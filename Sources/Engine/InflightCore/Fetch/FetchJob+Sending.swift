@@ -22,7 +22,7 @@ extension FetchJob {
     ) {
         let request = plan.outgoing(
             after: work.redirected, usualFields: engine.usualFields, limits: limits, priority: priority)
-        if work.failedTries == 0, work.exchanges == 0, request.url.origin != nil,
+        if work.tries.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
             let error = engine.beginsToAsk(request.url, policy: plan.request.cachePolicy)
         {
             return finish(.failure(error))
@@ -39,23 +39,22 @@ extension FetchJob {
             return finish(.failure(engine.unsupported(request.url)))
         }
         engine.log(.debug, "exchange begins") {
-            [("method", request.method), ("url", request.url.string), ("exchange", "\(work.exchanges)")]
+            [("method", request.method), ("url", request.url.string), ("exchange", "\(work.sentExchanges)")]
         }
-        let number = work.exchanges
-        work.exchanges += 1
+        let number = work.sentExchanges
+        work.sentExchanges += 1
         stripe.lock.withLock { work.machine.sends(number: number) }
         var request = request
-        request.needsNewConnection = work.isRepeatOfLoss
-        work.requestTime = engine.wallTime
+        request.needsNewConnection = work.tries.isRepeatOfLoss
+        work.exchange.requestTime = engine.wallTime
         if let use = work.use {
-            use.requestTime = work.requestTime
+            use.requestTime = work.exchange.requestTime
             if work.resumption == nil { request.fields = use.exchange.fields(from: request.fields) }
         }
         if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }
-        if engine.telemetry != nil || engine.hasCircuitBreaker { work.sentAt = engine.clock.now() }
+        if engine.telemetry != nil || engine.hasCircuitBreaker { work.exchange.sentAt = engine.clock.now() }
         if engine.telemetry != nil {
             request.wantsTimings = true
-            work.toldBytes = 0
             tell(
                 .sent(method: request.method, url: request.url.string, resumesAt: work.resumption?.offset ?? 0))
         }

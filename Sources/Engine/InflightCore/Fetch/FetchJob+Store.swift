@@ -91,16 +91,16 @@ extension FetchJob {
     /// Makes what is stored of a body the beginning of the one that comes.
     private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ use: StoreUse) {
         goOn(work, resumption.stored.head, nil, .byStatus)
-        guard work.verdict == nil else { return forget(work) }
-        work.expectedBytes = resumption.stored.totalLength
+        guard work.exchange.verdict == nil else { return forget(work) }
+        work.answer.expectedBytes = resumption.stored.totalLength
         guard unsafe body.withUnsafeBytes({ unsafe takeStored($0, work) }) == nil else { return forget(work) }
-        work.receivedBytes = 0
+        work.exchange.receivedBytes = 0
         work.resumption = resumption
-        work.storedPart = resumption.id
+        work.answer.storedPart = resumption.id
     }
 
     private func forget(_ work: Work) {
-        work.verdict = nil
+        work.exchange.verdict = nil
         work.forgetBody()
         endBody(work)
     }
@@ -112,15 +112,15 @@ extension FetchJob {
         let head = answer.head
         if !engine.harmlessFields.isEmpty { respectVary(head) }
         work.forgetBody()
-        work.verdict = follow(head, work) ?? failure(on: head)
-        switch work.verdict {
+        work.exchange.verdict = follow(head, work) ?? failure(on: head)
+        switch work.exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: work.use?.representation, work)
             return engine.jobsCameOn(CollectionOfOne(redirect(work, to: next)))
         case .failure(let error): return finish(.failure(error))
         default: break
         }
-        work.head = head
+        work.answer.head = head
         // What its origin has just called good is good now, however soon it is to be asked about again.
         work.isStale = answer.isStale && source != .revalidated
         if let use = work.use { use.entry = StoredEntryReference(key: use.key, id: answer.id) }
@@ -161,14 +161,16 @@ extension FetchJob {
     }
 
     private func serveCoded(_ bytes: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
-        work.verdict = undoCoding(of: head, work)
-        if work.verdict == nil, let coded = work.coded {
-            work.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work, spills: true) }
-            if work.verdict == nil { work.verdict = (finishCoding(work) ?? seal(work)).map { .failure($0) } }
-            if case .failure(let error) = work.verdict { return finish(rejecting: error, work) }
-            return served(work.body.take(), head, work, from: source)
+        work.exchange.verdict = undoCoding(of: head, work)
+        if work.exchange.verdict == nil, let coded = work.answer.coded {
+            work.exchange.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work, spills: true) }
+            if work.exchange.verdict == nil {
+                work.exchange.verdict = (finishCoding(work) ?? seal(work)).map { .failure($0) }
+            }
+            if case .failure(let error) = work.exchange.verdict { return finish(rejecting: error, work) }
+            return served(work.answer.body.take(), head, work, from: source)
         }
-        if case .failure(let error) = work.verdict { return finish(rejecting: error, work) }
+        if case .failure(let error) = work.exchange.verdict { return finish(rejecting: error, work) }
         served(bytes, head, work, from: source)
     }
 

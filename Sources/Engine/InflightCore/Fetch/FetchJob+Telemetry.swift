@@ -12,7 +12,7 @@ extension FetchJob {
         let job = id.number
         func record(_ kind: PipelineEvent.Kind, after time: Duration?) {
             guard let time else { return }
-            telemetry.record(kind, job: job, at: work.sentAt + time, isPast: true)
+            telemetry.record(kind, job: job, at: work.exchange.sentAt + time, isPast: true)
         }
         record(.nameResolved, after: timings.nameResolved)
         record(.connected(reused: timings.reusedConnection), after: timings.connected)
@@ -22,18 +22,15 @@ extension FetchJob {
     }
 
     func tellBytes(_ work: Work) {
-        let count = Int64(work.body.count)
-        guard count - work.toldBytes >= Self.toldStep else { return }
-        work.toldBytes = count
+        let count = Int64(work.answer.body.count)
+        guard count - work.exchange.toldBytes >= Self.toldStep else { return }
+        work.exchange.toldBytes = count
         tell(.received(bytes: count))
     }
 
     func tellEnd(_ result: Result<TransportSummary, LoadError>, _ work: Work) {
-        // Judged anew where a header is all that is wanted: told once.
-        guard work.toldBytes >= 0 else { return }
-        let count = Int64(work.body.count)
-        defer { work.toldBytes = -1 }
-        if count > work.toldBytes { tell(.received(bytes: count)) }
+        let count = Int64(work.answer.body.count)
+        if count > work.exchange.toldBytes { tell(.received(bytes: count)) }
         tell(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
     }
 

@@ -23,106 +23,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case anotherWay(CacheExchange)
     }
 
-    enum Parts: FetchParts {
-        typealias Transfer = any InflightCore.Transfer
-        typealias Call = ExtensionCall
-        typealias Timer = any ScheduledWork
-    }
-
-    typealias Machine = FetchMachine<Parts>
-
-    /// What exists only from the first start to the end: a queued fetch is small.
-    // Unchecked: guarded as the job's own state is.
-    final class Work: @unchecked Sendable {
-        var machine: Machine
-        /// Later by the waits between tries.
-        var startedAt: MonotonicTime
-        /// What was asked for after the last redirect; `nil` before the first.
-        var redirected: RedirectPolicy.Exchange?
-        /// How many exchanges were sent.
-        var exchanges = 0
-        /// The head of the answer whose body is taken.
-        var head: ResponseHead?
-        /// The interim answers of this exchange. How many there may be is the transport's to bound.
-        var interimHeads: [ResponseHead] = []
-        /// What came behind the body in this exchange.
-        var trailers = HTTPFields()
-        /// The head of the latest answer, whatever came of it.
-        var latestHead: ResponseHead?
-        var body = BodyBuffer()
-        /// What undoes the body's content coding, where it has one.
-        var coded: CodedBody?
-        /// How many bytes of the body there are, its content coding not undone.
-        var rawBytes: Int64 = 0
-        /// How many of them came in this exchange.
-        var receivedBytes: Int64 = 0
-        var expectedBytes: Int64?
-        /// So many are needed before the header can be told.
-        var neededBytes = 0
-        /// The exchange is over as far as this job is concerned; the rest is let pass.
-        var verdict: Verdict?
-        /// What it has to do with what is stored; `nil` where there is no store, and before it is known.
-        var use: StoreUse?
-        /// Whether it is known what is stored.
-        var isLookedUp = false
-        /// The rest of a body that is wanted, the first part of which is there.
-        var resumption: Resumption?
-        /// The rest of a body that comes.
-        var goingOn: IncomingResponse?
-        /// What holds the first part of the body in the store, where it was found there: the whole takes its place.
-        var storedPart: StoredEntry.ID?
-        /// When the request was sent, and when the head of its response came.
-        var requestTime = WallTime(milliseconds: 0)
-        var responseTime = WallTime(milliseconds: 0)
-        /// When the first of the redirects that were followed becomes stale.
-        var redirectExpiry: WallTime?
-        /// Whether the answer is stored and past its time.
-        var isStale = false
-        /// Whether what follows it is asked for already.
-        var isFollowed = false
-        /// How many tries have failed.
-        var failedTries = 0
-        /// Whether the last of them was lost with a connection that an earlier request had opened.
-        var isRepeatOfLoss = false
-        /// Whether a response to this exchange has begun to come.
-        var hasAnswer = false
-        /// Why it is not sent, where what is stored is to be served instead.
-        var refusal: LoadError?
-        /// What was sent last, where a hook may be asked for better proof.
-        var sentFields = HTTPFields()
-        /// Whether the hook was asked for better proof for this URL.
-        var hasAskedAgain = false
-        /// When the exchange was sent, and how many bytes of the body listeners know of; -1 once they know of the exchange's end.
-        var sentAt = MonotonicTime.zero
-        var toldBytes: Int64 = 0
-        /// What the body is known by to the budget of all bodies in flight, once it holds something.
-        var bodyID: BodyBudget<Paused>.ID?
-        /// Whether the exchange is measured.
-        var isMeasured = false
-        /// Shows what there is so far, where somebody wants that.
-        var previews: PreviewMaker?
-
-        init(startedAt: MonotonicTime, _ early: Machine.Early) {
-            self.startedAt = startedAt
-            machine = Machine(early)
-        }
-
-        /// What came of the body is of no use.
-        func forgetBody() {
-            body.reset()
-            use?.raw.reset()
-            coded = nil
-            rawBytes = 0
-            receivedBytes = 0
-            head = nil
-            expectedBytes = nil
-            neededBytes = 0
-            goingOn = nil
-            storedPart = nil
-            previews?.beganAnew()
-        }
-    }
-
     let plan: RequestPlan
     /// What subscribers were last told of the body. Guarded by the engine's lock.
     var progress: LoadProgress?
@@ -248,7 +148,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func didReceive(interim head: ResponseHead) {
         guard let work else { return }
-        work.interimHeads.append(head)
+        work.exchange.interimHeads.append(head)
         noteAnswer(work)
     }
 
@@ -261,25 +161,25 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         if head.version != .none { noteAnswer(work) }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
         tell(.answered(status: head.status))
-        work.latestHead = head
-        work.responseTime = engine.wallTime
+        work.exchange.head = head
+        work.exchange.responseTime = engine.wallTime
         noteInvalidation(by: head, work)
-        work.goingOn = nil
-        work.verdict = again(on: head, work: work)
-        let head = work.verdict == nil ? judge(head, work) : head
-        if work.goingOn != nil {
+        work.answer.goingOn = nil
+        work.exchange.verdict = again(on: head, work: work)
+        let head = work.exchange.verdict == nil ? judge(head, work) : head
+        if work.answer.goingOn != nil {
             // It was judged when its first part came.
-            work.head = head
+            work.answer.head = head
             return .proceed
         }
-        if work.verdict == nil { work.verdict = follow(head, work) }
-        if work.verdict == nil {
+        if work.exchange.verdict == nil { work.exchange.verdict = follow(head, work) }
+        if work.exchange.verdict == nil {
             if let didReceive = engine.hooks.didReceive, head.version != .none {
                 askAbout(head, expectedBytes, work, didReceive)
                 return .pause
             }
             goOn(work, head, expectedBytes, .byStatus)
-            if work.verdict == nil { return .proceed }
+            if work.exchange.verdict == nil { return .proceed }
         }
         // A short body that nobody wants costs less than a new connection.
         return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
@@ -287,15 +187,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
         guard let work else { return .cancel }
-        if work.verdict != nil {
+        if work.exchange.verdict != nil {
             guard offset + Int64(bytes.count) <= Self.drainedBytes else { return .cancel }
             if let use = work.use, use.incoming != nil {
-                work.receivedBytes += Int64(bytes.count)
+                work.exchange.receivedBytes += Int64(bytes.count)
                 unsafe use.raw.append(bytes)
             }
             return .proceed
         }
-        work.verdict = unsafe take(bytes, work)
+        work.exchange.verdict = unsafe take(bytes, work)
         noteRate(bytes.count, work)
         return didTakePiece(work)
     }
@@ -307,11 +207,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
                 if !work.machine.isCancelled { work.previews = previews }
             }
         }
-        work.previews?.bytesCame(&work.body)
+        work.previews?.bytesCame(&work.answer.body)
     }
 
     func didReceive(trailers: HTTPFields) {
-        work?.trailers = trailers
+        work?.exchange.trailers = trailers
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
@@ -337,7 +237,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// What an answer means that says to ask again with better proof.
     private func again(on head: ResponseHead, work: Work) -> Verdict? {
-        guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.hasAskedAgain else {
+        guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.tries.hasAskedAgain else {
             return nil
         }
         return .again(head)
@@ -371,55 +271,44 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Looks whether enough has come to tell what picture it is, or why that cannot be told.
     func probe(_ work: Work) -> Bool {
-        guard work.body.count >= work.neededBytes else { return false }
-        work.verdict = info(work) { () throws(LoadError) in
-            switch try engine.codecs.probe(work.body.copy(), isComplete: false) {
+        guard work.answer.body.count >= work.answer.neededBytes else { return false }
+        work.exchange.verdict = info(work) { () throws(LoadError) in
+            switch try engine.codecs.probe(work.answer.body.copy(), isComplete: false) {
             case .info(let info): return info
             case .needsMoreBytes(let count):
-                work.neededBytes = count
+                work.answer.neededBytes = count
                 return nil
             }
         }
-        return work.verdict != nil
+        return work.exchange.verdict != nil
     }
 
     /// What picture the whole body is, or why that cannot be told.
     func probeWhole(_ work: Work) {
-        work.verdict = info(work) { () throws(LoadError) in try engine.codecs.info(of: work.body.copy()) }
+        work.exchange.verdict = info(work) { () throws(LoadError) in try engine.codecs.info(of: work.answer.body.copy())
+        }
     }
 
     private func info(_ work: Work, _ read: () throws(LoadError) -> ImageInfo?) -> Verdict? {
         do throws(LoadError) {
             return try read().map { .info($0) }
         } catch {
-            return .failure(error.naming(contentType: work.head?.fields["content-type"]))
+            return .failure(error.naming(contentType: work.answer.head?.fields["content-type"]))
         }
     }
 
     /// Forgets the exchange that has ended, and what came of it: another follows.
     func beginAnew(_ work: Work) {
-        endExchange(work)
-        work.verdict = nil
+        work.exchange = Exchange()
         work.forgetBody()
         endBody(work)
         engine.forgetProgress(self)
     }
 
-    /// Forgets the exchange that has ended, but not what came of it.
-    func endExchange(_ work: Work) {
-        work.isMeasured = false
-        work.receivedBytes = 0
-        work.hasAnswer = false
-        work.interimHeads = []
-        work.trailers = HTTPFields()
-    }
-
     func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
         beginAnew(work)
         work.redirected = next
-        work.hasAskedAgain = false
-        work.failedTries = 0
-        work.isRepeatOfLoss = false
+        work.tries = Tries()
         work.isLookedUp = false
         work.use = makeStoreUse(work)
         tell(.redirected(to: next.url.string))
@@ -473,8 +362,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
         RemoteImageInfo(
             info: info, url: currentURL(work).string,
-            contentLength: work.head?.fields["content-encoding"] == nil ? work.expectedBytes : nil,
-            readBytes: Int64(work.body.count), source: source(plan.url))
+            contentLength: work.answer.head?.fields["content-encoding"] == nil ? work.answer.expectedBytes : nil,
+            readBytes: Int64(work.answer.body.count), source: source(plan.url))
     }
 
     func source(_ url: ResourceURL) -> LoadSource {
