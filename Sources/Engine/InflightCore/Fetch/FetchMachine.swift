@@ -10,14 +10,13 @@ protocol FetchParts {
 /// What a fetch does when, as a value: it is told what happened, and answers what is to be done. No lock, clock or I/O:
 /// ``FetchJob`` keeps it under a lock, and acts with the lock released.
 ///
-///     queued ──started──▶ preparing ──sends──▶ exchanging
-///      ▲  ▲                │ │ ▲ ▲                 │
-///      │  └───queues───────┘ │ │ └──────ended──────┘
-///     woke                   │ └─answered─ asking ◀─asks─ preparing
-///      └───sleeping◀─sleeps──┘
+///     queued ── started ─▶ preparing ── sends ─▶ exchanging ── ended ─▶ preparing
+///     preparing ── asks ─▶ asking ── answered ─▶ preparing
+///     preparing ── waits ─▶ queued, or sleeping ── woke ─▶ queued
+///     queued, sleeping, preparing ── finished ─▶ finished
 ///
-/// From each of them but `exchanging` it may be finished. What the fetch itself does comes one after the other; a cancel,
-/// a priority, a timer, and room for the body may come at any time, from any thread.
+/// What the fetch itself does comes one after the other; a cancel, a priority, a timer, and room for the body may come at
+/// any time, from any thread.
 struct FetchMachine<Parts: FetchParts> {
     typealias Ending = Result<TransportSummary, LoadError>
 
