@@ -23,15 +23,15 @@ extension FetchJob {
     }
 
     /// What is stored and may be served where the origin cannot be reached (RFC 5861 section 4).
-    func standIn(_ use: StoreUse) -> StoredAnswer? {
-        CacheOutcome.answer(after: .cannotConnect, found: use.found, request: use.request, now: engine.wallTime)
+    func standIn(_ cache: CacheTransaction) -> StoredAnswer? {
+        CacheOutcome.answer(after: .cannotConnect, found: cache.found, request: cache.request, now: engine.wallTime)
     }
 
     func serveStandIn(_ work: Work, instead refusal: LoadError) {
         result = nil
         work.refusal = refusal
-        guard let use = work.use, let stale = standIn(use) else { return finish(.failure(refusal)) }
-        use.changes = StoreChanges()
+        guard let cache = work.cache, let stale = standIn(cache) else { return finish(.failure(refusal)) }
+        cache.changes = StoreChanges()
         readAndServe(stale, work, from: .disk)
     }
 }

@@ -50,12 +50,12 @@ extension FetchJob {
     private func broke(_ error: LoadError, _ work: Work) -> JobStep? {
         // A transport knows only what was left of the time.
         let error = error.code == .timedOut && limits(work) == nil ? timedOut() : error
-        if let use = work.use, error.code != .cancelled,
+        if let cache = work.cache, error.code != .cancelled,
             let stale = CacheOutcome.answer(
-                after: error.code, found: use.found, request: use.request, now: engine.wallTime)
+                after: error.code, found: cache.found, request: cache.request, now: engine.wallTime)
         {
             // What broke takes nothing away of what stands in for it.
-            use.changes = StoreChanges()
+            cache.changes = StoreChanges()
             readAndServe(stale, work, from: .disk)
             return nil
         }
@@ -84,7 +84,7 @@ extension FetchJob {
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
         if let failure = finishCoding(work) ?? seal(work) {
-            work.use?.changes.keeping = .nothing
+            work.cache?.changes.keeping = .nothing
             return failed(failure, work, nil)
         }
         if plan.goal == .info {
@@ -96,7 +96,7 @@ extension FetchJob {
         // Adding up a long body takes longer than the transport's thread has.
         engine.workers.run { [self] in
             if let failure = Self.failure(of: body, checksum) {
-                work.use?.changes.keeping = .nothing
+                work.cache?.changes.keeping = .nothing
                 settle(work, isWhole: false)
                 return finish(.failure(failure))
             }
@@ -116,14 +116,14 @@ extension FetchJob {
 
     private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {
         let response = response(work, head, body, wireBytes: wireBytes)
-        guard let use = work.use else { return ending(.response(response)) }
-        let raw = work.answer.coded == nil ? body : use.raw.take()
+        guard let cache = work.cache else { return ending(.response(response)) }
+        let raw = work.answer.coded == nil ? body : cache.raw.take()
         guard case .revalidation = plan.purpose else {
-            settle(work, use, raw, isWhole: true)
+            settle(work, cache, raw, isWhole: true)
             return ending(.response(response))
         }
         // Whoever looks afterwards finds what this one has brought, and does not ask again.
-        settle(work, use, raw, isWhole: true) { [self] in finish(.response(response)) }
+        settle(work, cache, raw, isWhole: true) { [self] in finish(.response(response)) }
         return nil
     }
 
@@ -136,12 +136,12 @@ extension FetchJob {
             redirectCount: work.redirected?.redirectCount ?? 0)
         if !work.exchange.interimHeads.isEmpty { response.interimHeads = work.exchange.interimHeads }
         if !work.exchange.trailers.isEmpty { response.trailers = work.exchange.trailers }
-        if let use = work.use, let incoming = use.incoming {
-            response.storable = storable(incoming.response, use)
-            use.entry = StoredEntryReference(key: use.key)
-            response.entry = use.entry
-        } else if let use = work.use, case .complete = work.exchange.verdict, let part = work.answer.storedPart {
-            response.entry = StoredEntryReference(key: use.key, id: part)
+        if let cache = work.cache, let incoming = cache.incoming {
+            response.storable = storable(incoming.response, cache)
+            cache.entry = StoredEntryReference(key: cache.key)
+            response.entry = cache.entry
+        } else if let cache = work.cache, case .complete = work.exchange.verdict, let part = work.answer.storedPart {
+            response.entry = StoredEntryReference(key: cache.key, id: part)
         }
         if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }
         return response

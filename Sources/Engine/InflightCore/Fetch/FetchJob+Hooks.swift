@@ -65,11 +65,11 @@ extension FetchJob {
         case .accept: break
         case .rewrite(let other):
             // What a later load finds stored is not asked about again.
-            work.use?.changes.keeping = .nothing
+            work.cache?.changes.keeping = .nothing
             head = other
             work.exchange.verdict = failure(on: head)
         case .refuse(let why):
-            work.use?.changes.keeping = .nothing
+            work.cache?.changes.keeping = .nothing
             work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
         guard work.exchange.verdict == nil else { return }

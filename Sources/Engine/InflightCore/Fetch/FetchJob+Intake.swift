@@ -23,11 +23,11 @@ extension FetchJob {
     /// - Returns: whether more is wanted.
     private func tellBody(_ work: Work) -> Bool {
         if work.exchange.verdict != nil {
-            work.use?.changes.keeping = .nothing
+            work.cache?.changes.keeping = .nothing
             return false
         }
         if engine.telemetry != nil { tellBytes(work) }
-        if let use = work.use { keepPart(work, use) }
+        if let cache = work.cache { keepPart(work, cache) }
         if plan.goal == .info { return !probe(work) }
         let progress = LoadProgress(
             receivedBytes: Int64(work.answer.body.count), expectedBytes: work.answer.expectedBytes)
@@ -84,7 +84,7 @@ extension FetchJob {
     ///
     /// - Returns: whether there is room for more.
     private func holds(_ work: Work) -> Bool {
-        let bytes = Int64(work.answer.body.memoryCount) + Int64(work.use?.raw.memoryCount ?? 0)
+        let bytes = Int64(work.answer.body.memoryCount) + Int64(work.cache?.raw.memoryCount ?? 0)
         if let id = work.bodyID { return engine.bodies.withLock { $0.holds(bytes, id) } }
         let (id, isRoom) = engine.bodies.withLock { budget in
             let id = budget.began()
@@ -188,7 +188,7 @@ extension FetchJob {
     private func spill(_ work: Work) -> Verdict? {
         do throws(PosixError) {
             try work.answer.body.spill(to: engine.temporaryFolder)
-            try work.use?.raw.spill(to: engine.temporaryFolder)
+            try work.cache?.raw.spill(to: engine.temporaryFolder)
         } catch {
             return .failure(unspilled(error))
         }
@@ -200,7 +200,7 @@ extension FetchJob {
     func seal(_ work: Work) -> LoadError? {
         do throws(PosixError) {
             try work.answer.body.seal()
-            try work.use?.raw.seal()
+            try work.cache?.raw.seal()
             return nil
         } catch {
             return unspilled(error)

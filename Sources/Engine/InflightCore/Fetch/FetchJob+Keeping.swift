@@ -9,9 +9,9 @@ extension FetchJob {
     }
 
     /// What may be kept of a picture that is made of this answer.
-    func storable(_ response: StoredResponse, _ use: StoreUse) -> StorableAnswer? {
+    func storable(_ response: StoredResponse, _ cache: CacheTransaction) -> StorableAnswer? {
         guard work?.redirected == nil, engine.isWanted(id, { $0.processedOptions != nil }) else { return nil }
-        return StorableAnswer(key: use.key, request: use.request, response: response)
+        return StorableAnswer(key: cache.key, request: cache.request, response: response)
     }
 
     /// What came of a body that broke off, or that nobody waited for, is not worth a write below this.
@@ -23,20 +23,21 @@ extension FetchJob {
     ///
     /// - Returns: the head to go on with; the work's verdict says where there is none.
     func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
-        work.use?.responseTime = work.exchange.responseTime
+        work.cache?.responseTime = work.exchange.responseTime
         // What an earlier answer meant for the store was meant for its own bytes.
-        work.use?.changes = StoreChanges()
+        work.cache?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }
-        guard work.exchange.verdict == nil, let use = work.use else { return head }
+        guard work.exchange.verdict == nil, let cache = work.cache else { return head }
         let outcome = CacheOutcome.decide(
-            head: head, exchange: use.exchange, found: use.found, request: use.request, requestTime: use.requestTime,
-            responseTime: use.responseTime)
-        use.changes = outcome.changes
+            head: head, exchange: cache.exchange, found: cache.found, request: cache.request,
+            requestTime: cache.requestTime,
+            responseTime: cache.responseTime)
+        cache.changes = outcome.changes
         switch outcome {
         case .pass: break
         case .serve(let answer, let changes):
-            use.representation =
-                changes.updates.first { $0.id == answer.id }?.response ?? use.found[answer.position].response
+            cache.representation =
+                changes.updates.first { $0.id == answer.id }?.response ?? cache.found[answer.position].response
             work.exchange.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
         case .exchangeAgain(let exchange, _): work.exchange.verdict = .anotherWay(exchange)
         }
@@ -45,10 +46,10 @@ extension FetchJob {
 
     /// - Returns: the head of the whole, where this answer's body goes on where the earlier one stopped.
     private func goOn(from resumption: Resumption, _ head: ResponseHead, _ work: Work) -> ResponseHead? {
-        let requestTime = work.use?.requestTime ?? engine.wallTime
+        let requestTime = work.cache?.requestTime ?? engine.wallTime
         switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
         case .goOn(let incoming):
-            work.use?.changes.keeping = work.use.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
+            work.cache?.changes.keeping = work.cache.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
             work.answer.goingOn = incoming
             tell(.resumed(at: resumption.offset))
             work.answer.expectedBytes = incoming.response.totalLength
@@ -62,10 +63,11 @@ extension FetchJob {
 
     /// What is kept of a body whose rest comes. What broke off may never have been for a store, and says not for whom it was.
     private static func keeping(
-        _ incoming: IncomingResponse, from resumption: Resumption, _ use: StoreUse
+        _ incoming: IncomingResponse, from resumption: Resumption, _ cache: CacheTransaction
     ) -> StoreChanges.Keeping {
         let head = incoming.response.head
-        guard Storing.mayStore(head, of: use.request), let selecting = SelectingFields.of(use.request.fields, for: head)
+        guard Storing.mayStore(head, of: cache.request),
+            let selecting = SelectingFields.of(cache.request.fields, for: head)
         else { return .nothing }
         var kept = incoming
         kept.response.selectingFields = selecting
@@ -83,7 +85,7 @@ extension FetchJob {
         work.answer.rawBytes += Int64(bytes.count)
         work.exchange.receivedBytes += Int64(bytes.count)
         if let coded = work.answer.coded {
-            unsafe work.use?.raw.append(bytes)
+            unsafe work.cache?.raw.append(bytes)
             return unsafe decode(bytes, by: coded, work, spills: spills)
         }
         let limit = plan.request.limits.maximumBodyBytes
@@ -100,36 +102,31 @@ extension FetchJob {
     }
 
     /// A long body is kept while it comes, as far as its rest could be asked for later.
-    func keepPart(_ work: Work, _ use: StoreUse) {
+    func keepPart(_ work: Work, _ cache: CacheTransaction) {
         guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
-            let incoming = use.incoming, incoming.response.bodyRange.isEmpty, !work.answer.body.hasSpilled,
+            let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !work.answer.body.hasSpilled,
             incoming.response.hasStrongValidator
         else { return }
         let isCoded = work.answer.coded != nil
-        let count = isCoded ? use.raw.count : work.answer.body.count
+        let count = isCoded ? cache.raw.count : work.answer.body.count
         guard count >= PartKeeper.step else { return }
-        let keeper = use.keeper ?? PartKeeper(store, engine.storing, key: use.key, incoming: incoming)
-        use.keeper = keeper
-        keeper.noticed(count) { start in isCoded ? use.raw.copy(from: start) : work.answer.body.copy(from: start) }
+        let keeper = cache.keeper ?? PartKeeper(store, engine.storing, key: cache.key, incoming: incoming)
+        cache.keeper = keeper
+        keeper.noticed(count) { start in isCoded ? cache.raw.copy(from: start) : work.answer.body.copy(from: start) }
     }
 
     // MARK: The end
 
     /// Has the store do what the answer means for it, where the body is of no use to anybody else.
     func settle(_ work: Work, isWhole: Bool, completion: (@Sendable () -> Void)? = nil) {
-        guard let use = work.use else {
+        guard let cache = work.cache else {
             completion?()
             return
         }
         let hasOwnBody = work.answer.coded != nil || work.exchange.verdict != nil
         settle(
-            work, use, hasOwnBody ? use.raw.take() : work.answer.body.take(), isWhole: isWhole, completion: completion)
-    }
-
-    /// How many bytes follow what is kept. Where the rest was asked for and no answer came, that is what came before.
-    private func bytesCome(_ work: Work, after incoming: IncomingResponse) -> Int64 {
-        work.resumption == nil
-            ? work.exchange.receivedBytes : work.answer.rawBytes - incoming.response.bodyRange.upperBound
+            work, cache, hasOwnBody ? cache.raw.take() : work.answer.body.take(), isWhole: isWhole,
+            completion: completion)
     }
 
     /// Has the store do what the answer means for it.
@@ -139,60 +136,54 @@ extension FetchJob {
     ///   - isWhole: whether the exchange ended as it should.
     ///   - completion: called when all of that is done, at once where there is nothing to do.
     func settle(
-        _ work: Work, _ use: StoreUse, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
+        _ work: Work, _ cache: CacheTransaction, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
     ) {
-        var changes = use.changes
-        use.changes = StoreChanges()
+        var changes = cache.takeChanges()
         if !keepsOriginal { changes.keeping = .nothing }
-        let invalidated = changes.invalidated.map { StoreKey($0) }.flatMap { [$0, ProcessedPictures.key($0)] }
-        let group = StoreGroup(engine.storing, changing: changes.isEmpty ? [] : [use.key] + invalidated, completion)
+        let keys = changes.isEmpty ? [] : [cache.key] + changes.invalidatedKeys
+        let group = StoreGroup(engine.storing, changing: keys, completion)
         defer { group.seal() }
         guard let store = engine.store else { return }
-        for update in changes.updates {
-            group { done in store.update(update.id, to: update.response) { _ in done() } }
-        }
-        for key in invalidated { group { store.removeAll(under: key, completion: $0) } }
-        var removed = changes.removed
-        switch changes.keeping {
-        case .nothing: break
-        case .new(let incoming, let replaced):
-            let part = use.keeper?.end()
-            guard let ended = incoming.ended(after: bytesCome(work, after: incoming), isWhole: isWhole),
-                isWorthKeeping(ended, body, isWhole: isWhole)
-            else {
-                // A part that was kept already stays, if its rest could still be asked for.
-                if isWhole, let part { removed.append(part) }
-                break
-            }
-            let (entry, key) = (use.entry, use.key)
-            let replaced = replaced + [part].compactMap(\.self)
+        let part = changes.keepsNew ? cache.keeper?.end() : nil
+        let ended = EndedBody(
+            count: body.count, receivedBytes: work.exchange.receivedBytes,
+            bytesBeforeRest: work.resumption == nil ? nil : work.answer.rawBytes, isWhole: isWhole)
+        let writes = changes.writes(of: ended, part: part) { isWorthKeeping($0, body, isWhole: isWhole) }
+        for write in writes { perform(write, body, cache, store, group) }
+    }
+
+    private func perform(
+        _ write: CacheWrite, _ body: Bytes, _ cache: CacheTransaction, _ store: any ResponseStore, _ group: StoreGroup
+    ) {
+        let (entry, key) = (cache.entry, cache.key)
+        switch write {
+        case .update(let id, let response): group { done in store.update(id, to: response) { _ in done() } }
+        case .invalidate(let key): group { store.removeAll(under: key, completion: $0) }
+        case .remove(let ids): group { store.remove(ids, completion: $0) }
+        case .keep(let response, let replaced, let part):
             group(bytes: body.count) { done in
-                checkingStructure(of: body, ended) { [self] isImage in
+                checkingStructure(of: body, response) { [self] isImage in
                     guard isImage else { return part.map { store.remove([$0], completion: done) } ?? done() }
                     let stored = tellsStoring(body.count)
-                    store.keep(ended, body: body, under: key, replacing: replaced) { id in
+                    store.keep(response, body: body, under: key, replacing: replaced) { id in
                         stored()
                         guard let id, let entry, entry.kept(as: id) else { return done() }
                         store.remove([id], completion: done)
                     }
                 }
             }
-        case .extending(let id, let incoming, let leftOut):
-            guard leftOut <= Int64(body.count),
-                let ended = incoming.ended(after: work.exchange.receivedBytes - leftOut, isWhole: isWhole)
-            else { break }
-            let rest = body.part(Int(leftOut)..<body.count)
-            group(bytes: rest.count) { [entry = use.entry] done in
+        case .extend(let id, let leftOut, let response, let offset):
+            let rest = body.part(leftOut..<body.count)
+            group(bytes: rest.count) { done in
                 let stored = tellsStoring(rest.count)
-                store.extend(id, by: rest, at: incoming.response.bodyRange.upperBound) { isKept in
+                store.extend(id, by: rest, at: offset) { isKept in
                     stored()
                     if let entry, entry.kept(as: id) { return store.remove([id], completion: done) }
                     guard isKept else { return done() }
-                    store.update(id, to: ended) { _ in done() }
+                    store.update(id, to: response) { _ in done() }
                 }
             }
         }
-        if !removed.isEmpty { group { store.remove(removed, completion: $0) } }
     }
 
     /// Walks the structure of a body that is to be stored as an image, off the transport's thread. Where pixels are wanted

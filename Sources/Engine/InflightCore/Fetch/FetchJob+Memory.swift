@@ -28,7 +28,7 @@ extension FetchJob {
 
     /// Notes what a stored response means for images in memory.
     func lifetime(ofStored source: LoadSource, _ work: Work) -> ImageLifetime? {
-        var response = work.isStale ? nil : work.use?.representation
+        var response = work.isStale ? nil : work.cache?.representation
         guard source == .revalidated else { return lifetime(of: response, from: .stored, work) }
         if let newer = work.exchange.head, CacheControl(newer.fields).noStore {
             response?.head.fields.set("Cache-Control", "no-store")

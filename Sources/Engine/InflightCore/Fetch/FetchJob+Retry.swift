@@ -68,8 +68,8 @@ extension FetchJob {
         let now = engine.wallTime
         return StoredResponse(
             method: work.redirected?.method ?? plan.request.method, url: currentURL(work).string,
-            selectingFields: HTTPFields(), head: head, requestTime: work.use?.requestTime ?? now,
-            responseTime: work.use?.responseTime ?? now, bodyRange: 0..<work.answer.rawBytes,
+            selectingFields: HTTPFields(), head: head, requestTime: work.cache?.requestTime ?? now,
+            responseTime: work.cache?.responseTime ?? now, bodyRange: 0..<work.answer.rawBytes,
             totalLength: Resumption.announcedLength(head.fields))
     }
 }

@@ -47,9 +47,9 @@ extension FetchJob {
         var request = request
         request.needsNewConnection = work.tries.isRepeatOfLoss
         work.exchange.requestTime = engine.wallTime
-        if let use = work.use {
-            use.requestTime = work.exchange.requestTime
-            if work.resumption == nil { request.fields = use.exchange.fields(from: request.fields) }
+        if let cache = work.cache {
+            cache.requestTime = work.exchange.requestTime
+            if work.resumption == nil { request.fields = cache.exchange.fields(from: request.fields) }
         }
         if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }
         if engine.telemetry != nil || engine.hasCircuitBreaker { work.exchange.sentAt = engine.clock.now() }
@@ -68,7 +68,7 @@ extension FetchJob {
     /// Sends the request once more, another way.
     func resend(_ work: Work, as exchange: CacheExchange) {
         beginAnew(work)
-        work.use?.exchange = exchange
+        work.cache?.exchange = exchange
         tell(.sentAgain(why: "What is stored does not answer it."))
         engine.log(.debug, "asked another way") { [("url", currentURL(work).string)] }
         resend(work, reason: .first)

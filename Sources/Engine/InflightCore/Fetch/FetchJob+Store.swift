@@ -5,44 +5,44 @@ import InflightConcurrency
 
 extension FetchJob {
     /// What the exchange that is next has to do with what is stored; `nil` where there is no store.
-    func makeStoreUse(_ work: Work) -> StoreUse? {
+    func makeCacheTransaction(_ work: Work) -> CacheTransaction? {
         guard engine.store != nil, currentURL(work).origin != nil else { return nil }
         let (key, request) = plan.stored(
             after: work.redirected, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
-        return StoreUse(key: key, request: request)
+        return CacheTransaction(key: key, request: request)
     }
 
     /// Whether what is stored could answer the exchange that is next.
-    func looksUp(_ use: StoreUse) -> Bool {
-        use.request.isReading && use.request.policy != .noStore
+    func looksUp(_ cache: CacheTransaction) -> Bool {
+        cache.request.isReading && cache.request.policy != .noStore
     }
 
     /// Looks for what is stored, and goes on from that.
-    func lookUp(_ work: Work, _ use: StoreUse) {
+    func lookUp(_ work: Work, _ cache: CacheTransaction) {
         guard let store = engine.store else { preconditionFailure("there is no store to look into") }
-        use.lookUps += 1
-        engine.storing.whenSettled(use.key) { [self] in lookUp(work, use, in: store) }
+        cache.lookUps += 1
+        engine.storing.whenSettled(cache.key) { [self] in lookUp(work, cache, in: store) }
     }
 
-    private func lookUp(_ work: Work, _ use: StoreUse, in store: any ResponseStore) {
+    private func lookUp(_ work: Work, _ cache: CacheTransaction, in store: any ResponseStore) {
         let purpose = plan.purpose
-        let request = use.request
+        let request = cache.request
         let now = engine.wallTime
         let made = Guarded<CacheDecision?>(nil)
-        store.find(use.key) { found in
+        store.find(cache.key) { found in
             let decision = Self.decide(found, request, purpose, now)
             made.withLock { $0 = decision }
             return decision.readPosition
         } completion: { [self] found, body in
-            use.found = found
+            cache.found = found
             if endsAsCancelled(work) { return }
             let decision = made.withLock { $0 } ?? Self.decide([], request, purpose, now)
             if decision.readPosition != nil, body == nil {
                 // It has vanished: what is left decides anew.
-                if use.lookUps < 4 { return lookUp(work, use) }
-                return ask(work, use, CacheExchange())
+                if cache.lookUps < 4 { return lookUp(work, cache) }
+                return ask(work, cache, CacheExchange())
             }
-            goOn(work, use, decision, body?.bytes)
+            goOn(work, cache, decision, body?.bytes)
         }
     }
 
@@ -61,35 +61,35 @@ extension FetchJob {
         return decision
     }
 
-    private func goOn(_ work: Work, _ use: StoreUse, _ decision: CacheDecision, _ body: Bytes?) {
-        tell(.lookedUp(decision.lookUp(foundAny: !use.found.isEmpty)))
+    private func goOn(_ work: Work, _ cache: CacheTransaction, _ decision: CacheDecision, _ body: Bytes?) {
+        tell(.lookedUp(decision.lookUp(foundAny: !cache.found.isEmpty)))
         switch decision {
         case .serve(let answer):
-            use.representation = use.found[answer.position].response
+            cache.representation = cache.found[answer.position].response
             serve(answer, body, work, from: .disk)
         case .serveStale(let answer, _):
             engine.revalidate(plan)
             work.isFollowed = true
             serve(answer, body, work, from: .disk)
         case .fail(let head): serveNothing(head, work)
-        case .exchange(let exchange): ask(work, use, exchange)
+        case .exchange(let exchange): ask(work, cache, exchange)
         case .resume(let resumption):
-            if let body { begin(resumption, body, work, use) }
-            ask(work, use, CacheExchange())
+            if let body { begin(resumption, body, work, cache) }
+            ask(work, cache, CacheExchange())
         }
     }
 
     /// The origin has to be asked: in the lane of fetches.
-    private func ask(_ work: Work, _ use: StoreUse, _ exchange: CacheExchange) {
-        use.exchange = exchange
+    private func ask(_ work: Work, _ cache: CacheTransaction, _ exchange: CacheExchange) {
+        cache.exchange = exchange
         work.isLookedUp = true
-        let hasStandIn = engine.hasCircuitBreaker && standIn(use) != nil
+        let hasStandIn = engine.hasCircuitBreaker && standIn(cache) != nil
         let step = waitForTurn(work, in: .fetch, ahead: work.redirected != nil, hasStandIn: hasStandIn)
         engine.jobsCameOn(CollectionOfOne(step))
     }
 
     /// Makes what is stored of a body the beginning of the one that comes.
-    private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ use: StoreUse) {
+    private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ cache: CacheTransaction) {
         goOn(work, resumption.stored.head, nil, .byStatus)
         guard work.exchange.verdict == nil else { return forget(work) }
         work.answer.expectedBytes = resumption.stored.totalLength
@@ -115,7 +115,7 @@ extension FetchJob {
         work.exchange.verdict = follow(head, work) ?? failure(on: head)
         switch work.exchange.verdict {
         case .redirect(let next):
-            limitLifetime(by: work.use?.representation, work)
+            limitLifetime(by: work.cache?.representation, work)
             return engine.jobsCameOn(CollectionOfOne(redirect(work, to: next)))
         case .failure(let error): return finish(.failure(error))
         default: break
@@ -123,7 +123,7 @@ extension FetchJob {
         work.answer.head = head
         // What its origin has just called good is good now, however soon it is to be asked about again.
         work.isStale = answer.isStale && source != .revalidated
-        if let use = work.use { use.entry = StoredEntryReference(key: use.key, id: answer.id) }
+        if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         let bytes = Self.body(of: answer, stored)
         tell(.readFromStore(bytes: Int64(bytes.count)))
         engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
@@ -151,7 +151,7 @@ extension FetchJob {
 
     /// Ends with an error that is the fault of the stored bytes: they are removed.
     private func finish(rejecting error: LoadError, _ work: Work) {
-        if error.rejectsBody || error.code == .badResponse { engine.reject(work.use?.entry) }
+        if error.rejectsBody || error.code == .badResponse { engine.reject(work.cache?.entry) }
         finish(.failure(error), ofStored: true)
     }
 
@@ -213,9 +213,9 @@ extension FetchJob {
             head: head, body: body, url: currentURL(work).string, wireBytes: 0, source: source,
             redirectCount: work.redirected?.redirectCount ?? 0)
         response.isStale = work.isStale
-        response.entry = work.use?.entry
+        response.entry = work.cache?.entry
         if isVerified { response.isVerified = true }
-        if let use = work.use, let stored = use.representation { response.storable = storable(stored, use) }
+        if let cache = work.cache, let stored = cache.representation { response.storable = storable(stored, cache) }
         if let lifetime = lifetime(ofStored: source, work) { response.lifetime = lifetime }
         finish(.response(response))
     }
@@ -237,18 +237,18 @@ extension FetchJob {
 
     /// Ends the fetch with an entry whose body is to be read yet: after a 304, or where the origin failed.
     func readAndServe(_ answer: StoredAnswer, _ work: Work, from source: LoadSource) {
-        guard let store = engine.store, let use = work.use else {
+        guard let store = engine.store, let cache = work.cache else {
             preconditionFailure("there is no store to read from")
         }
         guard answer.bytes != nil else { return serve(answer, nil, work, from: source) }
-        store.find(use.key) { found in
+        store.find(cache.key) { found in
             found.firstIndex { $0.id == answer.id }
         } completion: { [self] found, body in
             if endsAsCancelled(work) { return }
             guard let body else {
                 if let refusal = work.refusal { return finish(.failure(refusal)) }
                 // It went in the meantime: asked once more, without conditions.
-                use.found = found
+                cache.found = found
                 return resend(work, as: CacheExchange())
             }
             serve(answer, body.bytes, work, from: source)

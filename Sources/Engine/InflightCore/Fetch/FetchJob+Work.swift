@@ -74,7 +74,7 @@ extension FetchJob {
         /// When the first of the redirects that were followed becomes stale.
         var redirectExpiry: WallTime?
         /// What it has to do with what is stored; `nil` where there is no store, and before it is known.
-        var use: StoreUse?
+        var cache: CacheTransaction?
         /// Whether it is known what is stored.
         var isLookedUp = false
         /// Whether the answer is stored and past its time.
@@ -103,7 +103,7 @@ extension FetchJob {
         /// What came of the body is of no use.
         func forgetBody() {
             answer = Answer()
-            use?.raw.reset()
+            cache?.raw.reset()
             exchange.receivedBytes = 0
             previews?.beganAnew()
         }

@@ -63,8 +63,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             engine.startWasInVain(self)
             return finish(.failure(timedOut()))
         }
-        if work.use == nil { work.use = makeStoreUse(work) }
-        if !work.isLookedUp, let use = work.use, looksUp(use) { return lookUp(work, use) }
+        if work.cache == nil { work.cache = makeCacheTransaction(work) }
+        if !work.isLookedUp, let cache = work.cache, looksUp(cache) { return lookUp(work, cache) }
         send(work, limits: limits, priority: priority, reason: .first)
     }
 
@@ -189,9 +189,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         guard let work else { return .cancel }
         if work.exchange.verdict != nil {
             guard offset + Int64(bytes.count) <= Self.drainedBytes else { return .cancel }
-            if let use = work.use, use.incoming != nil {
+            if let cache = work.cache, cache.incoming != nil {
                 work.exchange.receivedBytes += Int64(bytes.count)
-                unsafe use.raw.append(bytes)
+                unsafe cache.raw.append(bytes)
             }
             return .proceed
         }
@@ -310,10 +310,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.redirected = next
         work.tries = Tries()
         work.isLookedUp = false
-        work.use = makeStoreUse(work)
+        work.cache = makeCacheTransaction(work)
         tell(.redirected(to: next.url.string))
         engine.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
-        return waitForTurn(work, in: work.use.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
+        return waitForTurn(work, in: work.cache.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
     /// When its whole time is up.

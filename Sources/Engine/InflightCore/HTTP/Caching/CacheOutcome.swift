@@ -112,6 +112,9 @@ package struct StoreChanges: Hashable, Sendable {
 
     /// Whether there is nothing to do.
     var isEmpty: Bool { self == StoreChanges() }
+
+    /// Whether the body becomes an entry of its own.
+    var keepsNew: Bool { if case .new = keeping { true } else { false } }
 }
 
 /// An answer, and all that it is judged by.

@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-/// What one fetch has to do with what is stored, for one URL on its way.
+/// What one fetch reads from the store, and means to write to it, for one URL on its way.
 // Unchecked: guarded as the job's `Work` is: by the store's calls before the exchange, and after its end, and by the
 // transport's in between.
-final class StoreUse: @unchecked Sendable {
+final class CacheTransaction: @unchecked Sendable {
     let key: StoreKey
     let request: CachingRequest
     /// What is stored, as it was found.
@@ -28,6 +28,12 @@ final class StoreUse: @unchecked Sendable {
     init(key: StoreKey, request: CachingRequest) {
         self.key = key
         self.request = request
+    }
+
+    /// What the answer means for the store, once.
+    func takeChanges() -> StoreChanges {
+        defer { changes = StoreChanges() }
+        return changes
     }
 
     /// What is kept of the body that comes; `nil` for nothing.

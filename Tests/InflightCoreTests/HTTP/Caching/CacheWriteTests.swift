@@ -1,0 +1,90 @@
+import Testing
+
+@testable import InflightCore
+
+@Suite("What is written when a body has ended", .timeLimit(.minutes(10)))
+struct CacheWriteTests {
+    /// A response with a strong validator, of which `range` is there.
+    private static func response(_ range: Range<Int64> = 0..<0, of length: Int64? = 100) -> StoredResponse {
+        StoredResponse(
+            method: "GET", url: "http://a.example/1", selectingFields: HTTPFields(),
+            head: CachingStage.head(200, [("ETag", "\"a\"")]), requestTime: at(0), responseTime: at(0),
+            bodyRange: range, totalLength: length)
+    }
+
+    private static let new = IncomingResponse(response: response(), end: 100)
+    private static let whole = response(0..<100)
+
+    private static func changes(_ keeping: StoreChanges.Keeping) -> StoreChanges {
+        var changes = StoreChanges()
+        changes.keeping = keeping
+        return changes
+    }
+
+    private static func writes(
+        _ changes: StoreChanges, _ body: EndedBody, part: StoredEntry.ID? = nil, isWorthKeeping: Bool = true
+    ) -> [CacheWrite] {
+        changes.writes(of: body, part: part) { _ in isWorthKeeping }
+    }
+
+    @Test("heads are updated first, what a response invalidates goes under both keys, and the removed entries go last")
+    func order() {
+        var changes = Self.changes(.new(Self.new, replacing: [3]))
+        changes.updates = [.init(id: 1, response: Self.whole)]
+        changes.invalidated = ["http://a.example/2"]
+        changes.removed = [4]
+        let key = StoreKey("http://a.example/2")
+        #expect(
+            Self.writes(changes, EndedBody(count: 100, receivedBytes: 100, isWhole: true)) == [
+                .update(1, Self.whole), .invalidate(key), .invalidate(ProcessedPictures.key(key)),
+                .keep(Self.whole, replacing: [3], part: nil), .remove([4]),
+            ])
+        #expect(Self.writes(StoreChanges(), EndedBody(count: 9, receivedBytes: 9, isWhole: true)).isEmpty)
+    }
+
+    @Test("the whole takes the place of the part that was kept while it came")
+    func part() {
+        let writes = Self.writes(
+            Self.changes(.new(Self.new, replacing: [3])), EndedBody(count: 100, receivedBytes: 100, isWhole: true),
+            part: 7)
+        #expect(writes == [.keep(Self.whole, replacing: [3, 7], part: 7)])
+    }
+
+    @Test("a part that was kept stays where the exchange broke, and goes where the whole is not worth keeping")
+    func unworthy() {
+        let changes = Self.changes(.new(Self.new, replacing: []))
+        let broken = EndedBody(count: 60, receivedBytes: 60, isWhole: false)
+        #expect(Self.writes(changes, broken, part: 7, isWorthKeeping: false).isEmpty)
+        #expect(Self.writes(changes, broken, part: 7) == [.keep(Self.response(0..<60), replacing: [7], part: 7)])
+        let whole = EndedBody(count: 100, receivedBytes: 100, isWhole: true)
+        #expect(Self.writes(changes, whole, part: 7, isWorthKeeping: false) == [.remove([7])])
+        // Longer than its head says.
+        let long = EndedBody(count: 101, receivedBytes: 101, isWhole: true)
+        #expect(Self.writes(changes, long, part: 7) == [.remove([7])])
+    }
+
+    @Test("where no response came to the request for the rest, what there was before is kept")
+    func withoutRest() {
+        let body = EndedBody(count: 60, receivedBytes: 0, bytesBeforeRest: 60, isWhole: false)
+        let writes = Self.writes(Self.changes(.new(Self.new, replacing: [])), body)
+        #expect(writes == [.keep(Self.response(0..<60), replacing: [], part: nil)])
+    }
+
+    @Test("a rest is added to what an entry has, without what that has already")
+    func extending() {
+        let rest = IncomingResponse(response: Self.response(0..<40), end: 100)
+        let changes = Self.changes(.extending(5, rest, leavingOut: 10))
+        #expect(
+            Self.writes(changes, EndedBody(count: 70, receivedBytes: 70, isWhole: true)) == [
+                .extend(5, leavingOut: 10, Self.whole, at: 40)
+            ])
+        #expect(Self.writes(changes, EndedBody(count: 9, receivedBytes: 9, isWhole: false)).isEmpty)
+    }
+
+    @Test("what everything goes under is the response's key and that of the images made of it")
+    func keys() {
+        var changes = StoreChanges()
+        changes.invalidated = ["http://a.example/1", "http://a.example/2"]
+        #expect(changes.invalidatedKeys.count == 4 && Set(changes.invalidatedKeys).count == 4)
+    }
+}
