@@ -12,6 +12,8 @@ struct CacheWriteTests {
             bodyRange: range, totalLength: length)
     }
 
+    private static func id(_ number: Int64) -> StoredEntry.ID { StoredEntry.ID(rawValue: number) }
+
     private static let new = IncomingResponse(response: response(), end: 100)
     private static let whole = response(0..<100)
 
@@ -29,15 +31,15 @@ struct CacheWriteTests {
 
     @Test("heads are updated first, what a response invalidates goes under both keys, and the removed entries go last")
     func order() {
-        var changes = Self.changes(.new(Self.new, replacing: [3]))
-        changes.updates = [.init(id: 1, response: Self.whole)]
+        var changes = Self.changes(.new(Self.new, replacing: [Self.id(3)]))
+        changes.updates = [.init(id: Self.id(1), response: Self.whole)]
         changes.invalidated = ["http://a.example/2"]
-        changes.removed = [4]
+        changes.removed = [Self.id(4)]
         let key = StoreKey("http://a.example/2")
         #expect(
             Self.writes(changes, EndedBody(count: 100, receivedBytes: 100, isWhole: true)) == [
-                .update(1, Self.whole), .invalidate(key), .invalidate(ProcessedPictures.key(key)),
-                .keep(Self.whole, replacing: [3], part: nil), .remove([4]),
+                .update(Self.id(1), Self.whole), .invalidate(key), .invalidate(ProcessedPictures.key(key)),
+                .keep(Self.whole, replacing: [Self.id(3)], part: nil), .remove([Self.id(4)]),
             ])
         #expect(Self.writes(StoreChanges(), EndedBody(count: 9, receivedBytes: 9, isWhole: true)).isEmpty)
     }
@@ -45,22 +47,26 @@ struct CacheWriteTests {
     @Test("the whole takes the place of the part that was kept while it came")
     func part() {
         let writes = Self.writes(
-            Self.changes(.new(Self.new, replacing: [3])), EndedBody(count: 100, receivedBytes: 100, isWhole: true),
-            part: 7)
-        #expect(writes == [.keep(Self.whole, replacing: [3, 7], part: 7)])
+            Self.changes(.new(Self.new, replacing: [Self.id(3)])),
+            EndedBody(count: 100, receivedBytes: 100, isWhole: true),
+            part: Self.id(7))
+        #expect(writes == [.keep(Self.whole, replacing: [Self.id(3), Self.id(7)], part: Self.id(7))])
     }
 
     @Test("a part that was kept stays where the exchange broke, and goes where the whole is not worth keeping")
     func unworthy() {
         let changes = Self.changes(.new(Self.new, replacing: []))
         let broken = EndedBody(count: 60, receivedBytes: 60, isWhole: false)
-        #expect(Self.writes(changes, broken, part: 7, isWorthKeeping: false).isEmpty)
-        #expect(Self.writes(changes, broken, part: 7) == [.keep(Self.response(0..<60), replacing: [7], part: 7)])
+        #expect(Self.writes(changes, broken, part: Self.id(7), isWorthKeeping: false).isEmpty)
+        #expect(
+            Self.writes(changes, broken, part: Self.id(7)) == [
+                .keep(Self.response(0..<60), replacing: [Self.id(7)], part: Self.id(7))
+            ])
         let whole = EndedBody(count: 100, receivedBytes: 100, isWhole: true)
-        #expect(Self.writes(changes, whole, part: 7, isWorthKeeping: false) == [.remove([7])])
+        #expect(Self.writes(changes, whole, part: Self.id(7), isWorthKeeping: false) == [.remove([Self.id(7)])])
         // Longer than its head says.
         let long = EndedBody(count: 101, receivedBytes: 101, isWhole: true)
-        #expect(Self.writes(changes, long, part: 7) == [.remove([7])])
+        #expect(Self.writes(changes, long, part: Self.id(7)) == [.remove([Self.id(7)])])
     }
 
     @Test("where no response came to the request for the rest, what there was before is kept")
@@ -73,10 +79,10 @@ struct CacheWriteTests {
     @Test("a rest is added to what an entry has, without what that has already")
     func extending() {
         let rest = IncomingResponse(response: Self.response(0..<40), end: 100)
-        let changes = Self.changes(.extending(5, rest, leavingOut: 10))
+        let changes = Self.changes(.extending(Self.id(5), rest, leavingOut: 10))
         #expect(
             Self.writes(changes, EndedBody(count: 70, receivedBytes: 70, isWhole: true)) == [
-                .extend(5, leavingOut: 10, Self.whole, at: 40)
+                .extend(Self.id(5), leavingOut: 10, Self.whole, at: 40)
             ])
         #expect(Self.writes(changes, EndedBody(count: 9, receivedBytes: 9, isWhole: false)).isEmpty)
     }
