@@ -9,7 +9,7 @@ extension FetchJob {
         switch engine.codings.way(of: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
-            work.answer.coded = CodedBody(decoders)
+            work.response.coded = CodedBody(decoders)
             return nil
         case .unknown(let name):
             if plan.goal == .response { return nil }
@@ -25,7 +25,7 @@ extension FetchJob {
     /// The body is there: its coding has to be whole too.
     func finishCoding(_ work: Work) -> LoadError? {
         do throws(ContentCodingError) {
-            try work.answer.coded?.finish()
+            try work.response.coded?.finish()
             return nil
         } catch {
             return codingFailure(error)

@@ -12,7 +12,7 @@ extension FetchJob {
         case (.again(let head), _):
             let sent = work.exchange.sentFields
             beginAnew(work)
-            work.tries.hasAskedAgain = true
+            work.attempts.hasAskedAgain = true
             engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
             tell(.sentAgain(why: "The server wants better proof: status \(head.status)."))
             resend(work, reason: .unauthorized(head, sent: sent))
@@ -35,7 +35,7 @@ extension FetchJob {
             settle(work, isWhole: false) { [self] in readAndServe(answer, work, from: source) }
             return nil
         case (.complete(let stored), _):
-            work.answer.head = stored.head
+            work.response.head = stored.head
             return succeed(work, wireBytes: 0)
         case (.anotherWay(let exchange), _):
             settle(work, isWhole: false)
@@ -73,11 +73,11 @@ extension FetchJob {
     }
 
     private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
-        guard let head = work.answer.head else {
+        guard let head = work.response.head else {
             let message = "The server ended the exchange without an answer. Try again."
             return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
-        if let goingOn = work.answer.goingOn,
+        if let goingOn = work.response.goingOn,
             goingOn.ended(after: work.exchange.receivedBytes, isWhole: true)?.isComplete != true
         {
             let message = "The server ended the rest of the body before its length. Try again."
@@ -91,7 +91,7 @@ extension FetchJob {
             probeWhole(work)
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)), work)
         }
-        let body = work.answer.body.take()
+        let body = work.response.body.take()
         guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
         // Adding up a long body takes longer than the transport's thread has.
         engine.workers.run { [self] in
@@ -117,7 +117,7 @@ extension FetchJob {
     private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {
         let response = response(work, head, body, wireBytes: wireBytes)
         guard let cache = work.cache else { return ending(.response(response)) }
-        let raw = work.answer.coded == nil ? body : cache.raw.take()
+        let raw = work.response.coded == nil ? body : cache.raw.take()
         guard case .revalidation = plan.purpose else {
             settle(work, cache, raw, isWhole: true)
             return ending(.response(response))
@@ -140,7 +140,7 @@ extension FetchJob {
             response.storable = storable(incoming.response, cache)
             cache.entry = StoredEntryReference(key: cache.key)
             response.entry = cache.entry
-        } else if let cache = work.cache, case .complete = work.exchange.verdict, let part = work.answer.storedPart {
+        } else if let cache = work.cache, case .complete = work.exchange.verdict, let part = work.response.storedPart {
             response.entry = StoredEntryReference(key: cache.key, id: part)
         }
         if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }

@@ -74,11 +74,11 @@ extension FetchJob {
         }
         guard work.exchange.verdict == nil else { return }
         if !engine.harmlessFields.isEmpty { respectVary(head) }
-        work.answer.head = head
-        work.answer.expectedBytes = expectedBytes
+        work.response.head = head
+        work.response.expectedBytes = expectedBytes
         work.exchange.verdict = undoCoding(of: head, work)
         if plan.request.limits.stallTimeout == nil, work.exchange.verdict == nil { watchRate(work, receivedBytes: 0) }
-        if let expectedBytes, work.answer.coded == nil { work.answer.body.expect(expectedBytes) }
+        if let expectedBytes, work.response.coded == nil { work.response.body.expect(expectedBytes) }
     }
 
     /// Has a hook asked, off the transport's thread. Where the load is cancelled meanwhile, or its whole time is up, the

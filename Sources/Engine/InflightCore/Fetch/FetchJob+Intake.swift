@@ -30,8 +30,8 @@ extension FetchJob {
         if let cache = work.cache { keepPart(work, cache) }
         if plan.goal == .info { return !probe(work) }
         let progress = LoadProgress(
-            receivedBytes: Int64(work.answer.body.count), expectedBytes: work.answer.expectedBytes)
-        if let options = engine.didProgress(self, progress), !work.answer.body.hasSpilled { preview(work, options) }
+            receivedBytes: Int64(work.response.body.count), expectedBytes: work.response.expectedBytes)
+        if let options = engine.didProgress(self, progress), !work.response.body.hasSpilled { preview(work, options) }
         return true
     }
 
@@ -47,11 +47,11 @@ extension FetchJob {
         var added = 0
         var verdict: Verdict?
         let body: (UnsafeRawBufferPointer) -> Bool = { [self] part in
-            guard Int64(part.count) <= limit - Int64(work.answer.body.count) else {
+            guard Int64(part.count) <= limit - Int64(work.response.body.count) else {
                 verdict = .failure(codingFailure(.stopped))
                 return false
             }
-            unsafe work.answer.body.append(part)
+            unsafe work.response.body.append(part)
             added += part.count
             guard spills else { return holds(work) && added < Self.turnBytes }
             verdict = keepLimit(work)
@@ -84,7 +84,7 @@ extension FetchJob {
     ///
     /// - Returns: whether there is room for more.
     private func holds(_ work: Work) -> Bool {
-        let bytes = Int64(work.answer.body.memoryCount) + Int64(work.cache?.raw.memoryCount ?? 0)
+        let bytes = Int64(work.response.body.memoryCount) + Int64(work.cache?.raw.memoryCount ?? 0)
         if let id = work.bodyID { return engine.bodies.withLock { $0.holds(bytes, id) } }
         let (id, isRoom) = engine.bodies.withLock { budget in
             let id = budget.began()
@@ -97,12 +97,12 @@ extension FetchJob {
     /// Whether the transport goes on; if not, the fetch has paused, or works on what there is.
     private func flows(_ work: Work) -> Bool {
         let isRoom = holds(work)
-        let hasMore = work.answer.coded?.hasMore ?? false
+        let hasMore = work.response.coded?.hasMore ?? false
         guard !isRoom || hasMore, let body = work.bodyID else { return true }
         let now = engine.clock.now()
         let priority = engine.priority(of: id) ?? .low
         // libcurl stops reading a connection while one of its streams is paused.
-        let isMultiplexed = work.answer.head?.version.isMultiplexed ?? false
+        let isMultiplexed = work.response.head?.version.isMultiplexed ?? false
         let number = work.sentExchanges - 1
         let answer: BodyBudget<Paused>.Answer? = stripe.lock.withLock {
             guard let mayPause = work.machine.mayPause else { return nil }
@@ -124,7 +124,7 @@ extension FetchJob {
     func goOn(_ paused: Paused, spills: Bool) {
         let (work, hasTurn): (Work?, Bool) = stripe.lock.withLock {
             guard let work = self.work else { return (nil, false) }
-            let hasTurn = spills || work.answer.coded?.hasMore ?? false
+            let hasTurn = spills || work.response.coded?.hasMore ?? false
             // It may have ended meanwhile.
             guard work.machine.granted(number: paused.exchange, needsTurn: hasTurn) else { return (nil, false) }
             return (work, hasTurn)
@@ -143,7 +143,7 @@ extension FetchJob {
         let isDue = stripe.lock.withLock { work?.machine.turnCame(number: turn.exchange) ?? false }
         guard isDue, let work else { return }
         if turn.spills { work.exchange.verdict = spill(work) }
-        if work.exchange.verdict == nil, let coded = work.answer.coded, coded.hasMore {
+        if work.exchange.verdict == nil, let coded = work.response.coded, coded.hasMore {
             work.exchange.verdict = unsafe decode(nil, by: coded, work)
         }
         let isWanted = tellBody(work) && !stripe.lock.withLock { work.machine.isCancelled }
@@ -187,7 +187,7 @@ extension FetchJob {
 
     private func spill(_ work: Work) -> Verdict? {
         do throws(PosixError) {
-            try work.answer.body.spill(to: engine.temporaryFolder)
+            try work.response.body.spill(to: engine.temporaryFolder)
             try work.cache?.raw.spill(to: engine.temporaryFolder)
         } catch {
             return .failure(unspilled(error))
@@ -199,7 +199,7 @@ extension FetchJob {
     /// Makes a body whole that is in a file.
     func seal(_ work: Work) -> LoadError? {
         do throws(PosixError) {
-            try work.answer.body.seal()
+            try work.response.body.seal()
             try work.cache?.raw.seal()
             return nil
         } catch {

@@ -50,9 +50,9 @@ extension FetchJob {
         switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
         case .goOn(let incoming):
             work.cache?.changes.keeping = work.cache.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
-            work.answer.goingOn = incoming
+            work.response.goingOn = incoming
             tell(.resumed(at: resumption.offset))
-            work.answer.expectedBytes = incoming.response.totalLength
+            work.response.expectedBytes = incoming.response.totalLength
             return incoming.response.head
         case .complete(let stored): work.exchange.verdict = .complete(stored)
         case .askForWhole: work.exchange.verdict = .anotherWay(CacheExchange())
@@ -82,14 +82,14 @@ extension FetchJob {
     /// - Parameter spills: whether all of it is taken at once: nothing could pause it.
     /// - Returns: why the rest is of no use.
     func take(_ bytes: UnsafeRawBufferPointer, _ work: Work, spills: Bool = false) -> Verdict? {
-        work.answer.rawBytes += Int64(bytes.count)
+        work.response.rawBytes += Int64(bytes.count)
         work.exchange.receivedBytes += Int64(bytes.count)
-        if let coded = work.answer.coded {
+        if let coded = work.response.coded {
             unsafe work.cache?.raw.append(bytes)
             return unsafe decode(bytes, by: coded, work, spills: spills)
         }
         let limit = plan.request.limits.maximumBodyBytes
-        guard Int64(bytes.count) <= limit - Int64(work.answer.body.count) else {
+        guard Int64(bytes.count) <= limit - Int64(work.response.body.count) else {
             return .failure(
                 LoadError(
                     .tooLarge, stage: .fetch,
@@ -97,22 +97,22 @@ extension FetchJob {
                         "The body is longer than the limit, \(limit) bytes. Raise the limit if you trust the server."
                 ))
         }
-        unsafe work.answer.body.append(bytes)
+        unsafe work.response.body.append(bytes)
         return nil
     }
 
     /// A long body is kept while it comes, as far as its rest could be asked for later.
     func keepPart(_ work: Work, _ cache: CacheTransaction) {
         guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
-            let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !work.answer.body.hasSpilled,
+            let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !work.response.body.hasSpilled,
             incoming.response.hasStrongValidator
         else { return }
-        let isCoded = work.answer.coded != nil
-        let count = isCoded ? cache.raw.count : work.answer.body.count
+        let isCoded = work.response.coded != nil
+        let count = isCoded ? cache.raw.count : work.response.body.count
         guard count >= PartKeeper.step else { return }
         let keeper = cache.keeper ?? PartKeeper(store, engine.storing, key: cache.key, incoming: incoming)
         cache.keeper = keeper
-        keeper.noticed(count) { start in isCoded ? cache.raw.copy(from: start) : work.answer.body.copy(from: start) }
+        keeper.noticed(count) { start in isCoded ? cache.raw.copy(from: start) : work.response.body.copy(from: start) }
     }
 
     // MARK: The end
@@ -123,9 +123,9 @@ extension FetchJob {
             completion?()
             return
         }
-        let hasOwnBody = work.answer.coded != nil || work.exchange.verdict != nil
+        let hasOwnBody = work.response.coded != nil || work.exchange.verdict != nil
         settle(
-            work, cache, hasOwnBody ? cache.raw.take() : work.answer.body.take(), isWhole: isWhole,
+            work, cache, hasOwnBody ? cache.raw.take() : work.response.body.take(), isWhole: isWhole,
             completion: completion)
     }
 
@@ -147,7 +147,7 @@ extension FetchJob {
         let part = changes.keepsNew ? cache.keeper?.end() : nil
         let ended = EndedBody(
             count: body.count, receivedBytes: work.exchange.receivedBytes,
-            bytesBeforeRest: work.resumption == nil ? nil : work.answer.rawBytes, isWhole: isWhole)
+            bytesBeforeRest: work.resumption == nil ? nil : work.response.rawBytes, isWhole: isWhole)
         let writes = changes.writes(of: ended, part: part) { isWorthKeeping($0, body, isWhole: isWhole) }
         for write in writes { perform(write, body, cache, store, group) }
     }

@@ -6,7 +6,7 @@ extension FetchJob {
     /// Counts a piece that came off the wire.
     func noteRate(_ bytes: Int, _ work: Work) {
         if work.exchange.isWatched { return stripe.lock.withLock { work.machine.received(bytes) } }
-        if work.answer.expectedBytes.map({ work.answer.rawBytes < $0 }) ?? true {
+        if work.response.expectedBytes.map({ work.response.rawBytes < $0 }) ?? true {
             watchRate(work, receivedBytes: bytes)
         }
     }

@@ -16,12 +16,12 @@ extension FetchJob {
     ///   - head: the answer, where the failure is one.
     func remedy(for error: LoadError, _ head: ResponseHead?, _ work: Work) -> Remedy {
         guard engine.retry != nil, currentURL(work).origin != nil, error.code != .cancelled else { return .none(error) }
-        work.tries.failed += 1
-        work.tries.isRepeatOfLoss = error.code == .connectionLost
+        work.attempts.failed += 1
+        work.attempts.isRepeatOfLoss = error.code == .connectionLost
         let failure = head.map { RetryPolicy.Failure.answer($0) } ?? .error(error.code)
         let method = work.redirected?.method ?? plan.request.method
         let decision = engine.decideRetry(
-            after: failure, method: method, failedTries: work.tries.failed, origin: currentURL(work).originKey)
+            after: failure, method: method, failedTries: work.attempts.failed, origin: currentURL(work).originKey)
         switch decision {
         case .fail: return .none(error)
         case .comeBack:
@@ -49,7 +49,7 @@ extension FetchJob {
         if var resumption {
             work.exchange = Exchange()
             sleepBody(work)
-            resumption.id = work.answer.storedPart
+            resumption.id = work.response.storedPart
             work.resumption = resumption
         } else {
             beginAnew(work)
@@ -64,12 +64,12 @@ extension FetchJob {
 
     /// What is in memory of a body that broke, as if it were stored.
     private func part(of work: Work) -> StoredResponse? {
-        guard let head = work.answer.head, head.version != .none else { return nil }
+        guard let head = work.response.head, head.version != .none else { return nil }
         let now = engine.wallTime
         return StoredResponse(
             method: work.redirected?.method ?? plan.request.method, url: currentURL(work).string,
             selectingFields: HTTPFields(), head: head, requestTime: work.cache?.requestTime ?? now,
-            responseTime: work.cache?.responseTime ?? now, bodyRange: 0..<work.answer.rawBytes,
+            responseTime: work.cache?.responseTime ?? now, bodyRange: 0..<work.response.rawBytes,
             totalLength: Resumption.announcedLength(head.fields))
     }
 }

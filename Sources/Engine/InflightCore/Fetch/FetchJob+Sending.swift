@@ -22,7 +22,7 @@ extension FetchJob {
     ) {
         let request = plan.outgoing(
             after: work.redirected, usualFields: engine.usualFields, limits: limits, priority: priority)
-        if work.tries.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
+        if work.attempts.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
             let error = engine.beginsToAsk(request.url, policy: plan.request.cachePolicy)
         {
             return finish(.failure(error))
@@ -45,7 +45,7 @@ extension FetchJob {
         work.sentExchanges += 1
         stripe.lock.withLock { work.machine.sends(number: number) }
         var request = request
-        request.needsNewConnection = work.tries.isRepeatOfLoss
+        request.needsNewConnection = work.attempts.isRepeatOfLoss
         work.exchange.requestTime = engine.wallTime
         if let cache = work.cache {
             cache.requestTime = work.exchange.requestTime

@@ -92,11 +92,11 @@ extension FetchJob {
     private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ cache: CacheTransaction) {
         goOn(work, resumption.stored.head, nil, .byStatus)
         guard work.exchange.verdict == nil else { return forget(work) }
-        work.answer.expectedBytes = resumption.stored.totalLength
+        work.response.expectedBytes = resumption.stored.totalLength
         guard unsafe body.withUnsafeBytes({ unsafe takeStored($0, work) }) == nil else { return forget(work) }
         work.exchange.receivedBytes = 0
         work.resumption = resumption
-        work.answer.storedPart = resumption.id
+        work.response.storedPart = resumption.id
     }
 
     private func forget(_ work: Work) {
@@ -120,7 +120,7 @@ extension FetchJob {
         case .failure(let error): return finish(.failure(error))
         default: break
         }
-        work.answer.head = head
+        work.response.head = head
         // What its origin has just called good is good now, however soon it is to be asked about again.
         work.isStale = answer.isStale && source != .revalidated
         if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
@@ -162,13 +162,13 @@ extension FetchJob {
 
     private func serveCoded(_ bytes: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
         work.exchange.verdict = undoCoding(of: head, work)
-        if work.exchange.verdict == nil, let coded = work.answer.coded {
+        if work.exchange.verdict == nil, let coded = work.response.coded {
             work.exchange.verdict = unsafe bytes.withUnsafeBytes { unsafe decode($0, by: coded, work, spills: true) }
             if work.exchange.verdict == nil {
                 work.exchange.verdict = (finishCoding(work) ?? seal(work)).map { .failure($0) }
             }
             if case .failure(let error) = work.exchange.verdict { return finish(rejecting: error, work) }
-            return served(work.answer.body.take(), head, work, from: source)
+            return served(work.response.body.take(), head, work, from: source)
         }
         if case .failure(let error) = work.exchange.verdict { return finish(rejecting: error, work) }
         served(bytes, head, work, from: source)

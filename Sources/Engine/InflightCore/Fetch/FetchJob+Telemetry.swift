@@ -22,14 +22,14 @@ extension FetchJob {
     }
 
     func tellBytes(_ work: Work) {
-        let count = Int64(work.answer.body.count)
+        let count = Int64(work.response.body.count)
         guard count - work.exchange.toldBytes >= Self.toldStep else { return }
         work.exchange.toldBytes = count
         tell(.received(bytes: count))
     }
 
     func tellEnd(_ result: Result<TransportSummary, LoadError>, _ work: Work) {
-        let count = Int64(work.answer.body.count)
+        let count = Int64(work.response.body.count)
         if count > work.exchange.toldBytes { tell(.received(bytes: count)) }
         tell(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
     }

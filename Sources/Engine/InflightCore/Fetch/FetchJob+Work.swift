@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-// What a fetch knows, in the order in which it is forgotten: of a try, of an exchange, of the answer whose body is taken.
+// The state of a fetch beside its machine, grouped by lifetime: the attempts for a URL, an exchange, a received response.
 
 extension FetchJob {
     enum Parts: FetchParts {
@@ -11,88 +11,88 @@ extension FetchJob {
 
     typealias Machine = FetchMachine<Parts>
 
-    /// What was tried for one URL: a redirect begins anew.
-    struct Tries {
-        /// How many have failed.
+    /// The attempts for one URL; a redirect resets them.
+    struct Attempts {
+        /// The number of failed attempts.
         var failed = 0
-        /// Whether the last of them was lost with a connection that an earlier request had opened.
+        /// Whether the last one was lost with a connection that an earlier request had opened.
         var isRepeatOfLoss = false
-        /// Whether the hook was asked for better proof.
+        /// Whether `willSend` was called again after a 401.
         var hasAskedAgain = false
     }
 
-    /// One exchange, of which the machine says how far it is.
+    /// The current exchange, whose progress the machine tracks.
     struct Exchange {
-        /// When it was sent: the request, and the head of its response by the wall clock.
+        /// The time at which the request was sent, and by the wall clock those of the request and of the response's head.
         var sentAt = MonotonicTime.zero
         var requestTime = WallTime(milliseconds: 0)
         var responseTime = WallTime(milliseconds: 0)
-        /// What was sent, where a hook may be asked for better proof.
+        /// The header fields sent, if `willSend` may have changed them.
         var sentFields = HTTPFields()
-        /// Whether a response has begun to come.
+        /// Whether any head of a response was received.
         var hasAnswer = false
-        /// The interim answers. How many there may be is the transport's to bound.
+        /// The interim responses. The transport bounds their number.
         var interimHeads: [ResponseHead] = []
-        /// The head of the final answer, whatever came of it.
+        /// The head of the final response, even if its body is not used.
         var head: ResponseHead?
         var trailers = HTTPFields()
-        /// How many bytes of a body came.
+        /// The number of body bytes received.
         var receivedBytes: Int64 = 0
-        /// How many bytes of the body listeners know of.
+        /// The number of body bytes reported to observers.
         var toldBytes: Int64 = 0
-        /// Whether its rate is watched.
+        /// Whether its rate is measured.
         var isWatched = false
-        /// It is over as far as this job is concerned; the rest is let pass.
+        /// The decision that makes the rest of the response irrelevant.
         var verdict: Verdict?
     }
 
-    /// The answer whose body is taken: by one exchange, or by several that go on where the last stopped.
-    struct Answer: ~Copyable {
+    /// The response whose body is received, by one exchange or by several that resume it.
+    struct ReceivedResponse: ~Copyable {
         var head: ResponseHead?
         var body = BodyBuffer()
-        /// What undoes the body's content coding, where it has one.
+        /// The decoder of the body's content coding, if it has one.
         var coded: CodedBody?
-        /// How many bytes of the body there are, its content coding not undone.
+        /// The number of bytes received, before content decoding.
         var rawBytes: Int64 = 0
         var expectedBytes: Int64?
-        /// So many are needed before the header can be told.
+        /// The number of bytes needed before the image's header can be parsed.
         var neededBytes = 0
-        /// The rest of a body that comes.
+        /// The partial response that resumes the body, if the body is resumed.
         var goingOn: IncomingResponse?
-        /// What holds the first part of the body in the store, where it was found there: the whole takes its place.
+        /// The stored entry of the first part, if it came from the store. The complete body replaces it.
         var storedPart: StoredEntry.ID?
     }
 
-    /// What exists only from the first start to the end: a queued fetch is small.
+    /// The state that exists only from the first start to the end, so that a queued fetch stays small.
     // Unchecked: guarded as the job's own state is.
     final class Work: @unchecked Sendable {
         var machine: Machine
-        /// Later by the waits between tries.
+        /// The start of the load's total time, moved by the waits between attempts.
         var startedAt: MonotonicTime
-        /// What was asked for after the last redirect; `nil` before the first.
+        /// The request of the last redirect; `nil` before the first.
         var redirected: RedirectPolicy.Exchange?
-        /// When the first of the redirects that were followed becomes stale.
+        /// The time at which the first of the followed redirects becomes stale.
         var redirectExpiry: WallTime?
-        /// What it has to do with what is stored; `nil` where there is no store, and before it is known.
+        /// The transaction with the store; `nil` without a store, and before the first lookup.
         var cache: CacheTransaction?
-        /// Whether it is known what is stored.
+        /// Whether the store was looked up for the current URL.
         var isLookedUp = false
-        /// Whether the answer is stored and past its time.
+        /// Whether the response is stored and stale.
         var isStale = false
-        /// Whether what follows it is asked for already.
+        /// Whether its revalidation is already in flight.
         var isFollowed = false
-        /// Why it is not sent, where what is stored is to be served instead.
+        /// The error because of which a stored response is served instead of sending the request.
         var refusal: LoadError?
-        /// The rest of a body that is wanted, the first part of which is there.
+        /// The range request that is to resume a body.
         var resumption: Resumption?
-        var tries = Tries()
-        /// How many exchanges were sent.
+        var attempts = Attempts()
+        /// The number of requests sent.
         var sentExchanges = 0
         var exchange = Exchange()
-        var answer = Answer()
-        /// What the body is known by to the budget of all bodies in flight, once it holds something.
+        var response = ReceivedResponse()
+        /// The body's ID in the budget of bodies in flight, once it holds bytes.
         var bodyID: BodyBudget<Paused>.ID?
-        /// Shows what there is so far, where somebody wants that.
+        /// Makes previews, if a subscriber requests them.
         var previews: PreviewMaker?
 
         init(startedAt: MonotonicTime, _ early: Machine.Early) {
@@ -100,9 +100,9 @@ extension FetchJob {
             machine = Machine(early)
         }
 
-        /// What came of the body is of no use.
+        /// Discards the received body.
         func forgetBody() {
-            answer = Answer()
+            response = ReceivedResponse()
             cache?.raw.reset()
             exchange.receivedBytes = 0
             previews?.beganAnew()

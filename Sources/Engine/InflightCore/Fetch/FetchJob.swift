@@ -164,12 +164,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.exchange.head = head
         work.exchange.responseTime = engine.wallTime
         noteInvalidation(by: head, work)
-        work.answer.goingOn = nil
+        work.response.goingOn = nil
         work.exchange.verdict = again(on: head, work: work)
         let head = work.exchange.verdict == nil ? judge(head, work) : head
-        if work.answer.goingOn != nil {
+        if work.response.goingOn != nil {
             // It was judged when its first part came.
-            work.answer.head = head
+            work.response.head = head
             return .proceed
         }
         if work.exchange.verdict == nil { work.exchange.verdict = follow(head, work) }
@@ -207,7 +207,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
                 if !work.machine.isCancelled { work.previews = previews }
             }
         }
-        work.previews?.bytesCame(&work.answer.body)
+        work.previews?.bytesCame(&work.response.body)
     }
 
     func didReceive(trailers: HTTPFields) {
@@ -237,9 +237,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// What an answer means that says to ask again with better proof.
     private func again(on head: ResponseHead, work: Work) -> Verdict? {
-        guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.tries.hasAskedAgain else {
-            return nil
-        }
+        guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.attempts.hasAskedAgain
+        else { return nil }
         return .again(head)
     }
 
@@ -271,12 +270,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Looks whether enough has come to tell what picture it is, or why that cannot be told.
     func probe(_ work: Work) -> Bool {
-        guard work.answer.body.count >= work.answer.neededBytes else { return false }
+        guard work.response.body.count >= work.response.neededBytes else { return false }
         work.exchange.verdict = info(work) { () throws(LoadError) in
-            switch try engine.codecs.probe(work.answer.body.copy(), isComplete: false) {
+            switch try engine.codecs.probe(work.response.body.copy(), isComplete: false) {
             case .info(let info): return info
             case .needsMoreBytes(let count):
-                work.answer.neededBytes = count
+                work.response.neededBytes = count
                 return nil
             }
         }
@@ -285,7 +284,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// What picture the whole body is, or why that cannot be told.
     func probeWhole(_ work: Work) {
-        work.exchange.verdict = info(work) { () throws(LoadError) in try engine.codecs.info(of: work.answer.body.copy())
+        work.exchange.verdict = info(work) { () throws(LoadError) in
+            try engine.codecs.info(of: work.response.body.copy())
         }
     }
 
@@ -293,7 +293,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         do throws(LoadError) {
             return try read().map { .info($0) }
         } catch {
-            return .failure(error.naming(contentType: work.answer.head?.fields["content-type"]))
+            return .failure(error.naming(contentType: work.response.head?.fields["content-type"]))
         }
     }
 
@@ -308,7 +308,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
         beginAnew(work)
         work.redirected = next
-        work.tries = Tries()
+        work.attempts = Attempts()
         work.isLookedUp = false
         work.cache = makeCacheTransaction(work)
         tell(.redirected(to: next.url.string))
@@ -362,8 +362,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
         RemoteImageInfo(
             info: info, url: currentURL(work).string,
-            contentLength: work.answer.head?.fields["content-encoding"] == nil ? work.answer.expectedBytes : nil,
-            readBytes: Int64(work.answer.body.count), source: source(plan.url))
+            contentLength: work.response.head?.fields["content-encoding"] == nil ? work.response.expectedBytes : nil,
+            readBytes: Int64(work.response.body.count), source: source(plan.url))
     }
 
     func source(_ url: ResourceURL) -> LoadSource {

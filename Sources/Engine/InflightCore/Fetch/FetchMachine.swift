@@ -1,47 +1,47 @@
 import InflightConcurrency
 
-/// The objects that a fetch deals with, so that tests may use numbers in their place.
+/// The types of the objects that a fetch holds. Tests use numbers for them.
 protocol FetchParts {
     associatedtype Transfer
     associatedtype Call
     associatedtype Timer
 }
 
-/// What a fetch does when, as a value: it is told what happened, and answers what is to be done. No lock, clock or I/O:
-/// ``FetchJob`` keeps it under a lock, and acts with the lock released.
+/// The state machine of a fetch: its inputs are past facts, its outputs say what the caller has to do. It has no lock,
+/// clock or I/O. ``FetchJob`` keeps it under a lock, and acts after releasing the lock.
 ///
 ///     queued ── started ─▶ preparing ── sends ─▶ exchanging ── ended ─▶ preparing
 ///     preparing ── asks ─▶ asking ── answered ─▶ preparing
 ///     preparing ── waits ─▶ queued, or sleeping ── woke ─▶ queued
 ///     queued, sleeping, preparing ── finished ─▶ finished
 ///
-/// What the fetch itself does comes one after the other; a cancel, a priority, a timer, and room for the body may come at
-/// any time, from any thread.
+/// The facts of the diagram occur one after the other. A cancel, a change of priority, a timer, and memory for the body
+/// may arrive at any time, from any thread.
 struct FetchMachine<Parts: FetchParts> {
     typealias Ending = Result<TransportSummary, LoadError>
 
-    /// What a fetch without a place waits for.
+    /// The event that a fetch without a slot waits for.
     enum Wait: Hashable {
-        /// Its turn; its whole time is up at the deadline, which no transport counts meanwhile.
+        /// A slot. The load's total time ends at the deadline; no transport measures it meanwhile.
         case turn(deadline: MonotonicTime?)
-        /// A time to come.
+        /// The end of the wait before a retry.
         case time(MonotonicTime)
     }
 
-    /// Who takes the bytes of the body now. The end of an exchange is held while anything before it is not dealt with.
+    /// The state of the body's bytes. The end of an exchange is held until everything before it is processed.
     enum Intake {
-        /// The transport's calls.
+        /// The transport delivers them.
         case flowing
-        /// A hook is asked about the head.
+        /// The transport is paused while `didReceive` decides about the head.
         case judging(Parts.Call, held: Ending?)
-        /// Nobody, until the budget of bodies has room.
+        /// The transport is paused until the budget of bodies in flight has room.
         case paused
-        /// Nobody, until a turn on one of the engine's threads comes.
+        /// The transport is paused until a worker thread processes the received bytes.
         case scheduled(held: Ending?)
-        /// That turn.
+        /// A worker thread processes the received bytes.
         case working(held: Ending?)
 
-        /// The end of the exchange, which has come before all else was dealt with.
+        /// The end of the exchange, if it arrived before everything else was processed.
         var held: Ending? {
             switch self {
             case .judging(_, let held), .scheduled(let held), .working(let held): held
@@ -51,7 +51,7 @@ struct FetchMachine<Parts: FetchParts> {
     }
 
     enum Link {
-        /// The transport has not returned the transfer yet, though it may call already.
+        /// `Transport.start` has not returned the transfer yet, but may already call the receiver.
         case pending(resumes: Bool)
         case known(Parts.Transfer)
     }
@@ -60,7 +60,7 @@ struct FetchMachine<Parts: FetchParts> {
         let number: Int
         var link = Link.pending(resumes: false)
         var intake = Intake.flowing
-        /// Measures the exchange, where its body takes longer than one piece.
+        /// The rate measurement, if the body has more than one piece.
         var rate: RateMonitor?
         var isTooSlow = false
 
@@ -72,36 +72,36 @@ struct FetchMachine<Parts: FetchParts> {
     enum State {
         case queued(deadline: MonotonicTime?, Parts.Timer?)
         case sleeping(until: MonotonicTime, Parts.Timer?)
-        /// It has a place and no exchange: it looks up, reads, checks or decides.
+        /// It has a slot and no exchange: it reads the store, verifies a body, or decides.
         case preparing
-        /// A hook is asked about the request.
+        /// `willSend` is called with the request.
         case asking(Parts.Call)
         case exchanging(Exchange)
         case finished
     }
 
-    /// What may come before the first start.
+    /// The inputs that may arrive before the first start.
     struct Early {
         var isCancelled = false
-        /// The priority has changed while no transfer was known to hear of it.
+        /// Whether the priority changed while there was no transfer to pass it to.
         var hasMissedPriority = false
     }
 
-    /// What a fetch is at, for the table of what is possible.
+    /// The states without their data.
     enum Phase: Hashable, CaseIterable {
         case queued, sleeping, preparing, asking, flowing, judging, paused, scheduled, working, finished
     }
 
-    /// What the fetch itself does, one thing after the other.
+    /// The facts that occur one after the other.
     enum Fact: Hashable, CaseIterable {
         case started, waits, woke, asks, answered, sends, stops, flows, finished
     }
 
-    /// When each fact is possible. What comes from other threads is possible at any time.
+    /// Returns whether a fact is possible in a phase. Inputs from other threads are possible in all of them.
     static func isPossible(_ fact: Fact, in phase: Phase) -> Bool {
         switch (fact, phase) {
         case (.started, .queued), (.waits, .preparing), (.woke, .sleeping): true
-        // It may have been let go of at the same time.
+        // The job may have been discarded at the same time.
         case (.woke, .finished): true
         case (.asks, .preparing), (.asks, .flowing), (.answered, .asking): true
         case (.sends, .preparing), (.stops, .flowing), (.stops, .working): true
@@ -142,16 +142,16 @@ struct FetchMachine<Parts: FetchParts> {
         precondition(Self.isPossible(fact, in: phase), "\(fact) is impossible for a fetch that is \(phase)")
     }
 
-    /// Changes the exchange, if there is one.
+    /// Changes the exchange and returns the closure's result; returns `nil` without an exchange.
     private mutating func withExchange<Answer>(_ body: (inout Exchange) -> Answer) -> Answer? {
         guard case .exchanging(var exchange) = state else { return nil }
-        // So that what it holds is moved, not copied.
+        // Moves the payload instead of copying it.
         state = .preparing
         defer { state = .exchanging(exchange) }
         return body(&exchange)
     }
 
-    /// Changes the exchange, without which the fact is impossible.
+    /// Changes the exchange. Traps if the fact is impossible.
     private mutating func change<Answer>(_ fact: Fact, _ body: (inout Exchange) -> Answer) -> Answer {
         require(fact)
         guard let answer = withExchange(body) else { preconditionFailure("\(fact) is impossible without an exchange") }
@@ -167,9 +167,9 @@ struct FetchMachine<Parts: FetchParts> {
 
     // MARK: At any time
 
-    /// Nobody wants it any more.
+    /// The last subscriber has left.
     ///
-    /// - Returns: what is to be cancelled. What is begun later asks ``isCancelled``.
+    /// - Returns: the transfer and the hook's call to cancel. Work that begins later checks ``isCancelled``.
     mutating func cancelled() -> (Parts.Transfer?, Parts.Call?) {
         early.isCancelled = true
         switch state {
@@ -181,14 +181,16 @@ struct FetchMachine<Parts: FetchParts> {
         }
     }
 
-    /// - Returns: the transfer that hears of it; if `nil`, ``transferKnown(_:number:)`` will ask for it.
+    /// The job's priority has changed.
+    ///
+    /// - Returns: the transfer to pass it to; if `nil`, ``transferKnown(_:number:)`` requests it later.
     mutating func priorityChanged() -> Parts.Transfer? {
         if case .exchanging(let exchange) = state, let transfer = exchange.transfer { return transfer }
         early.hasMissedPriority = true
         return nil
     }
 
-    /// What the fetch waits for, if it does.
+    /// The event that the fetch waits for, if any.
     var wait: Wait? {
         switch state {
         case .queued(let deadline, _): .turn(deadline: deadline)
@@ -197,9 +199,9 @@ struct FetchMachine<Parts: FetchParts> {
         }
     }
 
-    /// A timer ends the wait from now on.
+    /// A timer for the end of the wait was scheduled.
     ///
-    /// - Returns: the timer that is not needed: this one, where the wait is over, or another that it replaces.
+    /// - Returns: the timer to cancel: this one if the wait is over, or the one that it replaces.
     mutating func timerSet(_ timer: Parts.Timer, for wait: Wait) -> Parts.Timer? {
         switch (state, wait) {
         case (.queued(let deadline, let old), .turn):
@@ -212,9 +214,9 @@ struct FetchMachine<Parts: FetchParts> {
         }
     }
 
-    /// The transport has returned the transfer of an exchange, which may have ended already.
+    /// The transport has returned the transfer of an exchange, which may already have ended.
     ///
-    /// - Returns: what the transfer has to be told.
+    /// - Returns: the calls that the transfer has to receive.
     mutating func transferKnown(
         _ transfer: Parts.Transfer, number: Int
     ) -> (cancels: Bool, resumes: Bool, passesPriority: Bool) {
@@ -227,10 +229,10 @@ struct FetchMachine<Parts: FetchParts> {
         return (isCancelled, resumes && !isCancelled, early.hasMissedPriority)
     }
 
-    /// The budget of bodies has room for an exchange that had paused for it.
+    /// The budget of bodies in flight has room for a paused exchange.
     ///
-    /// - Parameter needsTurn: whether what it has is dealt with on one of the engine's threads first.
-    /// - Returns: whether the exchange still waits for that.
+    /// - Parameter needsTurn: whether a worker thread processes the received bytes first.
+    /// - Returns: whether the exchange is still paused for it.
     mutating func granted(number: Int, needsTurn: Bool) -> Bool {
         withExchange { exchange in
             guard exchange.number == number, case .paused = exchange.intake else { return false }
@@ -239,7 +241,7 @@ struct FetchMachine<Parts: FetchParts> {
         } ?? false
     }
 
-    /// A turn on one of the engine's threads has come.
+    /// A worker thread is ready to process the received bytes.
     ///
     /// - Returns: whether the exchange still waits for it.
     mutating func turnCame(number: Int) -> Bool {
@@ -250,9 +252,9 @@ struct FetchMachine<Parts: FetchParts> {
         } ?? false
     }
 
-    /// It is time to look whether the exchange is fast enough.
+    /// The time for a check of the rate has come.
     ///
-    /// - Returns: when to look again, and the transfer that is to be cancelled because it is too slow.
+    /// - Returns: the time of the next check, and the transfer to cancel if it is too slow.
     mutating func rateChecked(at now: MonotonicTime) -> (next: MonotonicTime?, tooSlow: Parts.Transfer?) {
         withExchange { exchange in
             switch exchange.rate?.check(at: now) {
@@ -265,18 +267,18 @@ struct FetchMachine<Parts: FetchParts> {
         } ?? (nil, nil)
     }
 
-    // MARK: Places
+    // MARK: Slots
 
-    /// It has a place.
+    /// The fetch has got a slot.
     ///
-    /// - Returns: the timer of its wait, which is over.
+    /// - Returns: the timer of its wait, to be cancelled.
     mutating func started() -> Parts.Timer? {
         require(.started)
         defer { state = .preparing }
         return timer
     }
 
-    /// It gives its place back, and waits for another, or for a time to come.
+    /// The fetch gives its slot back, and waits for another or before a retry.
     mutating func waits(for wait: Wait) {
         require(.waits)
         switch wait {
@@ -285,15 +287,15 @@ struct FetchMachine<Parts: FetchParts> {
         }
     }
 
-    /// The time has come that it slept for: it waits for its turn.
+    /// The wait before a retry is over. The fetch waits for a slot.
     mutating func woke(deadline: MonotonicTime?) {
         require(.woke)
         if case .sleeping = state { state = .queued(deadline: deadline, nil) }
     }
 
-    /// Nothing comes after this.
+    /// The fetch has ended.
     ///
-    /// - Returns: the timer of a wait that is over.
+    /// - Returns: the timer of its wait, to be cancelled.
     mutating func finished() -> Parts.Timer? {
         require(.finished)
         defer { state = .finished }
@@ -302,13 +304,13 @@ struct FetchMachine<Parts: FetchParts> {
 
     // MARK: Hooks
 
-    /// A hook is asked about the request, or about the head of the answer, whose exchange pauses meanwhile.
+    /// A hook is called: with the request, or with the head of a response, whose exchange pauses meanwhile.
     mutating func asks(_ call: Parts.Call) {
         require(.asks)
         if withExchange({ $0.intake = .judging(call, held: nil) }) == nil { state = .asking(call) }
     }
 
-    /// The hook has answered about the request.
+    /// `willSend` has returned.
     mutating func answered() {
         require(.answered)
         state = .preparing
@@ -316,32 +318,32 @@ struct FetchMachine<Parts: FetchParts> {
 
     // MARK: Exchanges
 
-    /// The request is about to go to the transport.
+    /// The request is about to be passed to the transport.
     mutating func sends(number: Int) {
         require(.sends)
         state = .exchanging(Exchange(number: number))
     }
 
-    /// Measures the exchange from now on.
+    /// The rate of the exchange is measured from now on.
     mutating func watches(_ rate: RateMonitor) {
         _ = withExchange { $0.rate = rate }
     }
 
-    /// So many bytes came off the wire.
+    /// Bytes were received from the transport.
     mutating func received(_ bytes: Int) {
         _ = withExchange { $0.rate?.received(bytes) }
     }
 
-    /// Whether the transport may be paused, where the body has to wait; `nil` where it need not, for the exchange has failed.
+    /// Whether the transport may be paused if the body has to wait; `nil` if it need not wait, since the exchange failed.
     var mayPause: Bool? {
         require(.stops)
         guard case .exchanging(let exchange) = state, let held = exchange.intake.held else { return true }
-        // Nothing else comes for which it could make room.
+        // No further bytes arrive that a pause could hold back.
         if case .success = held { return false }
         return nil
     }
 
-    /// The transport pauses: until the budget of bodies has room, or else until a turn on one of the engine's threads.
+    /// The transport pauses until the budget of bodies in flight has room, or until a worker thread is ready.
     mutating func stops(untilRoom: Bool, at now: MonotonicTime) {
         change(.stops) { exchange in
             exchange.intake = untilRoom ? .paused : .scheduled(held: exchange.intake.held)
@@ -349,19 +351,19 @@ struct FetchMachine<Parts: FetchParts> {
         }
     }
 
-    /// What follows when the head was judged, or the body was dealt with as far as it has come.
+    /// The next step after a hook has returned or the received bytes were processed.
     enum Flow {
-        /// The exchange had ended meanwhile.
+        /// The exchange has ended meanwhile.
         case ends(Ending)
-        /// The transfer resumes, or is cancelled where no more is wanted.
+        /// Resume the transfer, or cancel it if the rest is not needed.
         case goesOn(Parts.Transfer)
-        /// ``transferKnown(_:number:)`` will say so.
+        /// ``transferKnown(_:number:)`` will resume it.
         case goesOnWhenKnown
     }
 
-    /// The head was judged, or the body was dealt with as far as it has come.
+    /// `didReceive` has returned, or the received bytes were processed.
     ///
-    /// - Returns: what follows, and when the rate is to be looked at, where that had stopped.
+    /// - Returns: the next step, and the result of a rate check, if the rate is measured.
     mutating func flows(at now: MonotonicTime) -> (Flow, rate: RateMonitor.Verdict?) {
         change(.flows) { exchange in
             let held = exchange.intake.held
@@ -375,21 +377,21 @@ struct FetchMachine<Parts: FetchParts> {
         }
     }
 
-    /// What the end of an exchange means.
+    /// The consequence of an exchange's end.
     enum Ended {
-        /// The fetch goes on from it.
+        /// The fetch continues from it.
         case now(wasWatched: Bool, wasTooSlow: Bool)
-        /// It is told once more when what came before it is dealt with.
+        /// It is reported again when everything before it is processed.
         case held
-        /// The same, and all that there is of the body goes to a file in a turn on one of the engine's threads.
+        /// The same; a worker thread first writes the received bytes to a file.
         case heldWhileSpilling(number: Int)
         /// There is no exchange.
         case nothing
     }
 
-    /// The exchange has ended, or its end that was held is told once more.
+    /// The exchange has ended, or its held end is reported again.
     ///
-    /// - Returns: what that means, and whether the budget of bodies need not look for room any more.
+    /// - Returns: the consequence, and whether the exchange no longer waits for the budget of bodies in flight.
     mutating func exchangeEnded(_ ending: Ending) -> (Ended, unpauses: Bool) {
         let hasFailed = if case .failure = ending { true } else { false }
         let isCancelled = isCancelled
