@@ -1,12 +1,12 @@
 import InflightConcurrency
 
-/// What a task has not been told yet, besides its ending, and the rules by which one thing replaces another:
+/// The events of a task that are not delivered yet, besides its ending, and the rules by which one replaces another:
 ///
-/// - Progress never goes back, not after a redirect and not after a second start. It replaces progress that was not told.
-/// - A preview is better than all before it, and replaces one that was not shown.
-/// - Progress and a preview are told in the order in which the latest of each arrived.
-/// - What is stale is told before anything of what follows it: until then, progress that arrives is not told. It is whole,
-///   so no preview is shown after it.
+/// - Progress never decreases, not after a redirect or a retry. It replaces undelivered progress.
+/// - A preview is better than all before it, and replaces an undelivered one.
+/// - Progress and a preview are delivered in the order in which the latest of each arrived.
+/// - A stale image is delivered before the progress of its revalidation, and discards progress that arrives before its
+///   own delivery. It is complete, so no preview follows it.
 struct TaskNews: GateBacklog {
     enum Event {
         case progress(LoadProgress)
@@ -15,10 +15,10 @@ struct TaskNews: GateBacklog {
     }
 
     private var preview: BoxedPreview?
-    /// The best that was to be shown; the most there can be where a whole picture was.
+    /// The detail of the best preview so far; the maximum after a complete image.
     private var bestDetail = 0
     private var reportedBytes: Int64 = -1
-    /// Progress, or what is stale.
+    /// Progress, or a stale image.
     private var other: Event?
     /// Whether the preview arrived before the progress.
     private var previewIsFirst = false
@@ -60,17 +60,17 @@ struct TaskNews: GateBacklog {
         return self
     }
 
-    /// What arrives from now on is of another picture.
+    /// The task has gone to a fallback: further events belong to another image.
     ///
-    /// - Returns: the preview that is not needed any more.
+    /// - Returns: the preview to release.
     mutating func fallbackTaken() -> BoxedPreview? {
-        // What is whole is better than any part.
+        // A complete image is better than any preview.
         if bestDetail < .max { bestDetail = 0 }
         return preview.take()
     }
 }
 
-/// Boxed, so that tasks that wait stay small: one box for all who are shown it.
+/// A preview, boxed so that pending tasks stay small. All subscribers share one box.
 final class BoxedPreview: Sendable {
     let preview: ImagePreview
 

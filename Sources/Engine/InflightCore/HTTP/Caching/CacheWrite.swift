@@ -1,44 +1,45 @@
-/// One thing that a store does about a response whose body has ended.
+/// One change of the store after the end of a response's body.
 enum CacheWrite: Hashable {
-    /// An entry's head is replaced.
+    /// Replace the head of an entry.
     case update(StoredEntry.ID, StoredResponse)
-    /// All entries under a key go.
+    /// Remove all entries under a key.
     case invalidate(StoreKey)
-    /// The body becomes an entry in the place of others, one of which may hold its first part.
+    /// Store the body as an entry in place of others, one of which may hold its first part.
     case keep(StoredResponse, replacing: [StoredEntry.ID], part: StoredEntry.ID?)
-    /// The body, but for its first bytes, follows what an entry has, whose head is replaced then.
+    /// Append the body without its first bytes to an entry, then replace the entry's head.
     case extend(StoredEntry.ID, leavingOut: Int, StoredResponse, at: Int64)
     case remove([StoredEntry.ID])
 }
 
-/// What there is of a body whose exchange has ended.
+/// The extent of a body whose exchange has ended.
 struct EndedBody: Hashable {
-    /// How many bytes there are.
+    /// The number of bytes present.
     var count: Int
-    /// How many of them came in the last exchange.
+    /// The number of bytes received in the last exchange.
     var receivedBytes: Int64
-    /// How many there were, content coding not undone, when a rest was asked for to which no response came.
+    /// The number of bytes before content decoding, if a range request for the rest got no response.
     var bytesBeforeRest: Int64?
-    /// Whether the exchange ended as it should.
+    /// Whether the exchange ended without an error.
     var isWhole: Bool
 
-    /// How many bytes follow what is kept.
+    /// The number of bytes that follow those already stored.
     fileprivate func bytes(after incoming: IncomingResponse) -> Int64 {
         bytesBeforeRest.map { $0 - incoming.response.bodyRange.upperBound } ?? receivedBytes
     }
 }
 
 extension StoreChanges {
-    /// The keys under which everything goes.
+    /// The keys whose entries the response invalidates, images included.
     var invalidatedKeys: [StoreKey] {
         invalidated.map { StoreKey($0) }.flatMap { [$0, ProcessedPictures.key($0)] }
     }
 
-    /// What the store does now that the body has ended, in this order.
+    /// Returns the changes of the store after the end of the body, in their order.
     ///
     /// - Parameters:
-    ///   - part: the entry that holds the first part of the body, where one was kept while the body came.
-    ///   - isWorthKeeping: whether this is; asked at most once.
+    ///   - body: the extent of the received body.
+    ///   - part: the entry that holds the first part of the body, if it was stored while the rest was received.
+    ///   - isWorthKeeping: returns whether to store a response; called at most once.
     func writes(
         of body: EndedBody, part: StoredEntry.ID?, isWorthKeeping: (StoredResponse) -> Bool
     ) -> [CacheWrite] {
@@ -51,7 +52,7 @@ extension StoreChanges {
             if let stored, isWorthKeeping(stored) {
                 writes.append(.keep(stored, replacing: replaced + [part].compactMap(\.self), part: part))
             } else if body.isWhole, let part {
-                // A part that was kept already stays, if its rest could still be asked for.
+                // After an error the stored part stays: its rest can still be requested.
                 removed.append(part)
             }
         case .extending(let id, let incoming, let leftOut):
