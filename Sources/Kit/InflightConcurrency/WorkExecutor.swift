@@ -1,8 +1,8 @@
-/// Somewhere that work which blocks or computes can run: ``WorkerThreads``, or what a test steps by hand.
+/// An executor for work that blocks or computes: ``WorkerThreads``, or one that a test steps by hand.
 public protocol WorkExecutor: Sendable {
-    /// Takes `work` to be run soon, once, and returns at once; never inside this call. Any thread, no lock held.
+    /// Runs `work` soon, once, and never inside this call. Returns at once. Called from any thread, with no lock held.
     ///
-    /// Work that is handed over may not be dropped: whoever handed it over waits for its end.
+    /// The executor must not drop `work`, because its submitter waits for the end.
     func run(_ work: @escaping @Sendable () -> Void)
 }
 

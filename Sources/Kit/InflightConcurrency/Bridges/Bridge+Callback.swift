@@ -1,13 +1,13 @@
-/// Why a callback gave no value.
+/// The reason why a callback delivered no value.
 public enum CallbackFailure: Error, Sendable, Hashable {
-    /// The task that waited was cancelled, and the work was told.
+    /// The waiting task was cancelled, and the work with it if it had started.
     case cancelled
-    /// Everybody who could have called back let go of the answer without doing so.
+    /// Every reference to the ``CallbackAnswer`` was released without a call.
     case dropped
 }
 
-/// What a callback is to call, once. Its release without a call ends the waiting with ``CallbackFailure/dropped``, so
-/// that nobody waits for ever.
+/// The function that a callback calls once, with its value. If it is released without a call, the wait ends with
+/// ``CallbackFailure/dropped``, so that no caller waits forever.
 public final class CallbackAnswer<Value: Sendable>: Sendable {
     private let bridge: ValueBridge<Result<Value, CallbackFailure>>
 
@@ -19,25 +19,25 @@ public final class CallbackAnswer<Value: Sendable>: Sendable {
         bridge.open(with: .failure(.dropped))
     }
 
-    /// The first call counts. Any thread.
+    /// Delivers the value. Only the first call counts. Any thread.
     public func callAsFunction(_ value: Value) {
         bridge.open(with: .success(value))
     }
 }
 
 extension Bridge {
-    /// From callbacks to `async`: starts work that calls back, and waits for what it says.
+    /// Starts callback-based work and waits for its value.
     ///
     /// ```swift
     /// let size = try await Bridge.callback { answer in
-    ///     measure(file, on: queue) { answer($0) }      // gives something that can be cancelled, or nil
+    ///     measure(file, on: queue) { answer($0) }      // returns a `Cancelling`, or nil
     /// }
     /// ```
     ///
-    /// - Thread: `start` runs at once, where the caller is; the answer may come from any thread, also inside `start`.
-    /// - Cancellation: where the task is cancelled, the work's `cancel()` is called, on the thread that cancels, and the
-    ///   waiting ends then, whatever the work does. Where it was cancelled before, `start` is not called.
-    /// - Release: what `start` gives is kept alive while it is waited for.
+    /// - Thread: `start` runs at once in the caller's isolation. Any thread may call `answer`, even inside `start`.
+    /// - Cancellation: if the task is cancelled, the work's `cancel()` is called on the cancelling thread, and the wait
+    ///   ends then, whatever the work does. If the task was already cancelled, `start` is not called.
+    /// - Release: the work that `start` returns is retained during the wait.
     /// - Errors: ``CallbackFailure``.
     public static func callback<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation,
@@ -48,7 +48,7 @@ extension Bridge {
             if token.isCancelled { return .failure(.cancelled) }
             let work = start(CallbackAnswer(bridge))
             token.onCancel {
-                // First the answer: the work may let go of its callback when it is cancelled, which is no drop.
+                // Open first: the work may release its callback when it is cancelled, which must not count as dropped.
                 bridge.open(with: .failure(.cancelled))
                 work?.cancel()
             }

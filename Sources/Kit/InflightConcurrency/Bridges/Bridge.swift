@@ -1,12 +1,12 @@
 internal import CInflightConcurrency
 
-/// A door that opens once, and a caller that waits for it: the way from callbacks to `async`.
+/// A one-shot event that one caller awaits, to adapt callbacks to `async`.
 ///
-/// It does what a continuation does, and tells the thread sanitizer on Linux what that does not: where a task is resumed
-/// before it sleeps, what was done before happens before what the task does next. A plain continuation looks like a race
-/// there now and then, on the task's own memory too.
+/// It works like a continuation, and adds an ordering that the thread sanitizer on Linux misses there: if a task is
+/// resumed before it suspends, everything before the resume happens before the task's next step. With a plain
+/// continuation the sanitizer sometimes reports a race, even on the task's own memory.
 public final class Bridge: Sendable {
-    // Safe: a continuation gets in by `wait` and is taken out once, by whoever opens.
+    // Safe: `wait` stores the continuation, and the call that opens the bridge takes it out, once.
     @safe private struct State {
         var isOpen = false
         var waiting: UnsafeContinuation<Void, Never>?
@@ -16,7 +16,7 @@ public final class Bridge: Sendable {
 
     public init() {}
 
-    /// Lets the one who waits go on. Idempotent; any thread.
+    /// Opens the bridge and resumes the waiting caller. Idempotent; any thread.
     public func open() {
         let waiting = unsafe state.withLock { state in
             state.isOpen = true
@@ -26,9 +26,9 @@ public final class Bridge: Sendable {
         if let waiting = unsafe waiting { unsafe waiting.resume() }
     }
 
-    /// Returns when the door is open. One caller may wait, once.
+    /// Returns when the bridge is open. Only one caller may wait, once.
     public func wait() async {
-        // Safe: it is an address to the sanitizer, and never looked into.
+        // Safe: used only as an address for the sanitizer, never dereferenced.
         var task: UnsafeMutableRawPointer?
         unsafe await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             unsafe task = unsafeBitCast(continuation, to: UnsafeMutableRawPointer.self)
@@ -38,13 +38,13 @@ public final class Bridge: Sendable {
             }
             if isOpen { unsafe continuation.resume() }
         }
-        // The runtime releases the task's address when it is resumed, and acquires it only where it had gone to sleep.
+        // The runtime releases the task's address on resume, but acquires it only if the task had been suspended.
         unsafe inflight_tsan_acquire(task)
     }
 
-    /// Makes a bridge, has `start` pass it on, at once and where the caller is, and returns when it is opened.
+    /// Calls `start` with a new bridge, at once in the caller's isolation, and returns when the bridge is open.
     ///
-    /// It does not look at the task's cancellation; see ``callback(isolation:_:)``, which does.
+    /// It ignores the cancellation of the task. ``callback(isolation:_:)`` observes it.
     public static func wait(isolation: isolated (any Actor)? = #isolation, _ start: (Bridge) -> Void) async {
         let bridge = Bridge()
         start(bridge)

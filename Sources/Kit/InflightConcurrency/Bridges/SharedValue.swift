@@ -1,5 +1,4 @@
-/// A value that is made once for everybody who asks for it, and again when it is said to be no good any more: a token, a
-/// session, a list from a server.
+/// A value that is made once for all callers, and again once invalid: a token, a session, a list from a server.
 ///
 /// ```swift
 /// let token = SharedValue { try await fetchToken() }
@@ -9,12 +8,12 @@
 /// }
 /// ```
 ///
-/// - Thread: any. What makes the value runs in a task of its own, on the executor that is named, with no lock held.
-/// - Failure: who waits is told the error, and the next who asks has it made again.
-/// - Cancellation: who is cancelled stops waiting at once. The last one to leave cancels the making.
+/// - Thread: any. The value is made in its own task, on the given executor, with no lock held.
+/// - Failure: all waiting callers get the error, and the next call makes the value again.
+/// - Cancellation: a cancelled caller stops waiting at once. The last waiting caller to leave cancels the making.
 public final class SharedValue<Value: Sendable>: Sendable {
-    /// One making of the value, and who waits for it.
-    // Unchecked: everything in it is touched only while the value's lock is held.
+    /// One attempt to make the value, and its waiting callers.
+    // Unchecked: its properties are accessed only with the value's lock held.
     fileprivate final class Making: @unchecked Sendable {
         var task: Task<Void, Never>?
         var waiters: [Bridge] = []
@@ -33,15 +32,15 @@ public final class SharedValue<Value: Sendable>: Sendable {
     fileprivate let executor: (any TaskExecutor)?
     fileprivate let make: @Sendable () async throws -> Value
 
-    /// - Parameter executor: where the value is made; `nil`: where tasks without an executor run.
+    /// - Parameter executor: The executor on which the value is made. If nil, the default for tasks.
     public init(on executor: (any TaskExecutor)? = nil, _ make: @escaping @Sendable () async throws -> Value) {
         self.executor = executor
         self.make = make
     }
 
-    /// The value: at once where it was made, or when it is.
+    /// Returns the value, at once if it has been made, otherwise as soon as it is.
     ///
-    /// Throws what making it threw, or `CancellationError` where the caller's task is cancelled before.
+    /// - Throws: The error from making it, or `CancellationError` if the caller's task is cancelled first.
     public func value() async throws -> Value {
         let bridge = Bridge()
         let (made, making, isFirst) = phase.withLock { phase -> (Value?, Making?, Bool) in
@@ -79,21 +78,21 @@ public final class SharedValue<Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// The next who asks has it made again; who waits now gets what is being made. Idempotent; any thread.
+    /// Discards the value; the next call makes it anew. Waiting callers get the one being made. Idempotent; any thread.
     public func forget() {
         let old = phase.withLock { phase -> Value? in
             guard case .made(let value, _) = phase else { return nil }
             phase = .empty
             return value
         }
-        // Its release may run code of its own: with no lock held.
+        // Release the value with no lock held, because that may run foreign code.
         withExtendedLifetime(old) {}
     }
 }
 
 extension SharedValue where Value: Equatable {
-    /// As ``forget()``, where the value is still `stale`: of many who found it to be no good, the first alone has it made
-    /// again. Values are compared with no lock held.
+    /// Discards the value as ``forget()`` does, if it still is `stale`. If many callers found it invalid, only the
+    /// first discards it. Values are compared with no lock held.
     public func forget(_ stale: Value) {
         guard case .made(let value, let making) = phase.withLock({ $0 }), value == stale else { return }
         phase.withLock { phase in

@@ -1,16 +1,16 @@
-/// A ``Bridge`` that carries a value: who opens it hands the value to the one who waits.
+/// A ``Bridge`` that passes a value to the waiting caller.
 ///
-/// - Thread: any may open. The one who waits goes on where its task does; no thread is blocked.
-/// - Order: the first value counts; later ones are let go of inside their call.
-/// - Cancellation: it does not look at the task's; see ``Bridge/callback(isolation:_:)``, which does.
-/// - The thread sanitizer sees that what came before ``open(with:)`` happened before what follows ``value()``.
+/// - Thread: any thread may open. The waiting caller resumes where its task runs. No thread is blocked.
+/// - Order: only the first value counts. Later values are released inside their call.
+/// - Cancellation: it ignores that of the task. ``Bridge/callback(isolation:_:)`` observes it.
+/// - The thread sanitizer sees that code before ``open(with:)`` happens before code after ``value()``.
 public final class ValueBridge<Value: Sendable>: Sendable {
     private let bridge = Bridge()
     private let stored = Guarded<Value?>(nil)
 
     public init() {}
 
-    /// - Returns: whether this was the first call.
+    /// - Returns: Whether this was the first call.
     @discardableResult
     public func open(with value: Value) -> Bool {
         let isFirst = stored.withLock { stored in
@@ -22,16 +22,16 @@ public final class ValueBridge<Value: Sendable>: Sendable {
         return isFirst
     }
 
-    /// The value, when it has come. One caller may wait, once.
+    /// Returns the value once the bridge is open. Only one caller may wait, once.
     public func value() async -> Value {
         await bridge.wait()
         guard let value = stored.withLock({ $0 }) else { preconditionFailure("a bridge opens with its value") }
         return value
     }
 
-    /// Makes a bridge, has `start` pass it on, at once and where the caller is, and gives what it is opened with.
+    /// Calls `start` with a new bridge, at once in the caller's isolation, and returns the value that opens it.
     ///
-    /// It does not look at the task's cancellation; see ``Bridge/callback(isolation:_:)``, which does.
+    /// It ignores the cancellation of the task. ``Bridge/callback(isolation:_:)`` observes it.
     public static func value(
         isolation: isolated (any Actor)? = #isolation, _ start: (ValueBridge<Value>) -> Void
     ) async -> Value {

@@ -1,18 +1,18 @@
-/// Set once, never taken back, seen at once by every thread that looks: for work that looks at it between its steps.
+/// A latch that is set once and never reset, visible to every thread at once. Work checks it between steps.
 ///
-/// The small form of ``CancellationToken``: no handlers and no children, one allocation of 17 bytes, no lock of its own.
-// Unchecked: `isSet` is touched only while the stripe is held.
+/// The small form of ``CancellationToken``: no handlers, no children, one allocation of 17 bytes, no lock of its own.
+// Unchecked: `isSet` is accessed only with the lock stripe held.
 public final class CancellationFlag: Cancelling, @unchecked Sendable {
     private var isSet = false
 
     public init() {}
 
-    /// Idempotent; any thread.
+    /// Sets the latch. Idempotent; any thread.
     public func cancel() {
         LockStripes.stripe(for: self).lock.withLock { isSet = true }
     }
 
-    /// Some 40 ns: look at it every few dozen microseconds of work, not in every turn of an inner loop.
+    /// Whether the latch is set. About 40 ns: check every few dozen microseconds of work, not in an inner loop.
     public var isCancelled: Bool {
         LockStripes.stripe(for: self).lock.withLock { isSet }
     }

@@ -1,4 +1,4 @@
-/// A moment on a monotonic clock, in nanoseconds since a start that means nothing.
+/// A moment on a monotonic clock, in nanoseconds since an arbitrary start.
 public struct MonotonicTime: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 
@@ -31,7 +31,7 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// This duration in nanoseconds, or the nearest end of `Int64` where it does not fit.
+    /// This duration in nanoseconds, clamped to the range of `Int64`.
     @inlinable
     public var saturatedNanoseconds: Int64 {
         let (seconds, attoseconds) = components
@@ -42,24 +42,24 @@ extension Duration {
     }
 }
 
-/// The only one that may know the time: everything in the engine that waits, measures or compares dates asks it.
+/// The engine's only source of time. All code in the engine that waits, measures or compares dates uses it.
 ///
 /// Conformers: ``SystemClock``, and the test kit's `VirtualClock`, which a test moves by hand.
 public protocol EngineClock: Sendable {
-    /// The present moment. Never goes back. Any thread; about 30 ns on a real clock.
+    /// Returns the current time, which never goes back. Any thread; about 30 ns on a real clock.
     func now() -> MonotonicTime
 
-    /// The date, in seconds since 1970-01-01 00:00 UTC. May jump in both directions, as wall clocks do.
+    /// Returns the date, in seconds since 1970-01-01 00:00 UTC. May jump in both directions, as wall clocks do.
     func secondsSince1970() -> Double
 
     /// Runs `body` once, soon after `deadline`, on a thread of the clock's choice. `body` must not block.
     ///
-    /// - Returns: a handle whose `cancel()` makes sure that `body` is not started any more, and lets go of it.
+    /// - Returns: A handle whose `cancel()` prevents `body` from starting, and releases it.
     func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork
 }
 
-/// Work that a clock was asked to run later.
+/// Work that is scheduled on a clock.
 public protocol ScheduledWork: Sendable {
-    /// Idempotent; any thread. A body that has already started is not waited for.
+    /// Cancels the work. Idempotent; any thread. Does not wait for a body that has already started.
     func cancel()
 }

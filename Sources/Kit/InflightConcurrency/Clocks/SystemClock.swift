@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// The machine's own clocks: `CLOCK_MONOTONIC` for moments, `CLOCK_REALTIME` for dates.
+/// The system's clocks: `CLOCK_MONOTONIC` for moments, `CLOCK_REALTIME` for dates.
 public struct SystemClock: EngineClock {
     public init() {}
 
@@ -31,7 +31,7 @@ public struct SystemClock: EngineClock {
     }
 }
 
-/// A closure that runs at most once, or is let go by `cancel()`.
+/// A closure that runs at most once, unless `cancel()` releases it first.
 final class SystemTimer: ScheduledWork {
     private let body: Guarded<(@Sendable () -> Void)?>
 

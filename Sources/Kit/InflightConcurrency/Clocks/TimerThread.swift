@@ -8,10 +8,10 @@ internal import CInflightConcurrency
     internal import Musl
 #endif
 
-/// Runs closures at their times, one after the other, on a thread of its own.
+/// Runs closures at their deadlines, one after the other, on its own thread.
 ///
-/// It needs no file descriptor. A timer of Dispatch's does, and traps where the process has none left.
-// Unchecked: `queue` and `isRunning` are touched only while `mutex` is held. Safe: the condition never leaves.
+/// It needs no file descriptor. A Dispatch timer does, and traps if the process has none left.
+// Unchecked: `queue` and `isRunning` are accessed only with `mutex` held. Safe: the condition never escapes.
 @safe final class TimerThread: @unchecked Sendable {
     static let shared = TimerThread()
 
@@ -42,7 +42,7 @@ internal import CInflightConcurrency
         }
     }
 
-    /// Waits for the next timer that is due.
+    /// Waits for the next timer that is due, and returns it.
     private func next() -> SystemTimer {
         mutex.lock()
         defer { mutex.unlock() }
@@ -55,7 +55,7 @@ internal import CInflightConcurrency
     }
 }
 
-/// A binary heap of elements by deadline; those of one deadline in the order in which they came.
+/// A binary heap of elements by deadline. Elements with the same deadline keep the order of insertion.
 struct TimerQueue<Element> {
     private var heap: [(deadline: MonotonicTime, number: UInt64, element: Element)] = []
     private var number: UInt64 = 0
@@ -64,9 +64,9 @@ struct TimerQueue<Element> {
     var earliest: MonotonicTime? { heap.first?.deadline }
     var count: Int { heap.count }
 
-    /// Adds an element. Now and then it removes those that are useless, so that they are at most half of all.
+    /// Adds an element. At 1024 elements, and whenever the count has doubled since, it first removes useless ones.
     ///
-    /// - Returns: whether it is the earliest.
+    /// - Returns: Whether the element is now the earliest.
     mutating func insert(
         _ element: Element, at deadline: MonotonicTime, sweeping isUseless: (Element) -> Bool
     ) -> Bool {

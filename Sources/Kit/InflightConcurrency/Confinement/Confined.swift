@@ -1,4 +1,4 @@
-/// An object that lives on one serial callback queue and is used nowhere else, so that it needs no lock.
+/// An object that is used only on one serial callback queue, and so needs no lock.
 ///
 /// ```swift
 /// final class Player: Confined {
@@ -14,29 +14,29 @@
 /// }
 /// ```
 ///
-/// The class is not `Sendable`: Swift's checks keep it where it was made, except by way of ``ConfinedReference`` and
-/// ``callback(keepingAlive:_:)``, which look at run time whether they are where it lives.
+/// The class is not `Sendable`: the compiler keeps it in the isolation that created it. The exceptions,
+/// ``ConfinedReference`` and ``callback(keepingAlive:_:)``, check the queue at run time.
 ///
-/// - Thread: the confinement alone. Elsewhere ``checkConfinement(file:line:)``, and everything that reaches the object by
-///   a reference or a callback, stops the program at once, in release builds too, with a message that names the queue
-///   that was expected and the one that was found.
-/// - Cost: one ``CallbackQueue/isCurrent`` for each check, about 110 ns on a dispatch queue; a callback costs about 230 ns.
+/// - Thread: the confinement queue only. Elsewhere ``checkConfinement(file:line:)``, and every access to the object
+///   through a reference or a callback, traps at once, in release builds too, with a message that names the expected
+///   queue and the actual one.
+/// - Cost: one ``CallbackQueue/isCurrent`` per check, about 110 ns on a dispatch queue. A callback costs about 230 ns.
 public protocol Confined: AnyObject, SendableMetatype {
-    /// The queue where the object is used. It has to be serial: a concurrent one cannot confine anything, and cannot be
-    /// told apart. Never changes.
+    /// The queue on which the object is used. It never changes, and must be serial: a concurrent queue cannot confine
+    /// anything, and cannot be detected.
     var confinement: CallbackQueue { get }
 }
 
 extension Confined {
-    /// Stops the program unless the caller is where the object lives: for the first line of each method.
+    /// Traps unless the caller runs on the confinement queue. Call it in the first line of each method.
     public func checkConfinement(file: StaticString = #fileID, line: UInt = #line) {
         confinement.preconditionIsCurrent("\(Self.self)", file: file, line: line)
     }
 
-    /// A closure for the object's own callbacks: it hands `body` the object, and does nothing once that is gone.
+    /// Returns a closure for the object's callbacks. It passes the object to `body`, or does nothing once it is gone.
     ///
-    /// It may be captured and passed on from any thread, and has to be called where the object lives. It does not keep the
-    /// object alive unless `keepingAlive`. `body` need not be `Sendable`: it is called and released on the confinement.
+    /// Any thread may capture it and pass it on. It must be called on the confinement queue. It retains the object only
+    /// if `keepingAlive`. `body` is called and released on that queue, so it need not be `Sendable`.
     public func callback<each Input>(
         keepingAlive: Bool = false, _ body: @escaping (Self, repeat each Input) -> Void
     ) -> @Sendable (repeat each Input) -> Void {
@@ -45,13 +45,13 @@ extension Confined {
     }
 }
 
-// Unchecked: the object and the body are touched on the confinement alone, which is serial; the check stops others.
+// Unchecked: object and body are accessed only on the confinement queue, which is serial. Other access traps.
 private final class ConfinedCallback<Object: Confined, each Input>: @unchecked Sendable {
     private let confinement: CallbackQueue
     private weak var object: Object?
     private var held: Held?
 
-    /// What dies on the confinement.
+    /// The references that are released on the confinement queue.
     private final class Held {
         let object: Object?
         let body: (Object, repeat each Input) -> Void
@@ -78,8 +78,8 @@ private final class ConfinedCallback<Object: Confined, each Input>: @unchecked S
     }
 }
 
-/// Carries what is confined to the place where it is released.
-// Unchecked: emptied once, on the confinement, and not looked at otherwise.
+/// Carries confined content to the queue on which it is released.
+// Unchecked: emptied once, on the confinement queue, and not accessed otherwise.
 package final class ConfinedBox<Content>: Emptying, @unchecked Sendable {
     private var content: Content?
 

@@ -1,4 +1,4 @@
-/// Holds a ``Confined`` object from anywhere, and gives it out only where it lives.
+/// A reference to a ``Confined`` object that any thread may hold. It gives access only on the object's queue.
 ///
 /// ```swift
 /// let player = ConfinedReference(Player(on: .queue(queue)))
@@ -6,16 +6,16 @@
 /// player.object.play()                  // on its queue
 /// ```
 ///
-/// - Thread: may be held, passed on and released everywhere. ``object`` stops the program off the confinement.
-/// - Order: ``submit(_:)`` keeps that of the calls, as the queue does.
-/// - Release: where the reference is the last that holds the object, the object is released on its confinement, whatever
-///   thread lets go of the reference.
-// Unchecked: the object is touched on its confinement alone; the check stops everybody else.
+/// - Thread: may be held, passed on and released on any thread. ``object`` traps off the confinement queue.
+/// - Order: ``submit(_:)`` keeps the order of the calls, as the queue does.
+/// - Release: if the reference is the last one to the object, the object is released on its confinement queue,
+///   whichever thread releases the reference.
+// Unchecked: the object is accessed only on its confinement queue. Other access traps.
 public final class ConfinedReference<Object: Confined>: @unchecked Sendable {
     public let confinement: CallbackQueue
     private var held: Object?
 
-    /// May be called where the object was made: nobody else has it yet.
+    /// Creates a reference. Need not be called on the confinement queue: no other code has the object yet.
     public init(_ object: sending Object) {
         confinement = object.confinement
         held = object
@@ -25,14 +25,14 @@ public final class ConfinedReference<Object: Confined>: @unchecked Sendable {
         confinement.release(ConfinedBox(held.take()))
     }
 
-    /// The object. Only on its confinement: elsewhere the program stops.
+    /// The object. Access off its confinement queue traps.
     public var object: Object {
         confinement.preconditionIsCurrent("\(Object.self)")
         guard let held else { preconditionFailure("a reference holds its object until it is released") }
         return held
     }
 
-    /// Hands a call over: `body` runs on the confinement, never inside this call. The object is kept alive until then.
+    /// Calls `body` on the confinement queue, never inside this call. The object is retained until then.
     public func submit(_ body: @escaping @Sendable (Object) -> Void) {
         confinement.submit { body(self.object) }
     }

@@ -4,9 +4,9 @@ internal import Synchronization
 /// The lock that isolates the state of one thread-safe object, or of several that belong together, as a manager and its
 /// tasks do.
 ///
-/// Every method of such an object enters the domain by ``enter(_:)``, and leaves it before it calls foreign code: what it
-/// puts into ``DeferredActions`` runs after the lock is released. So foreign code may call back into any object, and may
-/// wait.
+/// Every method of such an object enters the domain by ``enter(_:)``, and leaves it before it calls foreign code. The
+/// actions that it appends to ``DeferredActions`` run after the lock is released. So foreign code may call back into
+/// any object, and may wait.
 ///
 /// ```swift
 /// final class Counter: Sendable {
@@ -47,7 +47,7 @@ public final class IsolationDomain: Sendable {
 
     /// Runs `body` inside, then on the same thread and outside the actions that it deferred, in their order.
     ///
-    /// - Parameter body: What to do inside.
+    /// - Parameter body: The closure to run inside.
     /// - Returns: The result of `body`.
     /// - Throws: The error of `body`, after the deferred actions.
     public func enter<Output, Failure: Error>(

@@ -1,7 +1,7 @@
 /// The backlog of a ``Gate``: all events in their order, or the latest alone.
 @usableFromInline
 package struct EventBacklog<Event>: GateBacklog {
-    /// Those before `head` are `nil`, so that an event is released when it passes and not by a later change.
+    /// Slots before `head` are `nil`, so that an event is released when it passes and not by a later change.
     @usableFromInline var slots: [Event?] = []
     @usableFromInline var head = 0
     @usableFromInline let keepsLatestOnly: Bool

@@ -1,36 +1,35 @@
-/// The one place where a caller is told something: events in their order, then one ending, or nothing any more after a
-/// cancel.
+/// The point where callbacks are delivered or dropped: events in order, then one ending, or nothing after a cancel.
 ///
 /// ```swift
 /// let gate = Gate<Int, Result<[UInt8], any Error>>(on: queue)
-/// gate.setEventHandler { percent in … }       // at any time, also later, also again
+/// gate.setEventHandler { percent in … }       // at any time, any number of times
 /// gate.setEndHandler { result in … }
 /// gate.send(50)                                // from the working thread
 /// gate.end(with: .success(bytes))
 /// gate.cancel()                                // silence, unless the ending has passed
 /// ```
 ///
-/// - Thread: every method may be called from any thread. Handlers are called on the gate's callback queue and nowhere
-///   else, never inside a call of yours, and with no lock held: they may call back into anything, this gate included.
-/// - Order: that of ``send(_:)``, on a concurrent queue too: the next is submitted when the last handler has returned or
-///   was dropped. Nothing follows the ending.
-/// - Cancellation: decided on the callback queue. After a ``cancel()`` on it, where it is serial, no handler starts. After
-///   one from elsewhere, a handler that has passed the gate may finish and none passes later.
-/// - Release: handlers are released on the callback queue, or inside the call of yours that cancels or replaces them. The
-///   gate is kept alive while a delivery is on its way.
-/// - Dropping: a queue that drops a delivery (see ``CallbackQueue/mayDrop``) loses that event, or makes the ending one
-///   that nobody hears. What comes after it is delivered.
-/// - Cost: about 0.1 µs for an event over what its queue costs; 1 µs and 7 allocations for a gate that is made, ended and
-///   let go of, its queue included. In an optimised build, where it is specialised for its types; else four times as much.
+/// - Thread: every method may be called from any thread. Handlers are called only on the gate's callback queue, never
+///   inside a call to the gate, and with no lock held, so they may call back into anything, including this gate.
+/// - Order: that of ``send(_:)``, on a concurrent queue too: the next is submitted when the last handler has returned
+///   or was dropped. Nothing follows the ending.
+/// - Cancellation: decided on the callback queue. After ``cancel()`` on that queue, if it is serial, no handler starts.
+///   After ``cancel()`` elsewhere, a handler that has passed the gate may finish, and none passes later.
+/// - Release: handlers are released on the callback queue, or inside the call that cancels or replaces them. A pending
+///   delivery retains the gate.
+/// - Dropping: if the queue drops a delivery (see ``CallbackQueue/mayDrop``), that event or ending is not delivered.
+///   Later events and the ending still are.
+/// - Cost: about 0.1 µs for an event on top of its queue's cost; 1 µs and 7 allocations to create, end and release a
+///   gate, its queue included. In an optimised build that specialises it for its types; else four times as much.
 public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     public typealias EventHandler = @Sendable (Event) -> Void
     public typealias EndHandler = @Sendable (Outcome) -> Void
 
-    /// What happens to events that come quicker than the handler returns.
+    /// The policy for events that arrive faster than the handler returns.
     public enum Backlog: Sendable {
-        /// All are kept.
+        /// Keeps all events.
         case all
-        /// The latest replaces those that were not handled yet: for progress, so that nothing piles up.
+        /// Keeps only the latest event that was not handled yet. For progress, so that events do not pile up.
         case latest
     }
 
@@ -68,7 +67,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
 
     @inlinable
     deinit {
-        // Nothing ended it: what the handlers captured goes where they would have been called.
+        // If the gate has not ended, release the handlers' captures where the handlers would have been called.
         if state.withLock({ $0.handlers.isEmpty }) { return }
         queue.release(ReleaseBox(state.withLock { $0.takeHandlers() }))
     }
@@ -76,28 +75,28 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     @inlinable
     public var phase: GatePhase { state.withLock { $0.machine.phase } }
 
-    /// Whether ``cancel()`` came before the ending passed.
+    /// Whether ``cancel()`` was called before the ending passed.
     @inlinable
     public var isCancelled: Bool { phase == .cancelled }
 
     // MARK: Handlers
 
-    /// Sets, replaces or, with `nil`, clears what is called with events. The one that is set when an event passes the gate
-    /// is called with it. After the end it is let go of at once.
+    /// Sets, replaces or, with nil, clears the event handler. An event calls the handler that is set when it passes the
+    /// gate. After the end a new handler is released at once.
     @inlinable
     public func setEventHandler(_ handler: EventHandler?) {
         change { $0.event = handler }
     }
 
-    /// Sets, replaces or, with `nil`, clears what is called with the ending. The one that is set when the gate opens is
-    /// called; one that comes later is not, and is let go of at once.
+    /// Sets, replaces or, with nil, clears the end handler. The ending calls the handler that is set when it passes the
+    /// gate. A later handler is not called, and is released at once.
     @inlinable
     public func setEndHandler(_ handler: EndHandler?) {
         change { $0.end = handler }
     }
 
     @inlinable func change(_ body: (inout Handlers) -> Void) {
-        // What was there is released after the lock.
+        // The old handlers are released after unlocking.
         let old = state.withLock { state -> Handlers in
             let old = state.handlers
             if state.machine.phase == .waiting { body(&state.handlers) }
@@ -106,9 +105,9 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         withExtendedLifetime(old) {}
     }
 
-    // MARK: Told by the work
+    // MARK: Input from the work
 
-    /// Something happened. Without effect after ``end(with:)`` or ``cancel()``.
+    /// Sends an event. No effect after ``end(with:)`` or ``cancel()``.
     @inlinable
     public func send(_ event: Event) {
         let (submits, _, unneeded) = state.withLock { $0.machine.eventArrived(event) }
@@ -116,9 +115,9 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         withExtendedLifetime(unneeded) {}
     }
 
-    /// The work has ended. The first call counts.
+    /// Ends the gate with an outcome. Only the first call counts.
     ///
-    /// - Returns: whether this is the ending that will be told, unless it is cancelled on the way.
+    /// - Returns: Whether this outcome will be delivered, unless a cancel comes first.
     @discardableResult
     @inlinable
     public func end(with outcome: Outcome) -> Bool {
@@ -127,10 +126,10 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         return wasTaken
     }
 
-    /// No handler is wanted any more. Idempotent, latched and visible at once; without effect when the ending has passed.
-    /// The handlers, and what they captured, are released inside this call.
+    /// Stops all further callbacks. Idempotent, final and visible at once. No effect after the ending has passed. The
+    /// handlers and their captures are released inside this call.
     ///
-    /// - Returns: whether this call is the one that cancelled.
+    /// - Returns: Whether this call cancelled the gate.
     @discardableResult
     @inlinable
     public func cancel() -> Bool {

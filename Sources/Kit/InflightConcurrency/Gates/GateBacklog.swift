@@ -1,7 +1,7 @@
-/// What has not passed a gate yet, besides the outcome: a value that owns the rules by which events wait, replace each
-/// other or are refused.
+/// The pending events of a gate: a value that owns the rules by which events wait, replace each other or are refused.
+/// It does not include the outcome.
 ///
-/// It is changed with a lock held, so it releases no event: what it does not keep, it returns.
+/// It is changed with a lock held, so it releases no event. It returns the events that it does not keep.
 @usableFromInline
 package protocol GateBacklog {
     associatedtype Event
@@ -10,16 +10,16 @@ package protocol GateBacklog {
 
     /// An event arrived.
     ///
-    /// - Returns: whether there is something new to pass, and what is not needed any more: what the event replaced, or the
-    ///   event itself.
+    /// - Returns: Whether there is something new to pass, and the event that is no longer needed: the replaced event or
+    ///   the new one.
     mutating func eventArrived(_ event: Event) -> (wasTaken: Bool, unneeded: Event?)
 
-    /// Takes what passes next; `nil` where it is empty.
+    /// Removes and returns the next event to pass, or nil if there is none.
     mutating func popFirst() -> Event?
 
-    /// Takes what is lost with a delivery that the queue dropped: at least what would have passed next.
+    /// Removes and returns the events that are lost with a dropped delivery: at least the next event to pass.
     mutating func takeDropped() -> Self
 
-    /// Takes all of it.
+    /// Removes and returns all events.
     mutating func takeAll() -> Self
 }

@@ -1,12 +1,11 @@
-/// What a gate decides, as a value: it is told what happened and answers what is to be done. No lock, no queue, no code
-/// of a caller; what it lets go of it gives back, to be released outside the lock.
+/// The state machine of a gate. Its methods take events and return the required actions. It has no lock and no queue,
+/// and calls no foreign code. It returns the values that it no longer needs, to be released outside the lock.
 ///
 ///     waiting ──(on the queue, with an outcome)──▶ delivering ──(the handler has returned)──▶ ended
 ///        │  ├────────(the queue dropped the ending, or it was pulled)──────────────────────────▲
 ///        └──cancelled──▶ cancelled
 ///
-/// What waits for it is handed out on a queue (``queueReached()``), or to whoever asks (``pulled()``): a gate uses one of
-/// the two.
+/// A gate hands out its pending events and outcome either on a queue (``queueReached()``) or on demand (``pulled()``).
 @usableFromInline
 package struct GateMachine<Backlog: GateBacklog, Outcome> {
     @usableFromInline
@@ -17,12 +16,12 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         case outcome(Outcome)
     }
 
-    /// What is not needed any more.
+    /// The values that are no longer needed.
     @usableFromInline
     package struct Leftovers {
         @usableFromInline package var backlog: Backlog?
         @usableFromInline package var outcome: Outcome?
-        /// Whether this was the end: nothing will be called any more.
+        /// Whether the gate has ended, so that no more handlers are called.
         @usableFromInline package var isEnd: Bool
 
         @inlinable package init(backlog: Backlog? = nil, outcome: Outcome? = nil, isEnd: Bool = false) {
@@ -35,7 +34,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
     @usableFromInline var outcome: Outcome?
     @usableFromInline package var backlog: Backlog
     @usableFromInline package internal(set) var phase = GatePhase.waiting
-    /// A delivery was handed to the queue, and has neither returned nor was dropped; or whoever asks is to be woken.
+    /// Whether a submitted delivery has neither returned nor been dropped, or a pulling consumer is to be woken.
     @usableFromInline package internal(set) var isScheduled = false
 
     @inlinable
@@ -43,8 +42,8 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         self.backlog = backlog
     }
 
-    /// - Returns: whether a delivery is to be submitted, whether there is something new to pass, and what is not needed any
-    ///   more.
+    /// - Returns: Whether to submit a delivery, whether there is something new to pass, and the event that is no longer
+    ///   needed.
     @inlinable
     package mutating func eventArrived(
         _ event: Backlog.Event
@@ -54,7 +53,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return (wasTaken && schedule(), wasTaken, unneeded)
     }
 
-    /// - Returns: whether a delivery is to be submitted, and whether this was the first outcome.
+    /// - Returns: Whether to submit a delivery, and whether this was the first outcome.
     @inlinable
     package mutating func outcomeArrived(_ arrived: Outcome) -> (submits: Bool, wasTaken: Bool) {
         guard isOpen else { return (false, false) }
@@ -62,7 +61,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return (schedule(), true)
     }
 
-    /// The delivery runs: here, on the queue, is decided what may pass.
+    /// The delivery has reached its queue, where the gate decides what may pass.
     @inlinable
     package mutating func queueReached() -> Passage {
         guard phase == .waiting else {
@@ -78,9 +77,9 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return .outcome(outcome)
     }
 
-    /// What passed has been handled.
+    /// The event or outcome that passed has been handled.
     ///
-    /// - Returns: whether a delivery is to be submitted for what comes next.
+    /// - Returns: Whether to submit a delivery for the next one.
     @inlinable
     package mutating func callbackReturned() -> Bool {
         if phase == .delivering { phase = .ended }
@@ -88,8 +87,8 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return isScheduled
     }
 
-    /// Somebody asks for what is next, instead of a queue. Nothing is called with it, so the outcome ends the gate at once.
-    /// Whoever got nothing is to be woken when a delivery is to be submitted.
+    /// A consumer has asked for the next event, instead of a queue. No handler is called, so the outcome ends the gate
+    /// at once. If nothing passed, the consumer is to be woken when a delivery is to be submitted.
     @inlinable
     package mutating func pulled() -> Passage {
         let passage = queueReached()
@@ -98,8 +97,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return passage
     }
 
-    /// The queue let go of the delivery without running it: what it would have told is lost, or the ending is one that
-    /// nobody hears.
+    /// The queue has released the delivery without running it. Its event is lost, or the ending is not delivered.
     @inlinable
     package mutating func deliveryDropped() -> (submits: Bool, leftovers: Leftovers) {
         var leftovers = Leftovers()
@@ -115,7 +113,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return (isScheduled, leftovers)
     }
 
-    /// - Returns: what nobody will hear, or `nil` where it was too late to cancel.
+    /// - Returns: The values that will not be delivered, or nil if it was too late to cancel.
     @inlinable
     package mutating func cancelled() -> Leftovers? {
         guard phase == .waiting else { return nil }
@@ -126,7 +124,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
     /// Whether something may still arrive.
     @inlinable var isOpen: Bool { phase == .waiting && outcome == nil }
 
-    /// Whether something waits to pass.
+    /// Whether an event or the outcome waits to pass.
     @inlinable var hasMore: Bool { phase == .waiting && (!backlog.isEmpty || outcome != nil) }
 
     @inlinable mutating func schedule() -> Bool {

@@ -1,10 +1,10 @@
-/// How far a gate has come.
+/// The phase of a gate.
 public enum GatePhase: Sendable {
-    /// Events may still come, and it may still be cancelled.
+    /// Events may still pass, and the gate may still be cancelled.
     case waiting
-    /// The ending has passed: its handler runs, or is about to. Too late to cancel.
+    /// The ending has passed. Its handler runs or is about to run. Too late to cancel.
     case delivering
-    /// The ending was told, or the queue dropped it.
+    /// The ending was delivered, or the queue dropped it.
     case ended
     /// Cancelled before the ending passed.
     case cancelled

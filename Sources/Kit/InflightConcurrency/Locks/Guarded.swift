@@ -1,8 +1,8 @@
-/// A value that can be reached only while its lock is held.
+/// A value that is accessible only with its lock held.
 ///
-/// Cost: that of ``Lock``, 7 ns when nobody else wants it, and one allocation for the value. `body` must not call code that it does not know, and must
-/// not enter the same value again.
-// Unchecked: `value` is touched only between `lock()` and `unlock()`.
+/// Cost: that of ``Lock``, 7 ns without contention, and one allocation for the value. `body` must not call foreign
+/// code, and must not enter the same value again.
+// Unchecked: `value` is accessed only between `lock()` and `unlock()`.
 public final class Guarded<Value>: @unchecked Sendable {
     @usableFromInline let mutex = Lock()
     @usableFromInline var value: Value

@@ -1,20 +1,20 @@
-/// A value that is reached only by those whose turn it is: by a lock (``Guarded``), or by a concurrent queue whose writers
-/// have it for themselves (``QueueGuarded``).
+/// A value with synchronized access: through a lock (``Guarded``), or through a concurrent queue with exclusive writers
+/// (``QueueGuarded``).
 ///
-/// `body` must not call code that it does not know, and must not enter the same value again.
+/// `body` must not call foreign code, and must not enter the same value again.
 ///
 /// - Thread: any. `body` runs inside the call, before it returns.
-/// - Order: writers exclude everybody; readers exclude writers, and perhaps each other.
-/// - Errors: what `body` throws is thrown on, with its type.
+/// - Order: writers exclude all other access. Readers exclude writers, and possibly each other.
+/// - Errors: an error that `body` throws is rethrown, with its type.
 public protocol Guarding<Value>: Sendable {
     associatedtype Value
 
-    /// Looks at the value.
+    /// Runs `body` with read access to the value.
     func read<Result, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result
 
-    /// Changes the value.
+    /// Runs `body` with write access to the value.
     func write<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result

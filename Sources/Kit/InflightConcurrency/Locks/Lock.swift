@@ -10,14 +10,14 @@ internal import CInflightConcurrency
 
 /// A mutual exclusion lock that the thread sanitizer understands.
 ///
-/// It wraps `pthread_mutex_t`: `Synchronization.Mutex` is quicker by a few nanoseconds, but on Linux the thread
-/// sanitizer cannot see it and reports races that are none. It is not recursive and not fair. Never call code that
-/// you do not know while you hold it.
+/// It wraps `pthread_mutex_t`. `Synchronization.Mutex` is faster by a few nanoseconds, but on Linux the thread
+/// sanitizer does not support it and reports false races. The lock is neither recursive nor fair. Never call foreign
+/// code with the lock held.
 ///
-/// Cost: about 20 ns for lock and unlock when nobody else wants it; one allocation when it is made.
-// Safe: the pointer never leaves, and lives exactly as long as the lock.
+/// Cost: about 20 ns for lock and unlock without contention; one allocation on creation.
+// Safe: the pointer never escapes, and lives exactly as long as the lock.
 @safe public struct Lock: ~Copyable, Sendable {
-    // The pointee never moves, and pthread's functions are made for use from several threads.
+    // The pointee never moves, and pthread's functions may be called from several threads.
     @usableFromInline nonisolated(unsafe) let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     public init() {
@@ -42,17 +42,17 @@ internal import CInflightConcurrency
         unsafe pthread_mutex_unlock(mutex)
     }
 
-    /// Gives the lock up, waits for `condition` to be signalled, and takes it again, as `pthread_cond_wait` does.
+    /// Releases the lock, waits for `condition` to be signalled, and reacquires the lock, as `pthread_cond_wait` does.
     package func wait(on condition: UnsafeMutablePointer<pthread_cond_t>) {
         unsafe pthread_cond_wait(condition, mutex)
     }
 
-    /// ``wait(on:)``, for that long at most.
+    /// Waits as ``wait(on:)`` does, for at most `nanoseconds`.
     package func wait(on condition: UnsafeMutablePointer<pthread_cond_t>, nanoseconds: Int64) {
         unsafe inflight_condition_wait(condition, mutex, nanoseconds)
     }
 
-    /// Runs `body` with the lock held, and releases it however `body` ends.
+    /// Runs `body` with the lock held, and unlocks when `body` returns or throws.
     @inlinable
     public func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result

@@ -1,6 +1,6 @@
-/// A fixed few locks shared by many small objects, so that none of them needs one of its own.
+/// A fixed set of locks that many small objects share, so that none of them needs its own.
 ///
-/// Only for short sections that call nothing unknown and take no other lock of the same stripes.
+/// Only for short sections that call no foreign code and take no other of these locks.
 package enum LockStripes {
     package final class Stripe: Sendable {
         package let lock = Lock()
@@ -8,9 +8,9 @@ package enum LockStripes {
 
     private static let stripes = (0..<64).map { _ in Stripe() }
 
-    /// The lock of `object`: the same for as long as it lives.
+    /// Returns the stripe for `object`, the same for as long as the object lives.
     package static func stripe(for object: AnyObject) -> Stripe {
-        // Objects are at least 16 bytes apart; the bits above those tell neighbours apart.
+        // Objects are at least 16 bytes apart, so the bits above those distinguish neighbours.
         let address = UInt(bitPattern: ObjectIdentifier(object).hashValue)
         return stripes[Int((address >> 4 ^ address >> 10) & 63)]
     }

@@ -1,18 +1,18 @@
 internal import CInflightConcurrency
 internal import Dispatch
 
-/// A value guarded by a concurrent queue: readers side by side, writers alone, by barrier.
+/// A value guarded by a concurrent queue: concurrent readers, and exclusive writers by barrier.
 ///
-/// For values that are read for long and by many. For anything shorter than some microseconds ``Guarded`` is quicker,
-/// also where all only read.
+/// For values with many and long reads. For accesses shorter than some microseconds ``Guarded`` is faster, even if all
+/// of them only read.
 ///
-/// - Cost: about 570 ns to read, 530 ns to write, 490 ns to write later, where ``Guarded`` takes 7 ns to read or write, and
-///   20 ns where two threads always want it.
-/// - Thread, errors: as ``Guarding``. ``writeLater(_:)`` is the only one that does not wait.
-/// - Order: what comes after a write, from the same thread, sees it; that holds for ``writeLater(_:)`` too.
-/// - Entering the same value from `body` would wait for itself: it stops the program instead, in release builds too.
-/// - The thread sanitizer on Linux does not see that a barrier orders anything; here it is told.
-// Unchecked: `value` is touched only inside the queue, changed only behind a barrier.
+/// - Cost: about 570 ns to read, 530 ns to write, 490 ns to write later. ``Guarded`` takes 7 ns to read or write, and
+///   20 ns when two threads always contend.
+/// - Thread, errors: as ``Guarding``. Only ``writeLater(_:)`` does not wait.
+/// - Order: an access after a write, from the same thread, sees that write; so too after ``writeLater(_:)``.
+/// - Entering the same value from `body` would deadlock, so it traps, in release builds too.
+/// - The thread sanitizer on Linux does not see that a barrier orders accesses, so they are annotated here.
+// Unchecked: `value` is accessed only inside the queue, and changed only behind a barrier.
 public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
     private let queue = DispatchQueue(label: "inflight.guarded", attributes: .concurrent)
     private let mark: QueueMark
@@ -20,7 +20,7 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
     private let written = Tag()
     private let wasRead = Tag()
 
-    /// Something with an address, for the sanitizer.
+    /// An object whose address the sanitizer annotations use.
     private final class Tag: Sendable {
         func release() { unsafe inflight_tsan_release(Unmanaged.passUnretained(self).toOpaque()) }
         func acquire() { unsafe inflight_tsan_acquire(Unmanaged.passUnretained(self).toOpaque()) }
@@ -53,7 +53,7 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
         }.get()
     }
 
-    /// Changes the value soon, and returns at once. `body` runs on a thread of the queue.
+    /// Enqueues a change to the value and returns at once. `body` runs on a thread of the queue.
     public func writeLater(_ body: @escaping @Sendable (inout Value) -> Void) {
         queue.async(flags: .barrier) {
             self.beginWriting()

@@ -1,8 +1,8 @@
 internal import CInflightConcurrency
 
-/// Memory that grows. Large blocks are pages of their own: growing them moves no byte and needs no second copy, and what is
-/// freed goes back to the system at once.
-// Unchecked: written by one owner at a time, and only beyond what others read.
+/// A growable block of memory. Large blocks are mapped pages: they grow without copying and without a second block, and
+/// freed pages return to the system at once.
+// Unchecked: written by one owner at a time, and only beyond the bytes that others read.
 @safe package final class MemoryBlock: @unchecked Sendable {
     private static let leastPagedBytes = 1 << 20
 
@@ -21,9 +21,9 @@ internal import CInflightConcurrency
         if isPaged { unsafe inflight_pages_free(memory, count) } else { unsafe memory.deallocate() }
     }
 
-    /// Grows without copying. Nobody may look at the memory.
+    /// Grows the block without copying. No other code may access the memory during the call.
     ///
-    /// - Returns: whether it could.
+    /// - Returns: Whether the block has grown.
     package func grow(to wanted: Int) -> Bool {
         guard isPaged, let larger = unsafe inflight_pages_resize(memory, count, wanted) else { return false }
         unsafe memory = larger

@@ -3,11 +3,11 @@ internal import Dispatch
 internal import Synchronization
 
 extension CallbackQueue {
-    /// Whether the caller runs on this queue now, also by way of a queue that targets it.
+    /// Whether the caller runs on this queue now, or on a queue that targets it.
     ///
-    /// - Of the main queue it is true on the main thread too, whoever's loop runs there, and under `dispatchMain()` on
-    ///   whatever thread serves the main queue.
-    /// - Inside `sync` on another queue it is false: that code belongs to the other queue.
+    /// - For the main queue it is also true on the main thread, whichever event loop runs there, and under
+    ///   `dispatchMain()` on whatever thread serves the main queue.
+    /// - For another queue it is false inside `sync` on a different one, to which that code belongs.
     ///
     /// Any thread. About 110 ns on a dispatch queue; the first call for a queue marks it, which allocates.
     public var isCurrent: Bool {
@@ -18,7 +18,7 @@ extension CallbackQueue {
         }
     }
 
-    /// What messages call this queue: the label of a dispatch queue in quotation marks, or the executor's own name.
+    /// The name of this queue in messages: the quoted label of a dispatch queue, or the executor's own name.
     public var name: String {
         switch destination {
         case .dispatch(let queue): QueueMark.of(queue) === QueueMark.main ? "the main queue" : Self.quoted(queue.label)
@@ -26,21 +26,21 @@ extension CallbackQueue {
         }
     }
 
-    /// What messages call the place where the caller runs: the dispatch queue, and the thread.
+    /// The dispatch queue and the thread that the caller runs on, for messages.
     ///
-    /// A thread that serves no dispatch queue is told with the label of the default queue, and its own name; executors
-    /// that are no dispatch queue cannot be found this way. For messages: it allocates.
+    /// A thread that serves no dispatch queue is reported with the label of the default queue and its own name.
+    /// Executors other than dispatch queues cannot be detected. Allocates.
     public static var currentName: String {
         if QueueMark.main.isCurrent { return "the main queue" }
         return "\(quoted(unsafe String(cString: inflight_current_queue_label()))) (thread “\(currentThreadName)”)"
     }
 
-    /// Stops the program, in release builds too, unless the caller runs on this queue. The message names the queue that
-    /// was expected, and the one that was found.
+    /// Traps, in release builds too, unless the caller runs on this queue. The message names the expected queue and the
+    /// actual one.
     ///
-    /// - Parameter subject: who is used on the wrong queue; asked for only then.
+    /// - Parameter subject: The object that was used on the wrong queue; evaluated only then.
     ///
-    /// Any thread; costs what ``isCurrent`` costs.
+    /// Any thread. Costs the same as ``isCurrent``.
     public func preconditionIsCurrent(
         _ subject: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
     ) {
@@ -50,7 +50,7 @@ extension CallbackQueue {
 
     @inline(never)
     private func wrongQueue(_ subject: String, file: StaticString, line: UInt) -> Never {
-        // Not a precondition: release builds would leave its message out.
+        // Not a precondition, because release builds would omit its message.
         fatalError(
             "Wrong queue: \(subject) is to be used on \(name) alone, and was used on \(Self.currentName). "
                 + "Hand the call over with submit(_:).", file: file, line: line)
@@ -69,16 +69,16 @@ extension CallbackQueue {
     }
 }
 
-/// What a dispatch queue is marked with when somebody first asks whether it is current.
+/// The mark that a dispatch queue gets when it is first checked for being current.
 ///
-/// Each queue gets a key of its own: asked with it, dispatch answers for the present queue and all that it targets.
+/// Each queue gets its own key. A lookup of that key searches the current queue and all queues that it targets.
 final class QueueMark: Sendable {
     private static let marks = DispatchSpecificKey<QueueMark>()
     private static let marking = Lock()
-    // Dispatch does not promise that who finds a mark sees what was written into it before it was set: counting before,
-    // and reading the count after, does.
+    // Dispatch does not guarantee that a thread that finds a mark sees the writes that preceded it. Incrementing `made`
+    // before, and loading it after, guarantees that.
     private static let made = Atomic<Int>(0)
-    // The main queue is known by its mark: the object that stands for it is a new one each time.
+    // The main queue is identified by its mark, because each access to `.main` returns a new object.
     static let main = QueueMark.of(.main)
 
     private let key = DispatchSpecificKey<Bool>()
@@ -88,7 +88,7 @@ final class QueueMark: Sendable {
             _ = made.load(ordering: .acquiring)
             return mark
         }
-        // Two that come at once must not leave two marks.
+        // Two concurrent callers must not leave two marks.
         return marking.withLock {
             if let mark = queue.getSpecific(key: marks) { return mark }
             let mark = QueueMark()

@@ -1,13 +1,13 @@
 extension CallbackQueue {
-    /// Empties `box` on this queue: at once where it is current, else as work of the queue. So what a caller's closures
-    /// captured dies where they would have been called. Where the queue drops the work it dies there.
+    /// Empties `box` on this queue, at once if it is current. So the captures of a caller's closures are released where
+    /// the closures would have been called. If the queue drops the work, it releases them at that point.
     @usableFromInline
     package func release(_ box: some Emptying) {
         if isCurrent { box.empty() } else { submit { box.empty() } }
     }
 }
 
-/// Holds something until it is told to let go of it, whoever holds the box.
+/// A box that can release its contents while the box itself is still retained.
 @usableFromInline
 package protocol Emptying: AnyObject, Sendable {
     func empty()
@@ -22,7 +22,7 @@ package final class ReleaseBox<Content: Sendable>: Emptying {
         held = Guarded(content)
     }
 
-    /// What it holds still.
+    /// The contents, or nil after ``empty()``.
     package var content: Content? { held.withLock { $0 } }
 
     @inlinable
@@ -32,8 +32,8 @@ package final class ReleaseBox<Content: Sendable>: Emptying {
     }
 }
 
-/// Work on a queue that may drop it: its release without having run says so.
-// Unchecked: `ways` is touched only while the object's stripe of locks is held, or by `deinit`.
+/// Work for a queue that may drop it. If it is released without having run, it calls `dropped`.
+// Unchecked: `ways` is accessed only with the object's lock stripe held, or in `deinit`.
 @usableFromInline package final class DroppableWork: @unchecked Sendable {
     private struct Ways {
         var run: @Sendable () -> Void

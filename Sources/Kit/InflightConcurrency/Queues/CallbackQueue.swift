@@ -1,14 +1,14 @@
 public import Dispatch
 
-/// Where callbacks run: named by the caller, never assumed. No API that takes one has a default for it.
+/// The queue on which callbacks run. The caller always names it: no API that takes one has a default for it.
 ///
-/// - Thread: any thread may submit and ask; what is submitted runs on the queue and nowhere else.
-/// - Order: that of the queue. On a serial one, in the order of submission.
-/// - Cancellation: what is submitted cannot be taken back; a ``Gate`` decides on the queue whether it still counts.
-/// - Cost: ``submit(_:)`` costs what the queue itself costs; ``isCurrent`` about 110 ns on a dispatch queue.
+/// - Thread: any thread may submit and query. Submitted work runs on the queue and nowhere else.
+/// - Order: that of the queue. On a serial queue, the order of submission.
+/// - Cancellation: submitted work cannot be withdrawn. A ``Gate`` decides on the queue whether to deliver a callback.
+/// - Cost: ``submit(_:)`` costs as much as the queue itself, ``isCurrent`` about 110 ns on a dispatch queue.
 ///
-/// For the main queue there is ``MainCallbackQueue``, a type of its own, because closures that run there are
-/// `@MainActor`. For an `OperationQueue` there is `CallbackQueue.queue(_:)` in `InflightFoundation`.
+/// The main queue has its own type, ``MainCallbackQueue``, because closures that run there are `@MainActor`. For an
+/// `OperationQueue` there is `CallbackQueue.queue(_:)` in `InflightFoundation`.
 public struct CallbackQueue: Sendable {
     @usableFromInline
     enum Destination: Sendable {
@@ -18,27 +18,27 @@ public struct CallbackQueue: Sendable {
 
     @usableFromInline let destination: Destination
 
-    /// Callbacks run on `queue`. Where it is serial, silence after cancel is exact (contract 4); whether it is serial
-    /// cannot be asked of it.
+    /// Runs callbacks on `queue`. If it is serial, silence after cancel is exact (contract 4). A queue cannot be asked
+    /// whether it is serial.
     public static func queue(_ queue: DispatchQueue) -> CallbackQueue {
         CallbackQueue(destination: .dispatch(queue))
     }
 
-    /// Callbacks run wherever `executor` runs them: another library's loop, a queue that a test moves by hand.
+    /// Runs callbacks on `executor`, such as another library's event loop, or a queue that a test steps by hand.
     public static func executor(_ executor: any CallbackExecutor) -> CallbackQueue {
         CallbackQueue(destination: .executor(ExecutorBox(executor)))
     }
 
-    /// Whether a callback that is submitted may be dropped instead of run. A queue that can be emptied by somebody else,
-    /// such as an `OperationQueue`, may drop some.
+    /// Whether the queue may drop a submitted callback instead of running it. A queue whose pending work others can
+    /// remove, such as an `OperationQueue`, may drop callbacks.
     @inlinable
     public var mayDrop: Bool {
         if case .executor = destination { return true }
         return false
     }
 
-    /// Hands `work` to the queue. It never runs inside this call. Where ``mayDrop`` is true it may be let go of without
-    /// having run: what it captured is released then.
+    /// Enqueues `work`, which never runs inside this call. If ``mayDrop`` is true, the queue may release `work`, and
+    /// the values that it captured, without running it.
     public func submit(_ work: @escaping @Sendable () -> Void) {
         switch destination {
         case .dispatch(let queue): queue.async(execute: work)
@@ -47,7 +47,7 @@ public struct CallbackQueue: Sendable {
     }
 }
 
-/// Keeps a queue one word long, whatever it is.
+/// Keeps a queue one word in size, whatever its kind.
 @usableFromInline
 final class ExecutorBox: Sendable {
     @usableFromInline let base: any CallbackExecutor
@@ -57,18 +57,18 @@ final class ExecutorBox: Sendable {
     }
 }
 
-/// Somewhere that callbacks can run.
+/// An executor on which callbacks can run.
 ///
-/// Conform to it to have them run on a loop of your own. Called from any thread, with no lock held.
+/// Conform to it to run callbacks on another event loop. Its members are called from any thread, with no lock held.
 public protocol CallbackExecutor: Sendable {
-    /// Takes `work` to be run soon, once, in the order of submission where the executor is serial; never inside this
-    /// call. It may be dropped instead: its release tells the engine so.
+    /// Runs `work` soon, once, and never inside this call; in the order of submission if the executor is serial. The
+    /// executor may drop `work` instead: releasing it notifies the engine.
     func submit(_ work: @escaping @Sendable () -> Void)
 
     /// Whether the caller runs on this executor now.
     var isCurrent: Bool { get }
 
-    /// What messages call this executor. By default the name of its type.
+    /// The name of this executor in messages. By default, the name of its type.
     var name: String { get }
 }
 

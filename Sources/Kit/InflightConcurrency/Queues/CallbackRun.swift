@@ -1,21 +1,21 @@
 internal import Dispatch
 
-/// Callbacks of one dispatch queue that became due together: the queue is woken once for all of them.
+/// Callbacks of one dispatch queue that became due together, for which the queue is woken only once.
 ///
-/// Only the first is handed to the queue. Before it does its own work it hands over the next, from the queue's own
-/// thread, where that wakes nobody. So they begin in their order, a concurrent queue runs as many at once as it would
-/// otherwise, and what others hand to the queue meanwhile has its turn between them.
+/// Only the first callback is enqueued from outside. Before it does its own work, it enqueues the next one from the
+/// queue's own thread, which wakes no thread. So callbacks begin in order, a concurrent queue runs as many at once as
+/// it otherwise would, and other work enqueued meanwhile gets its turn between them.
 package struct CallbackRun<Callback: AnyObject & Sendable>: ~Copyable {
     private let deliver: @Sendable (Callback) -> Void
     private var queue: DispatchQueue?
     private var callbacks: [Callback] = []
 
-    /// - Parameter deliver: does one callback's work, on its queue.
+    /// - Parameter deliver: Delivers one callback, on its queue.
     package init(_ deliver: @escaping @Sendable (Callback) -> Void) {
         self.deliver = deliver
     }
 
-    /// Adds a callback behind the others. Where it is for another queue, those before it are handed over.
+    /// Appends a callback. If it is for another queue than those before it, submits those first.
     package mutating func append(_ callback: Callback, for target: CallbackQueue) {
         guard case .dispatch(let next) = target.destination else {
             preconditionFailure("only a dispatch queue takes a run of callbacks")
@@ -25,7 +25,7 @@ package struct CallbackRun<Callback: AnyObject & Sendable>: ~Copyable {
         callbacks.append(callback)
     }
 
-    /// Hands over what was added.
+    /// Submits the appended callbacks.
     package mutating func submit() {
         guard let queue else { return }
         Self.submit(callbacks, from: 0, to: queue, deliver)

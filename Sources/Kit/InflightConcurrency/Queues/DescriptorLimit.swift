@@ -6,9 +6,9 @@
     internal import Musl
 #endif
 
-/// How many files, sockets and pipes this process may open.
+/// The number of descriptors (files, sockets and pipes) that this process may open.
 package enum DescriptorLimit {
-    /// The kernel gives the lowest free number, so few above this are open in a process that has any left.
+    /// The kernel returns the lowest free number, so few above this one are open while the process has any left.
     private static let mostCounted = 4096
 
     /// Raises the soft limit to the hard limit. Cost: two system calls.
@@ -16,14 +16,14 @@ package enum DescriptorLimit {
         var limits = rlimit()
         guard unsafe getrlimit(resource, &limits) == 0, limits.rlim_cur < limits.rlim_max else { return }
         limits.rlim_cur = limits.rlim_max
-        // The limit stays as it is where this fails.
+        // If this fails, the limit stays as it is.
         _ = unsafe setrlimit(resource, &limits)
     }
 
-    /// Whether a call failed with `error` because this process, or the system, has no descriptor left.
+    /// Whether a call failed with `error` because this process or the system has no descriptor left.
     package static func isReached(_ error: Int32) -> Bool { error == EMFILE || error == ENFILE }
 
-    /// The descriptors that may still be opened. Cost: two system calls, some 100 µs.
+    /// The number of descriptors that can still be opened. Cost: two system calls, some 100 µs.
     package static var available: Int {
         var limits = rlimit()
         guard unsafe getrlimit(resource, &limits) == 0 else { return mostCounted }
@@ -33,13 +33,13 @@ package enum DescriptorLimit {
         return limit - numbers.count { $0.revents & Int16(POLLNVAL) == 0 }
     }
 
-    /// The connections that leave enough descriptors for decoders, the cache, files and the rest of the program.
+    /// The number of connections that leaves enough descriptors for decoders, cache, files and the rest of the program.
     package static var connections: Int { connections(of: available) }
 
-    /// - Parameter available: the descriptors that may be opened.
+    /// - Parameter available: The number of descriptors that can be opened.
     package static func connections(of available: Int) -> Int { max(1, available * 3 / 4 - 14) }
 
-    /// The decoder processes for which there are descriptors: each takes up to eight.
+    /// The number of decoder processes for which there are descriptors. Each process takes up to eight.
     package static var decoders: Int { max(1, available / 32) }
 
     #if canImport(Glibc)

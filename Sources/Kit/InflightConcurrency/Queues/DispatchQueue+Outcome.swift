@@ -1,11 +1,11 @@
 internal import Dispatch
 
 extension DispatchQueue {
-    /// What `body` gives on this queue: `sync` does not carry typed errors, nor what is sent.
+    /// Returns the outcome of `body`, run on this queue. `sync` supports neither typed errors nor `sending` results.
     func outcome<Output, Failure: Error>(
         flags: DispatchWorkItemFlags = [], _ body: () throws(Failure) -> sending Output
     ) -> sending Result<Output, Failure> {
-        // Written inside `sync`, which has returned before it is read; each outcome is sent out by `body`.
+        // Written inside `sync`, which returns before it is read. `body` returns each outcome as `sending`.
         nonisolated(unsafe) var result: Result<Output, Failure>?
         sync(flags: flags) {
             do throws(Failure) { unsafe result = .success(try body()) } catch { unsafe result = .failure(error) }

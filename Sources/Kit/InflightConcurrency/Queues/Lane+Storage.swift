@@ -1,4 +1,4 @@
-// How a lane keeps what waits: nodes in one array, linked into lists; groups; and a heap of the groups that are ready.
+// The storage of a lane: nodes in one array, linked into lists; the groups; and a heap of the ready groups.
 
 extension Lane {
     // MARK: Lists
@@ -17,7 +17,7 @@ extension Lane {
         if groups[group].parked.isEmpty {
             groups[group].parked = [List](repeating: List(), count: Self.levelCount)
         }
-        // In the order of their numbers: who was parked earlier may have come later, or gone ahead after a redirect.
+        // Keep the sequence order: an entry parked earlier may have been enqueued later, or ahead after a redirect.
         var following = groups[group].parked[level].head
         let latest = groups[group].latestParked
         if latest >= 0, Int(nodes[Int(latest)].level) == level,
@@ -64,7 +64,7 @@ extension Lane {
         }
     }
 
-    /// - Parameter following: an entry of the list, or -1: at its end.
+    /// - Parameter following: An entry of the list, or -1 to insert at its end.
     @inlinable
     static func insert(_ index: Int32, into list: inout List, nodes: inout [Node], before following: Int32) {
         guard following >= 0, following != list.head else {
@@ -99,7 +99,7 @@ extension Lane {
         return Int32(nodes.count - 1)
     }
 
-    /// Frees the node of an element that is in no list any more.
+    /// Frees the node of an element that is in no list any more, and returns the element.
     @inlinable
     mutating func forget(_ index: Int32) -> Element {
         guard let element = nodes[Int(index)].element else { preconditionFailure("this ticket was used before") }
@@ -148,7 +148,7 @@ extension Lane {
         freeGroups.append(index)
     }
 
-    // MARK: A binary heap of the groups that are ready, the best first
+    // MARK: Binary heap of the ready groups, best first
 
     @inlinable
     mutating func pushReady(_ item: Ready, level: Int) {

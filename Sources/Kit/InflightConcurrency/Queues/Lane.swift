@@ -1,43 +1,43 @@
-/// A bounded place where work of one kind runs, by priority: it decides who runs next, and nothing else.
+/// A bounded set of places for one kind of work, filled by priority. It only decides which element runs next.
 ///
-/// A value without locks, clocks and I/O: it is told what happened and when, and answers who may start. It knows nothing
-/// of what its elements are; ``WorkLane`` is the form for closures, with a lock and a clock.
+/// A value without locks, clocks and I/O: its methods take events and times, and ``next(now:)`` returns the element
+/// that may start. It does not inspect elements. ``WorkLane`` is the form for closures, with a lock and a clock.
 ///
 /// ```swift
 /// var lane = Lane<Job, String>(.init(limit: 4))
 /// let ticket = lane.enqueue(job, level: 2, group: "example.org", now: now)
-/// while let job = lane.next(now: now) { start(job) }      // holds a place
+/// while let job = lane.next(now: now) { start(job) }      // takes a place
 /// lane.release(group: "example.org", now: now)            // gives it back
 /// ```
 ///
-/// - Elements wait in ``levelCount`` levels; a higher level goes first. Within a level the first in is the first out
-///   (or the last, see ``Configuration/order``).
-/// - At most ``Configuration/limit`` elements hold a place at once, and of one group (an origin, say) at most that
-///   group's limit. A group that is full holds nobody else back.
+/// - Elements wait in ``levelCount`` levels. A higher level goes first. Within a level the order is first in, first out
+///   (or last in, first out, see ``Configuration/order``).
+/// - At most ``Configuration/limit`` elements hold a place at once, and at most its own limit for each group (an
+///   origin, for example). A full group does not delay other groups.
 /// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` places.
-/// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, so that nothing starves.
+/// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, to prevent starvation.
 ///
-/// Inserting, removing and moving take constant time; finding the next takes constant time for each element that leaves,
-/// and logarithmic time in the number of groups that have just got a place back.
+/// Inserting, removing and moving take constant time. Finding the next element takes constant time for each element
+/// that leaves, and logarithmic time in the number of groups that have just got a place back.
 public struct Lane<Element, Group: Hashable>: ~Copyable {
     @inlinable public static var levelCount: Int { 5 }
 
     public struct Configuration: Sendable {
         public enum Order: Sendable {
             case firstInFirstOut
-            /// For lists that scroll: what was asked for last is what is seen.
+            /// For scrolling lists, where the latest requests are for the visible rows.
             case lastInFirstOut
         }
 
-        /// How many places there are, 1 or more.
+        /// The number of places, at least 1.
         public var limit: Int
-        /// How many of them one group may hold, until ``Lane/setLimit(_:of:now:)`` says otherwise.
+        /// The maximum number of places for one group, unless ``Lane/setLimit(_:of:now:)`` sets another.
         public var groupLimit: Int = .max
         public var order: Order = .firstInFirstOut
-        /// How many places the levels below ``reservedFromLevel`` leave free.
+        /// The number of places that the levels below ``reservedFromLevel`` leave free.
         public var reserve = 0
         public var reservedFromLevel = 2
-        /// How long an element waits in a level before it is raised by one.
+        /// How long an element waits in a level before it is raised by one level.
         public var raiseAfter: Duration = .seconds(10)
 
         public init(limit: Int) {
@@ -45,7 +45,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
     }
 
-    /// A waiting element. Good until it leaves the lane.
+    /// A reference to a waiting element. Valid until the element leaves the lane.
     public struct Ticket: Hashable, Sendable {
         @usableFromInline var index: Int32
 
@@ -91,11 +91,11 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         @usableFromInline var running = 0
         @usableFromInline var limit: Int
         @usableFromInline var waiting = 0
-        /// Entries that came to the front while the group was full, by level.
+        /// The entries that reached the front while the group was full, by level.
         @usableFromInline var parked: [List] = []
-        /// The entry that was parked last, or -1: what comes to the front after it mostly belongs right behind it.
+        /// The entry that was parked last, or -1. The next entry to be parked mostly belongs right behind it.
         @usableFromInline var latestParked: Int32 = -1
-        /// Levels in which this group stands in `ready`.
+        /// The levels in which this group is in `ready`, one bit each.
         @usableFromInline var readyLevels: UInt8 = 0
 
         @inlinable
@@ -105,7 +105,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
     }
 
-    /// A group that got a place back while entries of it were parked.
+    /// A group that got a place back while it had parked entries.
     @usableFromInline
     struct Ready {
         @usableFromInline var sequence: Int64
@@ -119,9 +119,9 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     }
 
     public let configuration: Configuration
-    /// How many places are taken.
+    /// The number of places that are taken.
     public var running: Int { takenPlaces }
-    /// How many elements wait.
+    /// The number of elements that wait.
     public var waiting: Int { waitingCount }
 
     @usableFromInline var takenPlaces = 0
@@ -132,12 +132,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @usableFromInline var groups: [GroupState] = []
     @usableFromInline var freeGroups: [Int32] = []
     @usableFromInline var groupIndices: [Group: Int32] = [:]
-    /// Which group was looked for last: mostly it is looked for again.
+    /// The group that was looked up last, or -1. The next lookup is mostly for the same group.
     @usableFromInline var latestGroup: Int32 = -1
     @usableFromInline var ready = [[Ready]](repeating: [], count: Self.levelCount)
     @usableFromInline var lastSequence: Int64 = 0
 
-    /// In nanoseconds: comparing durations costs more than all else that is done for an element.
+    /// In nanoseconds, because comparing durations costs more than everything else that is done for an element.
     @usableFromInline let raiseAfter: Int64
 
     @inlinable
@@ -148,9 +148,9 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     // MARK: Entering and leaving
 
-    /// Puts `element` behind the others of its level.
+    /// Adds `element` to its level, behind the others or, for ``Configuration/Order/lastInFirstOut``, before them.
     ///
-    /// - Parameter ahead: whether it goes before all others of its level instead: it had a place and gave it back.
+    /// - Parameter ahead: Whether it goes before all others of its level, because it had a place and gave it back.
     @inlinable
     public mutating func enqueue(
         _ element: Element, level: Int, group name: Group, now: MonotonicTime, ahead: Bool = false
@@ -167,7 +167,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return Ticket(index: index)
     }
 
-    /// Takes out an element that waits.
+    /// Removes a waiting element.
     @discardableResult
     @inlinable
     public mutating func remove(_ ticket: Ticket) -> Element {
@@ -175,7 +175,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return forget(ticket.index)
     }
 
-    /// Moves an element that waits behind the others of another level.
+    /// Moves a waiting element to another level, as if it had just been added there.
     @inlinable
     public mutating func move(_ ticket: Ticket, toLevel level: Int, now: MonotonicTime) {
         let index = ticket.index
@@ -187,7 +187,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         insertFresh(index, level: level, atFront: configuration.order == .lastInFirstOut)
     }
 
-    /// The element that goes next, or `nil` where nothing waits that may run now. It holds a place until
+    /// Returns the next element to run, or nil if no waiting element may run now. The element holds a place until
     /// ``release(group:now:)``.
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
@@ -198,7 +198,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
             level -= 1
             if fresh[level].head < 0, ready[level].isEmpty { continue }
             if level < configuration.reservedFromLevel, running >= configuration.limit - configuration.reserve {
-                // With one place in all there is nothing to leave free.
+                // A reserve of all places is ignored. Otherwise these levels would never run.
                 if configuration.limit > configuration.reserve { return nil }
             }
             guard let index = best(level: level) else { continue }
@@ -211,7 +211,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return nil
     }
 
-    /// A place is given back.
+    /// Gives back a place that an element of the group held.
     @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
         guard let group = find(name) else { preconditionFailure("the group \(name) holds no place") }
@@ -223,9 +223,9 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         freeIfUnused(group)
     }
 
-    /// Takes a place for something that did not queue and belongs to no group, where one is free and nobody waits.
+    /// Takes a place for work that was not enqueued and belongs to no group, if one is free and no element waits.
     ///
-    /// - Returns: whether there was one; it is given back with ``vacate()``.
+    /// - Returns: Whether a place was taken. ``vacate()`` gives it back.
     public mutating func occupy() -> Bool {
         guard waiting == 0, running < configuration.limit else { return false }
         takenPlaces += 1
@@ -238,7 +238,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         takenPlaces -= 1
     }
 
-    /// Sets how many places one group may hold, from now until nothing of it waits or runs.
+    /// Sets the maximum number of places for one group, until no element of the group waits or runs.
     @inlinable
     public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {
         guard let group = groupIndices[name] else { return }
@@ -246,19 +246,19 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         markReady(group)
     }
 
-    /// How many places the group may hold.
+    /// Returns the maximum number of places for the group.
     @inlinable
     public func limit(of name: Group) -> Int {
         groupIndices[name].map { groups[Int($0)].limit } ?? configuration.groupLimit
     }
 
-    /// How many places the group holds.
+    /// Returns the number of places that the group holds.
     @inlinable
     public func running(of name: Group) -> Int {
         groupIndices[name].map { groups[Int($0)].running } ?? 0
     }
 
-    /// The level in which an element waits now.
+    /// Returns the level in which an element waits now.
     @inlinable
     public func level(of ticket: Ticket) -> Int {
         Int(nodes[Int(ticket.index)].level)
@@ -285,7 +285,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return isBefore(nodes[Int(candidate)].sequence, nodes[Int(parked)].sequence) ? candidate : parked
     }
 
-    /// The first parked entry of the groups that have a place for it.
+    /// Returns the first parked entry among the groups that have a free place.
     @inlinable
     mutating func bestParked(level: Int) -> Int32? {
         while let top = ready[level].first {
@@ -296,7 +296,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
                 groups[group].readyLevels &= ~(1 << UInt8(level))
                 freeIfUnused(top.group)
             } else if nodes[Int(head)].sequence != top.sequence {
-                // Its first entry has changed since it was put here: back to the place that is now right.
+                // The group's first entry has changed since the push. Push the group again with the current sequence.
                 popReady(level: level)
                 pushReady(Ready(sequence: nodes[Int(head)].sequence, group: top.group), level: level)
             } else {

@@ -1,7 +1,7 @@
 internal import CInflightConcurrency
 
-/// How much of a machine this process may use.
+/// The share of the machine that this process may use.
 public enum MachineSize {
-    /// Processors that this process may run on, 1 or more.
+    /// The number of processors that this process may run on, at least 1.
     public static let processors = max(1, Int(inflight_processor_count()))
 }

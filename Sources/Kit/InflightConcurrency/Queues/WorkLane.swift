@@ -1,33 +1,32 @@
-/// A ``Lane`` for anyone's work: takes closures, and calls each when it is its turn.
+/// A ``Lane`` for closures. It calls each closure when its turn comes.
 ///
 /// ```swift
 /// let lane = WorkLane<String>(.init(limit: 4))
 /// let entry = lane.add(level: 2, group: "example.org") { place in
-///     fetch(url) { _ in place.giveBack() }       // or the closure is let go of: that gives it back too
+///     fetch(url) { _ in place.giveBack() }       // releasing the closure gives the place back too
 /// }
-/// entry.move(toLevel: 4)                          // sooner
-/// entry.cancel()                                  // not any more, unless it has begun
+/// entry.move(toLevel: 4)                          // raises its priority
+/// entry.cancel()                                  // removes it, unless it has begun
 /// ```
 ///
-/// - Thread: any may add. Work is called on the thread that adds it, or that gives a place back, with no lock held: it
-///   should hand itself on, or the one behind it waits.
-/// - Order: by level, the highest first; within a level as ``Lane/Configuration/order`` says. An entry is called once, or
+/// - Thread: any thread may add. Work is called on a thread that adds or moves an entry or gives a place back, with no
+///   lock held. It should continue elsewhere, because the next entry waits until it returns.
+/// - Order: by level, the highest first; within a level by ``Lane/Configuration/order``. An entry is called once, or
 ///   never after its cancel.
-/// - Cancellation: ``Entry/cancel()`` takes an entry that waits out of the lane, and lets go of its closure there. One
-///   that has begun keeps its place until its work gives it back.
-/// - Locks: a group's `==` and `hash` run with the lane's lock held, so let it be something plain, as a string is.
-/// - Bounds: never more at once than ``Lane/Configuration/limit``, nor of one group than its limit. A place is given back
-///   once, however often it is told, and at the latest when it is released.
-/// - Cost: about 1 µs and 7 allocations for an entry, from coming to leaving, in an optimised build.
-/// - Release: the lane is kept alive by what runs in it; what waits in a lane that nobody holds, and in which nothing
-///   runs, cannot be.
+/// - Cancellation: ``Entry/cancel()`` removes a waiting entry from the lane and releases its closure inside the call.
+///   An entry that has begun keeps its place until its work gives it back.
+/// - Locks: a group's `==` and `hash` run with the lane's lock held, so use a simple type such as a string.
+/// - Bounds: at most ``Lane/Configuration/limit`` entries run at once, and of one group at most its limit. A place is
+///   given back once, however often ``Place/giveBack()`` is called, and at the latest when it is released.
+/// - Cost: about 1 µs and 7 allocations for an entry, from adding it to giving its place back, in an optimised build.
+/// - Release: running work retains the lane. An entry only waits while others run, so none waits in an unretained lane.
 public final class WorkLane<Group: Hashable & Sendable>: Sendable {
     public typealias Work = @Sendable (Place) -> Void
 
-    // Unchecked: touched only while the lock around it is held. It holds what cannot be copied.
+    // Unchecked: accessed only with the lock around it held. A class, because `Lane` cannot be copied.
     @usableFromInline final class State: @unchecked Sendable {
         @usableFromInline var lane: Lane<Entry, Group>
-        /// Somebody calls work, and will call what comes next: work that ends at once must not pile up calls.
+        /// Whether a thread calls work and will call the next entries, so that work that ends at once does not recurse.
         @usableFromInline var isCalling = false
 
         @inlinable init(_ configuration: Lane<Entry, Group>.Configuration) {
@@ -44,12 +43,12 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
         self.clock = clock
     }
 
-    /// How many places are taken, and how many entries wait.
+    /// The number of places that are taken, and of entries that wait.
     @inlinable
     public var counts: (running: Int, waiting: Int) { state.withLock { ($0.lane.running, $0.lane.waiting) } }
 
-    /// One piece of work that waits, runs, or has run.
-    // Unchecked: `ticket` and `work` are touched only while the lane's lock is held.
+    /// A piece of work that waits, runs or has run.
+    // Unchecked: `ticket` and `work` are accessed only with the lane's lock held.
     public final class Entry: Cancelling, @unchecked Sendable {
         @usableFromInline let group: Group
         @usableFromInline var work: Work?
@@ -62,13 +61,13 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
             self.lane = lane
         }
 
-        /// Takes it out of the lane, unless it has begun. Idempotent; any thread.
+        /// Removes the entry from the lane, unless it has begun. Idempotent; any thread.
         @inlinable
         public func cancel() {
             lane.remove(self)
         }
 
-        /// Moves it behind the others of another level, 0 to 4, unless it has begun. Any thread.
+        /// Moves the entry to another level, 0 to 4, as if newly added there, unless it has begun. Any thread.
         @inlinable
         public func move(toLevel level: Int) {
             lane.move(self, toLevel: level)
@@ -90,16 +89,16 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
             giveBack()
         }
 
-        /// The work has ended. The first call counts; the next entry is called inside it.
+        /// Gives the place back after the work. Only the first call counts. The next entry may be called inside it.
         @inlinable
         public func giveBack() {
             lane.withLock { $0.take() }?.giveBack(group)
         }
     }
 
-    /// Calls `work` when it is its turn: inside this call where there is a place now.
+    /// Adds `work`, to be called in its turn: inside this call if a place is free and no other thread is calling work.
     ///
-    /// - Parameter level: 0 to 4; a higher one goes first.
+    /// - Parameter level: The level, 0 to 4. A higher level goes first.
     @discardableResult
     @inlinable
     public func add(level: Int, group: Group, _ work: @escaping Work) -> Entry {

@@ -8,17 +8,17 @@ internal import CInflightConcurrency
     import Musl
 #endif
 
-/// A fixed few threads for work that blocks or computes: neither the global concurrency pool nor a global queue waits
-/// for it. First in, first out.
+/// A fixed number of threads for work that blocks or computes, which would otherwise occupy the global concurrency pool
+/// or a global queue. First in, first out.
 ///
-/// Threads start when they are needed first, and end when the object is released and the work that was handed over is
-/// done. May be used from every thread.
+/// Threads start when they are first needed. They end when the object has been released and the enqueued work is done.
+/// May be used from any thread.
 public final class WorkerThreads: Sendable {
     private let shared: Shared
 
     /// - Parameters:
-    ///   - count: how many threads at most, 1 or more.
-    ///   - name: shown by debuggers and `ps -T`; 15 bytes of it are kept.
+    ///   - count: The maximum number of threads, at least 1.
+    ///   - name: The thread name in debuggers and `ps -T`; 15 bytes of it are kept.
     public init(count: Int, name: String) {
         shared = Shared(limit: max(1, count), name: String(name.prefix(15)))
     }
@@ -27,18 +27,18 @@ public final class WorkerThreads: Sendable {
         shared.close()
     }
 
-    /// Runs `work` on one of the threads, after what came before it. Returns at once.
+    /// Runs `work` on one of the threads, after the work enqueued before it. Returns at once.
     public func run(_ work: @escaping @Sendable () -> Void) {
         shared.add(work)
     }
 
-    /// What the threads hold of their owner: not the owner itself, so that it can be released.
-    // Unchecked: everything mutable is touched only while `mutex` is held. Safe: the condition never leaves.
+    /// The state that the threads retain instead of their owner, so that the owner can be released.
+    // Unchecked: mutable state is accessed only with `mutex` held. Safe: the condition never escapes.
     @safe private final class Shared: @unchecked Sendable {
         private let limit: Int
         private let name: String
         private let mutex = Lock()
-        // The condition never moves and is destroyed when no thread waits on it any more.
+        // The condition never moves, and is destroyed when no thread waits on it any more.
         nonisolated(unsafe) private let condition: UnsafeMutablePointer<pthread_cond_t>
         private var queue: [(@Sendable () -> Void)?] = []
         private var first = 0
@@ -62,7 +62,7 @@ public final class WorkerThreads: Sendable {
         func add(_ work: @escaping @Sendable () -> Void) {
             mutex.lock()
             queue.append(work)
-            // A thread counts as idle until it has woken up, so one that is idle is there for one piece of work alone.
+            // A thread counts as idle until it has woken up, so each idle thread stands for one piece of queued work.
             let needsThread = queue.count - first > idle && threads < limit
             if needsThread { threads += 1 }
             mutex.unlock()
@@ -90,9 +90,9 @@ public final class WorkerThreads: Sendable {
                 threads -= 1
                 return threads > 0
             }
-            // Those do the work in the end.
+            // The other threads will run the work.
             if hasOthers { return unsafe Unmanaged<Shared>.fromOpaque(context).release() }
-            // Not a precondition: release builds would leave its message out.
+            // Not a precondition, because release builds would omit its message.
             fatalError(
                 "The system gives no thread \(name) (error \(status)). Raise the limits of threads (ulimit -u) and of "
                     + "memory (ulimit -v).")

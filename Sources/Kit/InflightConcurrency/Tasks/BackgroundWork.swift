@@ -1,4 +1,4 @@
-/// Computing in slices on a thread of its own, that can be stopped between two of them.
+/// A computation in slices on its own thread, which can be cancelled between two slices.
 ///
 /// ```swift
 /// let search = BackgroundWork<Double, [Int]>(name: "primes", on: queue) { Sieve(upTo: 1_000_000) } slice: { sieve in
@@ -10,20 +10,21 @@
 /// search.start()
 /// ```
 ///
-/// - Thread: the state is made, changed and released on the work's own thread, which ends with the work; so it need not
-///   be `Sendable`. Handlers are called on the callback queue. Methods may be called from any thread.
-/// - Order: progress as it came, what was not heard in time left out; then one ending.
-/// - Cancellation: looked at before each slice. A slice that runs is not interrupted, but has no effect: no handler is
-///   called after the cancel, as told at ``Gate``.
-/// - Release: kept alive while it runs. Handlers and `slice` are released on the callback queue, or inside ``cancel()``
-///   where no slice runs. Released before it was started, it lets go of them on the callback queue too.
-/// - Cost: a thread (some 50 µs); about 50 ns for each slice over the slice itself, and what ``Gate`` costs for progress
-///   that is reported.
-/// - Errors: what `slice` or `start` throws is the ending.
+/// - Thread: the state is created, changed and released on the work's own thread, which ends with the work, so it need
+///   not be `Sendable`. Handlers are called on the callback queue. Methods may be called from any thread.
+/// - Order: progress in order, without values that were superseded before delivery; then one ending.
+/// - Cancellation: checked before each slice. A running slice is not interrupted, but has no effect: no handler is
+///   called after the cancel, as described at ``Gate``.
+/// - Release: retained while it runs. Handlers are released on the callback queue or inside ``cancel()``; so is
+///   `slice`, but inside ``cancel()`` only before the start. If it is released without a start, it releases them on the
+///   callback queue.
+/// - Cost: a thread (some 50 µs); about 50 ns for each slice on top of the slice itself, and the cost of a ``Gate`` for
+///   reported progress.
+/// - Errors: an error that `slice` or `start` throws is the ending.
 public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancelling {
-    /// What one slice came to.
+    /// The result of one slice.
     public enum Slice {
-        /// There is more to do; so far it has come, if that is worth telling.
+        /// There is more to do. The progress so far is delivered if not nil.
         case more(Progress? = nil)
         case done(Output)
     }
@@ -36,9 +37,9 @@ public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancell
     private let wasStarted = Guarded(false)
 
     /// - Parameters:
-    ///   - name: of the thread; 15 bytes of it are kept.
-    ///   - start: makes the state, on the work's thread.
-    ///   - slice: does a little, some milliseconds at most. That long does it take to stop.
+    ///   - name: The name of the thread; 15 bytes of it are kept.
+    ///   - start: Creates the state, on the work's thread.
+    ///   - slice: Does a small part of the work, some milliseconds at most. Stopping takes as long.
     public init<State>(
         name: String, on queue: CallbackQueue, from start: @escaping @Sendable () throws -> State,
         slice: @escaping @Sendable (inout State) throws -> Slice
@@ -67,17 +68,17 @@ public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancell
         gate.queue.release(body)
     }
 
-    /// Sets, replaces or clears what is told the progress, on the callback queue.
+    /// Sets, replaces or, with nil, clears the progress handler, which is called on the callback queue.
     public func setProgressHandler(_ handler: (@Sendable (Progress) -> Void)?) {
         gate.setEventHandler(handler)
     }
 
-    /// Sets, replaces or clears what is told the ending, on the callback queue.
+    /// Sets, replaces or, with nil, clears the end handler, which is called on the callback queue.
     public func setEndHandler(_ handler: (@Sendable (Result<Output, any Error>) -> Void)?) {
         gate.setEndHandler(handler)
     }
 
-    /// Begins. The first call counts; without effect after ``cancel()``.
+    /// Starts the work. Only the first call counts. No effect after ``cancel()``.
     public func start() {
         let isFirst = wasStarted.withLock { wasStarted in
             defer { wasStarted = true }
@@ -86,7 +87,7 @@ public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancell
         if isFirst { threads.run { self.run() } }
     }
 
-    /// Stops before the next slice, and is silent from now on. Idempotent; latched before the start.
+    /// Stops the work before its next slice, and its callbacks now. Idempotent; also prevents a later start.
     public func cancel() {
         gate.cancel()
         let wasIdle = wasStarted.withLock { wasStarted in
@@ -96,7 +97,7 @@ public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancell
         if wasIdle { body.empty() }
     }
 
-    /// Whether ``cancel()`` came before the ending was told.
+    /// Whether ``cancel()`` was called before the ending passed.
     public var isCancelled: Bool { gate.isCancelled }
 
     private func run() {

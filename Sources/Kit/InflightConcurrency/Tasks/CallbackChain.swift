@@ -1,30 +1,30 @@
-/// Work that asks its caller a question about each of many entries, on the caller's queue, and goes on from the answer.
+/// Work that asks its caller a question about each of many entries, on the callback queue, and acts on each answer.
 ///
 /// ```swift
 /// let cleaning = CallbackChain(files, name: "cleaning", on: .queue(queue)) { file in
 ///     file.isOld ? Choice.delete : .keep                   // on `queue`
 /// } acting: { file, answer in
-///     if answer == .delete { remove(file) }               // on the chain's own thread; nil: nobody answered
+///     if answer == .delete { remove(file) }               // on the chain's own thread; nil if dropped
 ///     return .goOn
 /// }
 /// cleaning.setEndHandler { summary in … }
 /// cleaning.start()
 /// ```
 ///
-/// - Thread: questions and the ending on the callback queue; acting on a thread of the chain's own, with no lock held.
+/// - Thread: questions and the ending run on the callback queue, acting on the chain's own thread with no lock held.
 ///   Methods may be called from any thread.
-/// - Order: one entry after the other: asked, acted on, then the next. One ending, after the last.
-/// - Dropping: where the queue drops a question (somebody cancelled everything on it), the chain acts with `nil` and goes
-///   on. Where it drops the ending, that is one that nobody hears.
-/// - Cancellation: as ``Gate``: after ``cancel()`` on the serial callback queue no question and no ending starts; an entry
-///   that is being acted on is not interrupted, and no other is begun.
-/// - Release: kept alive while it runs. All closures are released on the callback queue, or inside ``cancel()`` where
-///   nothing of the chain runs.
+/// - Order: one entry after the other: asked, acted on, then the next. One ending, after the last entry.
+/// - Dropping: if the queue drops a question (its pending work was cancelled), the chain acts with `nil` and continues.
+///   If it drops the ending, the ending is not delivered.
+/// - Cancellation: as ``Gate``: after ``cancel()`` on the serial callback queue no question and no ending starts. An
+///   entry that is being acted on is not interrupted, and no further entry begins.
+/// - Release: a running chain is retained. All closures are released on the callback queue, or inside ``cancel()`` if
+///   no entry is being acted on.
 /// - Cost: two hops for each entry, some 10 µs.
 public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling {
     public enum Next: Sendable {
         case goOn
-        /// No more entries: the chain ends here.
+        /// Skips the remaining entries and ends the chain.
         case stop
     }
 
@@ -45,9 +45,9 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
     private let threads: WorkerThreads
 
     /// - Parameters:
-    ///   - name: of the thread; 15 bytes of it are kept.
-    ///   - question: asked about each entry, on `queue`.
-    ///   - acting: goes on from the answer, on the chain's thread; `nil` where the queue dropped the question.
+    ///   - name: The name of the thread; 15 bytes of it are kept.
+    ///   - question: Called for each entry, on `queue`.
+    ///   - acting: Called with each answer, on the chain's thread; with nil if the queue dropped the question.
     public init(
         _ entries: some Sequence<Entry>, name: String, on queue: CallbackQueue,
         asking question: @escaping @Sendable (Entry) -> Answer,
@@ -64,17 +64,17 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
         gate.queue.release(closures)
     }
 
-    /// Sets, replaces or clears what is told the ending, on the callback queue.
+    /// Sets, replaces or, with nil, clears the end handler, which is called on the callback queue.
     public func setEndHandler(_ handler: (@Sendable (ChainSummary) -> Void)?) {
         gate.setEndHandler(handler)
     }
 
-    /// Begins. The first call counts; without effect after ``cancel()``.
+    /// Starts the chain. Only the first call counts. No effect after ``cancel()``.
     public func start() {
         perform(state.withLock { $0.machine.started() })
     }
 
-    /// Idempotent; any thread; latched before the start. Without effect after the ending was told.
+    /// Cancels the chain. Idempotent; any thread. Also prevents a later start. No effect after the ending has passed.
     public func cancel() {
         gate.cancel()
         let phase = state.withLock { state -> ChainMachine.Phase in
@@ -106,7 +106,7 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
         gate.queue.submit { question.run() }
     }
 
-    /// On the callback queue.
+    /// Runs on the callback queue.
     private func answer(_ index: Int) {
         guard state.withLock({ $0.machine.wants(question: index) }) else { return }
         guard let question = closures.content?.question else { return }
@@ -124,7 +124,7 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
         perform(action, answer: answer)
     }
 
-    /// On the chain's thread.
+    /// Runs on the chain's thread.
     private func act(_ index: Int, _ answer: Answer?) {
         guard state.withLock({ $0.machine.phase == .working(index) }) else {
             return gate.queue.release(closures)
@@ -136,11 +136,11 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
     }
 }
 
-/// How a ``CallbackChain`` went.
+/// The counts of a ``CallbackChain``.
 public struct ChainSummary: Hashable, Sendable {
-    /// How many entries had an answer.
+    /// The number of entries that were answered.
     public var answered: Int
-    /// How many were acted on without one.
+    /// The number of entries that were acted on without an answer.
     public var unanswered: Int
 
     public init(answered: Int = 0, unanswered: Int = 0) {

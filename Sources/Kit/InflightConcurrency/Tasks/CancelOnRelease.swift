@@ -1,19 +1,19 @@
-/// Released means cancelled: holds work for somebody who wants its result only as long as he lives.
+/// A wrapper that cancels work on release, for an owner that only wants the result during its own lifetime.
 ///
 /// ```swift
 /// final class Cell {
 ///     private var load: CancelOnRelease?
 ///
-///     func show(_ picture: String) {
-///         load = CancelOnRelease(loader.load(picture, on: queue) { … })     // the one before is cancelled
+///     func show(_ image: String) {
+///         load = CancelOnRelease(loader.load(image, on: queue) { … })     // cancels the previous load
 ///     }
 /// }
 /// ```
 ///
-/// - Thread: may be released on any; ``Cancelling/cancel()`` runs there, inside the release.
-/// - Cancellation: exactly once, when it is released, replaced, or told.
-/// - Release: the work's closures die inside that cancel, as with every `cancel()` here.
-/// - Cost: none over the reference to the work.
+/// - Thread: may be released on any thread. ``Cancelling/cancel()`` runs there, inside the release.
+/// - Cancellation: exactly once, when the wrapper is released or replaced, or by ``cancel()``.
+/// - Release: the work's closures are released inside that cancel, as with every `cancel()` here.
+/// - Cost: none beyond the reference to the work.
 public struct CancelOnRelease: ~Copyable, Sendable {
     private let work: any Cancelling
 
@@ -25,6 +25,6 @@ public struct CancelOnRelease: ~Copyable, Sendable {
         work.cancel()
     }
 
-    /// Now instead of later.
+    /// Cancels the work now instead of on release.
     public consuming func cancel() {}
 }

@@ -1,10 +1,10 @@
-/// What a callback chain decides, as a value: which entry is asked about, and what comes after it.
+/// The state machine of a callback chain: which entry to ask about, and what follows.
 ///
 ///     idle ─▶ asking(0) ─▶ working(0) ─▶ asking(1) ─▶ … ─▶ ended
 package struct ChainMachine {
     package enum Phase: Equatable, Sendable {
         case idle
-        /// The question about this entry is on its way to the caller's queue, or is being answered.
+        /// The question about this entry is queued on the callback queue, or is being answered.
         case asking(Int)
         /// The answer is being acted on.
         case working(Int)
@@ -31,10 +31,10 @@ package struct ChainMachine {
         return goOn(to: 0)
     }
 
-    /// Whether the question is still wanted, now that it is its turn on the queue.
+    /// Whether to ask the question now that its turn on the queue has come.
     package func wants(question index: Int) -> Bool { phase == .asking(index) }
 
-    /// The question has its answer, or was dropped and will have none.
+    /// The question was answered, or was dropped without an answer.
     package mutating func questionEnded(_ index: Int) -> Action {
         guard phase == .asking(index) else { return .nothing }
         phase = .working(index)
@@ -46,7 +46,7 @@ package struct ChainMachine {
         return goOn(to: stops ? count : index + 1)
     }
 
-    /// - Returns: whether it was in time.
+    /// - Returns: Whether the chain had neither ended nor been cancelled before.
     package mutating func cancelled() -> Bool {
         switch phase {
         case .ended, .cancelled: return false

@@ -1,4 +1,4 @@
-/// Kept alive while running: holds an object from its start to its end, so that nobody else needs to.
+/// Retains an object from its start to its end, so that no other code needs to.
 ///
 /// ```swift
 /// final class Upload: Sendable {
@@ -9,11 +9,11 @@
 /// ```
 ///
 /// - Thread: any.
-/// - Order: ``end()`` before ``begin(_:)`` has no effect; the first ``end()`` after it lets go.
-/// - Release: the object is let go of on the callback queue: at once where ``end()`` is called there. It dies there too,
-///   with what it captured, unless somebody else holds it longer: a method of the object that calls ``end()`` on another
-///   thread does so until it returns, so call it on the callback queue.
-/// - Cost: one allocation, and what the queue costs once.
+/// - Order: ``end()`` before ``begin(_:)`` has no effect. The first ``end()`` after it releases the object.
+/// - Release: ``end()`` releases the object on the callback queue, at once if called there. The object and its captures
+///   are then deallocated there, unless another reference outlives this one. If a method of the object calls ``end()``
+///   on another thread, it retains the object until it returns, so call ``end()`` on the callback queue.
+/// - Cost: one allocation, and one submission to the queue.
 public final class KeepAlive<Object: AnyObject & Sendable>: Sendable {
     private let queue: CallbackQueue
     private let held = Guarded<Object?>(nil)
@@ -22,7 +22,7 @@ public final class KeepAlive<Object: AnyObject & Sendable>: Sendable {
         self.queue = queue
     }
 
-    /// Holds `object` until ``end()``.
+    /// Retains `object` until ``end()``.
     public func begin(_ object: Object) {
         let before = held.withLock { held in
             defer { held = object }
@@ -31,12 +31,12 @@ public final class KeepAlive<Object: AnyObject & Sendable>: Sendable {
         withExtendedLifetime(before) {}
     }
 
-    /// Lets go. Idempotent.
+    /// Releases the object. Idempotent.
     public func end() {
         guard let box = held.withLock({ $0.take().map { ReleaseBox($0) } }) else { return }
         queue.release(box)
     }
 
-    /// Whether something is held now.
+    /// Whether an object is retained now.
     public var isHolding: Bool { held.withLock { $0 != nil } }
 }

@@ -1,4 +1,4 @@
-/// What a ``StartPolicy`` decides, as a value: who begins, who waits, who is stopped.
+/// The state machine of a ``StartPolicy``: which starts begin, wait or are stopped.
 @usableFromInline
 package struct StartMachine: Sendable {
     @usableFromInline package typealias ID = Int
@@ -7,15 +7,15 @@ package struct StartMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// The work is to begin.
         case begin(ID)
-        /// The work runs and is to stop. Its place is given back by ``workEnded(_:)``.
+        /// The work is running and is to stop. It keeps its place until ``workEnded(_:)``.
         case stop(ID)
-        /// The start has come to nothing, and its caller is to be told.
+        /// The start was refused, and its caller is to be notified.
         case refuse(ID)
         case replace(ID)
     }
 
     private let policy: StartPolicy
-    /// Begun, and not ended in fact, in their order.
+    /// The starts whose work has begun and not actually ended, in their order.
     @usableFromInline package internal(set) var running: [ID] = []
     package private(set) var waiting: [ID] = []
 
@@ -42,7 +42,7 @@ package struct StartMachine: Sendable {
         }
     }
 
-    /// The work has ended in fact, cancelled or not.
+    /// The work has actually ended, cancelled or not.
     @usableFromInline
     package mutating func workEnded(_ id: ID) -> [Action] {
         guard let index = running.firstIndex(of: id) else { return [] }
@@ -53,7 +53,7 @@ package struct StartMachine: Sendable {
         return [.begin(next)]
     }
 
-    /// One start is not wanted any more: it leaves the row, or is told to stop.
+    /// One start was cancelled: it leaves the queue, or its work is to stop.
     @usableFromInline
     package mutating func cancelled(_ id: ID) -> [Action] {
         if let index = waiting.firstIndex(of: id) {

@@ -1,23 +1,23 @@
-/// What a start does while what was started before still runs.
+/// The effect of a start while an earlier start still runs.
 public enum StartPolicy: Hashable, Sendable, CaseIterable {
-    /// The newcomer is refused.
+    /// Refuses the new start.
     case firstWins
-    /// What runs is stopped and what waits is replaced; the newcomer begins when the other has in fact stopped.
+    /// Stops running work and replaces waiting starts. The new start begins when the running work has actually stopped.
     case lastWins
-    /// Both run.
+    /// Runs both.
     case both
-    /// The newcomer waits its turn: first in, first out.
+    /// Enqueues the new start: first in, first out.
     case queued
 }
 
-/// How one start ended.
+/// The outcome of one start.
 public enum StartOutcome<Output: Sendable>: Sendable {
     case finished(Output)
-    /// Something ran already, and the first wins.
+    /// Another start was running, under ``StartPolicy/firstWins``.
     case refused
-    /// Somebody else was started, and the last wins.
+    /// A later start replaced it, under ``StartPolicy/lastWins``.
     case replaced
-    /// The work let go of its ending without having told it.
+    /// The work released its `end` without calling it.
     case abandoned
 }
 

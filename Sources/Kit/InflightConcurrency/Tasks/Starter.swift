@@ -1,31 +1,32 @@
-/// Starts work by a ``StartPolicy``: says what a second start does while the first runs.
+/// Starts work under a ``StartPolicy``, which decides what a second start does while the first runs.
 ///
 /// ```swift
 /// let search = Starter<String, [Hit]>(.lastWins, on: queue) { text, token, end in
-///     index.search(text, until: token) { end($0) }        // calls `end` once, when it has stopped too
+///     index.search(text, until: token) { end($0) }        // calls `end` once, after a cancel too
 /// }
 /// search.start("ca") { outcome in … }      // .replaced
 /// search.start("cat") { outcome in … }     // .finished
 /// ```
 ///
-/// Under every policy but ``StartPolicy/both`` one piece of work runs at a time: the next begins when the last has in
-/// fact ended, so work has to call `end` when it was cancelled too.
+/// Under every policy but ``StartPolicy/both`` one piece of work runs at a time. The next begins when the last has
+/// actually ended, so cancelled work must call `end` too.
 ///
-/// - Thread: work begins on the thread that starts it, or on the one that ended the work before it, with no lock held;
-///   where that thread is inside the work before it, after that has returned. So work should hand itself on. Outcomes are told on the callback queue. Methods may be called from any thread.
-/// - Order: of starts that wait, that of the calls.
-/// - Cancellation: at every moment, that of the hand-over included: one that waits never begins; one that has just been
-///   begun has a token that is cancelled already. After ``Start/cancel()`` on the serial callback queue its completion is
-///   not called.
-/// - Release: a start is kept alive until its work has ended. Completions are released on the callback queue or inside
-///   `cancel()`. Work that is released with its `end` uncalled has ended: ``StartOutcome/abandoned``.
+/// - Thread: work begins on the thread that starts it, or on the one that ended the previous work, with no lock held.
+///   If that thread is still inside the previous work, it begins after that has returned, so work should continue
+///   elsewhere. Outcomes are delivered on the callback queue. Methods may be called from any thread.
+/// - Order: waiting starts begin in the order of the calls.
+/// - Cancellation: at any moment, even when work is about to begin. A waiting start never begins. A start that has just
+///   begun gets a token that is already cancelled. After ``Start/cancel()`` on the serial callback queue its completion
+///   is not called.
+/// - Release: a start is retained until its work has ended. Completions are released on the callback queue or inside
+///   `cancel()`. Work that releases its `end` uncalled has ended as ``StartOutcome/abandoned``.
 /// - Cost: a ``Gate`` and a ``CancellationToken`` for each start: some 3 µs and 18 allocations with its outcome, in an
 ///   optimised build.
 public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     public typealias Work = @Sendable (Input, CancellationToken, End) -> Void
     public typealias Completion = @Sendable (StartOutcome<Output>) -> Void
 
-    /// What the work calls once, when it has ended.
+    /// The function that the work calls once, when it has ended.
     public final class End: Sendable {
         @usableFromInline let told: @Sendable (Output?) -> Void
         @usableFromInline let wasCalled = Guarded(false)
@@ -39,7 +40,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             tell(nil)
         }
 
-        /// The first call counts. Any thread.
+        /// Ends the work with `output`. Only the first call counts. Any thread.
         @inlinable
         public func callAsFunction(_ output: Output) {
             tell(output)
@@ -60,7 +61,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         @usableFromInline var machine: StartMachine
         @usableFromInline var lastID = 0
         @usableFromInline var starts: [Int: Start] = [:]
-        /// Somebody begins work, and will begin these too: work that ends at once must not pile up calls.
+        /// Whether a thread begins work and will begin `next` too, so that work that ends at once does not recurse.
         @usableFromInline var isBeginning = false
         @usableFromInline var next: [Start] = []
 
@@ -68,7 +69,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             machine = StartMachine(policy)
         }
 
-        /// The machine's actions with the starts that they are about.
+        /// Returns the machine's actions with the starts that they refer to.
         @inlinable mutating func steps(_ event: (inout StartMachine) -> [StartMachine.Action]) -> [Step] {
             event(&machine).compactMap { action in
                 switch action {
@@ -77,7 +78,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             }
         }
 
-        /// Forgets the start unless its work runs or will run.
+        /// Removes the start unless its work runs or will run.
         @inlinable mutating func forget(_ id: Int) {
             if !machine.running.contains(id) { starts[id] = nil }
         }
@@ -96,7 +97,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         state = Guarded(State(policy))
     }
 
-    /// One start, of which the caller hears by its completion.
+    /// A handle to one start, whose outcome goes to its completion.
     public final class Start: Cancelling {
         @usableFromInline let id: Int
         @usableFromInline let input: Input
@@ -112,7 +113,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             gate.setEndHandler(completion)
         }
 
-        /// Not wanted any more: its completion is silent, and its work stops, or never begins. Idempotent; any thread.
+        /// Cancels the start: its completion is not called, and its work stops or never begins. Idempotent; any thread.
         @inlinable
         public func cancel() {
             gate.cancel()
@@ -123,7 +124,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         public var isCancelled: Bool { gate.isCancelled }
     }
 
-    /// Starts, waits, or is refused, as the policy says. Never calls `completion` inside this call.
+    /// Begins, enqueues or refuses a start, by the policy. Never calls `completion` inside this call.
     @discardableResult
     @inlinable
     public func start(_ input: Input, completion: @escaping Completion) -> Start {
@@ -144,7 +145,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         return start
     }
 
-    /// Cancels everything that runs or waits.
+    /// Cancels all running and waiting starts.
     @inlinable
     public func cancel() {
         let (starts, steps) = state.withLock { state -> ([Start], [Step]) in
@@ -176,7 +177,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             })
     }
 
-    /// What was decided under the lock, carried out after it.
+    /// Carries out, after unlocking, the actions decided under the lock.
     @inlinable func perform(_ steps: [Step]) {
         for (action, start) in steps {
             switch action {
@@ -208,7 +209,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
 
     @inlinable func call(_ start: Start) {
         let end = End { self.workEnded(start, $0) }
-        // It may have been cancelled while it was handed over.
+        // The start may have been cancelled since it was chosen to begin.
         if !start.token.isCancelled { work(start.input, start.token, end) }
     }
 }

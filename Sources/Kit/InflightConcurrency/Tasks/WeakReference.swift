@@ -1,15 +1,15 @@
-/// An object for closures that must not keep it alive: what stands in a closure is this, never the object, so that
-/// closures inside closures cannot hold it by mistake either.
+/// A weak reference for closures that must not retain an object. Closures capture it instead of the object, so that
+/// nested closures cannot retain the object by mistake either.
 ///
 /// ```swift
 /// let me = WeakReference(self)
-/// loader.load(picture, completion: me.calling(Cell.didLoad))
-/// loader.load(picture) { picture in
-///     resize(picture) { small in me { $0.show(small) } }
+/// loader.load(url, completion: me.calling(Cell.didLoad))
+/// loader.load(url) { image in
+///     resize(image) { small in me { $0.show(small) } }
 /// }
 /// ```
 ///
-/// - Thread: any; the object is held while `body` runs, and may be released where it returns.
+/// - Thread: any. The object is retained while `body` runs, and may be released when it returns.
 /// - Cost: one weak reference.
 public struct WeakReference<Object: AnyObject & Sendable>: Sendable {
     private weak let object: Object?
@@ -18,13 +18,13 @@ public struct WeakReference<Object: AnyObject & Sendable>: Sendable {
         self.object = object
     }
 
-    /// Calls `body` with the object, if it is still there.
+    /// Calls `body` with the object, if it still exists.
     @discardableResult
     public func callAsFunction<Output>(_ body: (Object) -> Output) -> Output? {
         object.map(body)
     }
 
-    /// A method as a closure that does not hold the object, and does nothing once that is gone.
+    /// Returns a closure that calls a method without retaining the object, and does nothing once the object is gone.
     public func calling<each Input>(
         _ method: @escaping @Sendable (Object) -> (repeat each Input) -> Void
     ) -> @Sendable (repeat each Input) -> Void {

@@ -1,27 +1,27 @@
-/// Many pieces of work, synchronous, asynchronous and mixed, and one notification when all have ended, whatever way.
+/// A group of synchronous and asynchronous work, with one notification when all of it has ended, in whatever way.
 ///
 /// ```swift
 /// let group = WorkGroup(on: queue) { print("all done") }
 /// for url in urls {
 ///     let member = group.enter()
-///     load(url) { _ in member.leave() }       // or the closure is let go of: that leaves too
+///     load(url) { _ in member.leave() }       // releasing the closure leaves too
 /// }
 /// group.run { parse(file) }
 /// group.seal()
 /// ```
 ///
-/// Entering and leaving cannot be unbalanced: a member leaves once, however often it is told, and at the latest when it
-/// is released.
+/// Entering and leaving cannot become unbalanced: a member leaves once, however often ``Member/leave()`` is called, and
+/// at the latest when it is released.
 ///
 /// - Thread: any. The notification runs on the callback queue, never inside a call.
-/// - Order: the notification comes after every member has left and the group was sealed, or released; once. So a group
-///   that is empty for a moment, while it is being filled, tells nothing.
-/// - Cancellation: ``cancel()`` makes the group silent; it stops no work.
-/// - Release: the closure is released on the callback queue, or inside ``cancel()``. Members keep the group's notification
-///   alive, so nobody has to hold the group.
+/// - Order: the notification comes once, after every member has left and the group was sealed or released. So a group
+///   that is briefly empty while it is being filled does not notify.
+/// - Cancellation: ``cancel()`` suppresses the notification. It stops no work.
+/// - Release: the closure is released on the callback queue, or inside ``cancel()``. Members retain the notification,
+///   so the group itself need not be retained.
 /// - Cost: about 230 ns to enter and leave, two allocations for each member.
 public final class WorkGroup: Cancelling {
-    /// One piece of work in a group.
+    /// A piece of work in a group.
     public final class Member: Sendable {
         private let core: Guarded<Core?>
 
@@ -33,7 +33,7 @@ public final class WorkGroup: Cancelling {
             leave()
         }
 
-        /// The work has ended. The first call counts.
+        /// Leaves the group when the work has ended. Only the first call counts.
         public func leave() {
             core.withLock { $0.take() }?.left()
         }
@@ -60,7 +60,7 @@ public final class WorkGroup: Cancelling {
 
     private let core: Core
 
-    /// - Parameter notification: called once on `queue`, when all have ended.
+    /// - Parameter notification: Called once on `queue`, when all work has ended.
     public init(on queue: CallbackQueue, notification: @escaping @Sendable () -> Void) {
         core = Core(Gate(on: queue))
         core.gate.setEndHandler { _ in notification() }
@@ -70,22 +70,22 @@ public final class WorkGroup: Cancelling {
         core.sealed()
     }
 
-    /// A new member, which has to leave before the notification comes.
+    /// Returns a new member, which must leave before the notification comes.
     ///
-    /// - Precondition: the group is not sealed, or has members still. Stops the program otherwise, in release builds too.
+    /// - Precondition: The group is not sealed, or still has members. Otherwise traps, in release builds too.
     public func enter() -> Member {
         if !core.entered() { fatalError("a group that has ended was entered: seal() it after the last enter()") }
         return Member(core)
     }
 
-    /// Synchronous work: a member for as long as `body` takes, whatever way it ends.
+    /// Runs synchronous work as a member, until `body` returns or throws.
     public func run<Output, Failure: Error>(_ body: () throws(Failure) -> Output) throws(Failure) -> Output {
         let member = enter()
         defer { member.leave() }
         return try body()
     }
 
-    /// Work that awaits: a member until the task has ended.
+    /// Runs asynchronous work as a member, until the task has ended.
     @discardableResult
     public func task<Output: Sendable>(
         _ body: @escaping @Sendable () async throws -> Output
@@ -97,19 +97,19 @@ public final class WorkGroup: Cancelling {
         }
     }
 
-    /// Nobody else will enter from outside: once all have left, the notification comes. Idempotent. The release of the
-    /// group does the same.
+    /// Declares that no more members will enter from outside. The notification comes once all have left. Idempotent.
+    /// Releasing the group does the same.
     public func seal() {
         core.sealed()
     }
 
-    /// The notification is not wanted any more. Idempotent.
+    /// Suppresses the notification. Idempotent.
     public func cancel() {
         core.gate.cancel()
     }
 }
 
-/// What a group decides, as a value.
+/// The state machine of a group.
 package struct GroupMachine: Sendable {
     package private(set) var count = 0
     package private(set) var isSealed = false
@@ -117,21 +117,21 @@ package struct GroupMachine: Sendable {
 
     package init() {}
 
-    /// - Returns: whether it was in time.
+    /// - Returns: Whether the group had not ended yet.
     package mutating func entered() -> Bool {
         if hasEnded { return false }
         count += 1
         return true
     }
 
-    /// - Returns: whether this was the end.
+    /// - Returns: Whether this ended the group.
     package mutating func left() -> Bool {
         precondition(count > 0, "more have left than entered")
         count -= 1
         return end()
     }
 
-    /// - Returns: whether this was the end.
+    /// - Returns: Whether this ended the group.
     package mutating func sealed() -> Bool {
         isSealed = true
         return end()
