@@ -2,15 +2,15 @@ internal import InflightCodecs
 import InflightCore
 import InflightWorker
 
-/// Makes the list of formats from what decoders say of themselves.
+/// Builds the list of formats from the capabilities that decoders report.
 struct FormatList {
     typealias Answer = Result<DecoderCapabilities, LoadError>
 
     let decoding: DecodeIsolation
     let drawsSVG: Bool
-    /// Of the decoder for the formats that a program reads by itself; `nil`: none is wanted.
+    /// The capabilities of the decoder for formats that the program can also decode itself; nil if it is not used.
     let usual: Answer?
-    /// Of the decoder for the others; `nil`: none is wanted.
+    /// The capabilities of the decoder for the other formats; nil if it is not used.
     let vips: Answer?
 
     var formats: [FormatSupport] { Self.own.map(own) + Self.isolated.map(isolated) }
@@ -24,7 +24,7 @@ struct FormatList {
         (.tiff, "libtiff (libvips)"), (.svg, "librsvg (libvips)"),
     ]
 
-    /// All of it is linked: only where everything is decoded apart it can be absent.
+    /// Returns the support for a linked format, which can be absent only if everything is decoded in decoder processes.
     private func own(_ format: ImageFormat, _ library: String) -> FormatSupport {
         let codec = Codecs.standard.first { $0.decodableFormats.contains(format) }
         let animates: Set<ImageFormat> = [.gif, .webp, .png]
@@ -32,7 +32,7 @@ struct FormatList {
             format: format, decoding: .present(library: library, .inProgram), animation: .none, preview: .none,
             encoding: .none)
         if animates.contains(format), decoding != .worker { support.animation = support.decoding }
-        // The program's own pixels are trusted.
+        // The program's own pixels are trusted, so they are encoded in the program.
         if codec?.encodableFormats.contains(format) == true { support.encoding = support.decoding }
         if let usual {
             support.decoding = ability(usual, library) {
@@ -51,7 +51,7 @@ struct FormatList {
         guard let vips else {
             support.decoding = .absent(
                 reason: "it is decoded in a process of its own alone, and --decode in-process wants none", package: nil)
-            // As the codec has it: without a decoder nothing is written.
+            // As the codec does: without a decoder it does not encode.
             if format == .avif { support.encoding = support.decoding }
             return support
         }
@@ -87,10 +87,10 @@ struct FormatList {
         }
     }
 
-    // MARK: What may be missing
+    // MARK: Missing parts
 
-    /// A part by the name that the decoder gives it, and the package that Debian has it in. `libvips-dev` as in
-    /// `Scripts/deps.sh`: the name of the library's own package changes with its version.
+    /// A part by the name that the decoder uses, and its Debian package. `libvips-dev` as in `Scripts/deps.sh`, because
+    /// the name of the library's own package changes with its version.
     private struct Part {
         let name: String
         let reason: String

@@ -1,37 +1,37 @@
 public import InflightCore
 public import InflightWorker
 
-/// What the standard codecs can do with one format of picture files, on this machine.
+/// The support of the standard codecs for one image format, on this machine.
 public struct FormatSupport: Sendable, Hashable {
-    /// Where the work is done.
+    /// The process that does the work.
     public enum Place: String, Sendable, Hashable {
         case inProgram = "program"
-        /// In a process that can do nothing else.
+        /// In a sandboxed decoder process.
         case inDecoder = "decoder"
     }
 
     public enum Ability: Sendable, Hashable {
         case present(library: String, Place)
-        /// It could be done, and is not here: why, and which of Debian's packages would bring it, if one would.
+        /// Supported by Inflight but not available here: the reason, and the Debian package that provides it, if any.
         case absent(reason: String, package: String?)
-        /// Whatever is installed: Inflight does not do it.
+        /// Not supported by Inflight, whatever is installed.
         case none
     }
 
     public var format: ImageFormat
-    /// The first frame, or the still.
+    /// Decoding a still image, or the first frame.
     public var decoding: Ability
-    /// All frames: see ``/InflightCore/CodecRegistry/animation(of:options:)``.
+    /// Decoding all frames: see ``/InflightCore/CodecRegistry/animation(of:options:)``.
     public var animation: Ability
-    /// What there is of it while it comes: see ``/InflightCore/ImageRequest/previews``.
+    /// Previews while loading: see ``/InflightCore/ImageRequest/previews``.
     public var preview: Ability
     public var encoding: Ability
 
-    /// All formats of ``/InflightCore/CodecRegistry/standard(_:_:)`` with the same arguments.
+    /// Returns all formats of ``/InflightCore/CodecRegistry/standard(_:_:)`` with the same arguments.
     ///
-    /// - Thread: any; it blocks it for as long as it takes to start one or two decoders, some tenths of a second, and to
-    ///   ask them what they have. They end before it returns. It never fails: what is wrong with a decoder is the reason
-    ///   why its formats are absent.
+    /// - Thread: any. Blocks while it starts one or two decoders, some tenths of a second, and reads their
+    ///   capabilities. They end before it returns. A decoder's error becomes the reason why its formats are absent, so
+    ///   this never fails.
     public static func all(
         decoding: DecodeIsolation = .auto, decoder: DecoderConfiguration = .init()
     ) -> [FormatSupport] {

@@ -7,14 +7,15 @@ public import InflightDisk
 public import InflightWorker
 
 extension ImagePipeline.Configuration {
-    /// The defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own libraries,
-    /// BMP and ICO by ours; AVIF, HEIC, JPEG XL and TIFF in decoders' processes, where `inflight-decoder` is installed.
+    /// Creates the defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own
+    /// libraries, BMP and ICO by Inflight; AVIF, HEIC, JPEG XL and TIFF in decoder processes, if `inflight-decoder` is
+    /// installed.
     ///
-    /// - Parameter curl: what the HTTP transport needs to know, such as a CA file. How many connections it may open to
-    ///   an origin follows ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
-    /// - Parameter cache: the folder in which answers are kept beyond the life of the process; `nil`: nothing is.
-    /// - Parameter decoding: which pictures are decoded in processes of their own, which a stranger's bytes cannot leave.
-    /// - Parameter decoder: those processes; none is started before a picture needs it.
+    /// - Parameter curl: the configuration of the HTTP transport, such as a CA file. Its connections per origin follow
+    ///   ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
+    /// - Parameter cache: the disk cache, which keeps responses beyond the life of the process. If nil, there is none.
+    /// - Parameter decoding: which images are decoded in sandboxed processes, as protection against untrusted input.
+    /// - Parameter decoder: the configuration of these processes. None is started before an image needs it.
     public init(
         curl: CurlTransport.Configuration = .init(), cache: DiskStore.Configuration? = nil,
         decoding: DecodeIsolation = .auto, decoder: DecoderConfiguration = .init()
@@ -48,8 +49,8 @@ extension ImagePipeline.Configuration {
 }
 
 extension CodecRegistry {
-    /// The codecs of the defaults: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in processes of their own; AVIF,
-    /// HEIC, JPEG XL, TIFF and SVG, in processes of their own or not at all.
+    /// The default codecs: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in decoder processes; AVIF, HEIC, JPEG
+    /// XL, TIFF and SVG, only in decoder processes.
     public static func standard(
         _ decoding: DecodeIsolation = .auto, _ decoder: DecoderConfiguration = .init()
     ) -> CodecRegistry {
@@ -59,19 +60,19 @@ extension CodecRegistry {
             let pool = DecoderPool(decoder, suffix: "", protections: protections)
             own = own.map { WorkerCodec($0, pool: pool) }
         }
-        // A program of its own: what these formats need is large, and slow to start.
+        // A separate program, because the libraries of these formats are large and slow to start.
         let pool = decoding == .inProcess ? nil : DecoderPool(decoder, suffix: "-vips", protections: protections)
         return CodecRegistry(own + [IsolatedFormatsCodec(pool: pool, drawsSVG: decoder.drawsSVG)])
     }
 }
 
 extension ImagePipeline {
-    /// A pipeline with the defaults, made when it is used first, for programs that need no other.
+    /// The default pipeline, created on first use, for programs that need no other.
     public static let shared: ImagePipeline = {
         do {
             return try ImagePipeline(configuration: .init())
         } catch {
-            // The defaults name no file that could be missing.
+            // The defaults name no file that could be missing, so this cannot fail.
             preconditionFailure("the standard pipeline cannot be made: \(error)")
         }
     }()

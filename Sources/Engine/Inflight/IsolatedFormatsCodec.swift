@@ -3,17 +3,17 @@ import InflightConcurrency
 import InflightCore
 import InflightWorker
 
-/// AVIF, HEIC, JPEG XL, TIFF and SVG: their headers are read in the program, their pixels come from decoders in processes of
-/// their own, or not at all.
+/// The codec of AVIF, HEIC, JPEG XL, TIFF and SVG. Headers are read in the program. Pixels are decoded only in decoder
+/// processes.
 struct IsolatedFormatsCodec: ImageCodec {
-    /// `nil`: everything is to be decoded in the program, which has no decoders of these formats.
+    /// The decoder processes; nil if all decoding is in the program, which cannot decode these formats.
     let pool: DecoderPool?
     let drawsSVG: Bool
 
     var decodableFormats: Set<ImageFormat> { IsolatedFormats.formats }
     var encodableFormats: Set<ImageFormat> { pool == nil ? [] : [.avif] }
 
-    /// A gzip file may hold a drawing (RFC 1952 section 2.3.1).
+    /// A gzip file may contain an SVG image (RFC 1952 section 2.3.1).
     var signatures: [FormatSignature] { [FormatSignature(.svg, [0x1F, 0x8B, 8])] }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
@@ -40,7 +40,7 @@ struct IsolatedFormatsCodec: ImageCodec {
         } catch  where error.code == .damaged {
             throw error
         } catch {
-            // Without its decoder nobody can tell where a codestream ends: that takes nothing from the file.
+            // Only the decoder can find the end of a codestream. If the decoder fails, the file is not rejected.
         }
     }
 
@@ -61,14 +61,14 @@ struct IsolatedFormatsCodec: ImageCodec {
                     "This is an svg drawing, and drawings are made only where that is asked for: drawsSVG, or --svg.")
         }
         var options = options
-        // Nothing is lost by it: a drawing is made at the size that is wanted.
+        // Enlarging loses nothing, because an SVG image is rendered at the target size.
         if format == .svg { options.resize?.enlarges = true }
         return try pool.decode(
             try document(bytes, format), format: format, options: options, cancellation: cancellation)
     }
 
-    /// Whether it is a drawing in gzip: what else is compressed is no image, and drawings are expanded only where they
-    /// are made.
+    /// Whether the bytes are an SVG image in gzip. Other compressed data is not an image, and SVG is decompressed only
+    /// if rendering it is enabled.
     private func isCompressed(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bool {
         guard format == .svg, bytes.count >= 2, bytes[0] == 0x1F, bytes[1] == 0x8B else { return false }
         guard !drawsSVG else { return true }

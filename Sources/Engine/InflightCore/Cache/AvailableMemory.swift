@@ -8,10 +8,10 @@
 
 /// The memory that this process may use.
 enum AvailableMemory {
-    /// The machine's, or the limit of the control group where that is less, in bytes. Found out once.
+    /// The machine's memory, or the limit of the control group if that is lower, in bytes. Determined once.
     static let bytes = min(physicalBytes, ControlGroup.current.memoryLimit ?? .max)
 
-    /// 1 GiB where the system does not tell.
+    /// The machine's memory in bytes; 1 GiB if the system does not report it.
     private static var physicalBytes: Int {
         let pages = sysconf(Int32(_SC_PHYS_PAGES))
         let size = sysconf(Int32(_SC_PAGESIZE))

@@ -1,16 +1,16 @@
-/// The Linux control group of this process, as far as memory goes. Everywhere else there is none.
+/// The memory settings of this process's Linux control group. On other systems there is none.
 ///
 /// Source: the kernel's `cgroup-v2.rst`, `cgroup-v1/memory.rst`, `proc_pid_mountinfo(5)`.
 struct ControlGroup: Sendable {
-    /// The least of the limits of the group and of those around it, in bytes; `nil` where there is none.
+    /// The lowest limit of the group and its ancestors, in bytes; nil if there is none.
     let memoryLimit: Int?
-    /// Where the group's stalls for memory can be watched, where it is a group of version 2.
+    /// The file for watching the group's memory stalls, if the group is of version 2.
     let pressureFile: String?
 
-    /// That of this process, found out once.
+    /// The control group of this process, determined once.
     static let current = ControlGroup { SystemFile.read($0, limit: 1 << 20) }
 
-    /// - Parameter read: the text of a file, or `nil` where it cannot be read.
+    /// - Parameter read: returns the text of a file, or nil if it cannot be read.
     init(read: (String) -> String?) {
         guard let groups = read("/proc/self/cgroup"), let mounts = read("/proc/self/mountinfo") else {
             self.init(memoryLimit: nil, pressureFile: nil)
@@ -24,7 +24,7 @@ struct ControlGroup: Sendable {
             else { continue }
             let (file, root) = (mount.version == .two ? "memory.max" : "memory.limit_in_bytes", mount.point)
             limits += Self.ancestors(of: directory, upTo: root).compactMap { directory in
-                // `max` and everything else that is no number: no limit.
+                // `max`, and everything else that is not a number, means no limit.
                 read("\(directory)/\(file)").flatMap { Int($0.prefix { !$0.isWhitespace }) }
             }
             if mount.version == .two { pressureFile = "\(directory)/memory.pressure" }
@@ -43,13 +43,13 @@ struct ControlGroup: Sendable {
 
     private struct Mount {
         var version: Version
-        /// The group that is mounted, and where.
+        /// The mounted group, and the mount point.
         var root: Substring
         var point: Substring
 
-        /// Where the files of the group at `path` are; `nil` where they are not below this mount.
+        /// Returns the folder with the files of the group at `path`, or nil if it is not below this mount.
         func directory(of path: Substring) -> String? {
-            // Above the namespace's root: out of sight.
+            // A group above the namespace's root is not visible.
             guard !path.hasPrefix("/..") else { return nil }
             if root == "/" { return path == "/" ? String(point) : "\(point)\(path)" }
             guard path.hasPrefix(root) else { return nil }
@@ -58,11 +58,11 @@ struct ControlGroup: Sendable {
         }
     }
 
-    /// Lines such as `36 35 98:0 /root /point rw,noatime shared:1 - cgroup2 cgroup2 rw`.
+    /// Parses lines such as `36 35 98:0 /root /point rw,noatime shared:1 - cgroup2 cgroup2 rw`.
     private static func mounts(in text: String) -> [Mount] {
         text.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")
-            // A backslash begins an escaped character: no control group is mounted at such a place.
+            // A backslash begins an escaped character. No control group is mounted at such a path.
             guard fields.count > 4, let dash = fields.firstIndex(of: "-"), dash + 3 < fields.count,
                 !line.contains("\\")
             else { return nil }
@@ -76,7 +76,7 @@ struct ControlGroup: Sendable {
         }
     }
 
-    /// Lines such as `4:memory:/path` (version 1) and `0::/path` (version 2).
+    /// Returns the path in lines such as `4:memory:/path` (version 1) and `0::/path` (version 2).
     private static func path(in text: String, version: Version) -> Substring? {
         for line in text.split(separator: "\n") {
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -90,7 +90,7 @@ struct ControlGroup: Sendable {
         return nil
     }
 
-    /// `directory` and those above it, to `root` and at most 64 of them.
+    /// Returns `directory` and its ancestors up to `root`, at most 64 in all.
     private static func ancestors(of directory: String, upTo root: Substring) -> [String] {
         var result: [String] = []
         var directory = directory[...]

@@ -1,30 +1,30 @@
-/// Decides what a cache of limited cost keeps. It holds neither keys nor values, only slots: the cache tells it what
-/// happened, then asks ``nextEviction(downTo:)`` what to let go of until there is nothing more.
+/// The eviction policy of a cache with a cost limit. It holds neither keys nor values, only slots: the cache reports
+/// events, then calls ``nextEviction(downTo:)`` and evicts until it returns nil.
 ///
-/// It is W-TinyLFU: newcomers live in a window in the order of use, and who leaves the window gets into the main part
-/// only if it was used more often than all those together that it would displace. So one look through ten thousand
-/// pictures does not push out those that are looked at every day. Two things differ from the published form, because a
-/// picture costs so much more than what is remembered of it: uses are counted exactly, in the slots and for a while
-/// after their values are gone, where others estimate them in a sketch; and the window grows and shrinks with each
-/// return of something that a larger window, or a larger main part, would have kept. Measured in
+/// It is W-TinyLFU: new entries live in a window in LRU order. A candidate that leaves the window is admitted to the
+/// main part only if it was used more often than all the victims together that it would displace. So one scroll through
+/// ten thousand images does not evict those that are used every day. Two things differ from the published form, because
+/// an image costs so much more than its slot: uses are counted exactly, in the slots and for a while after their values
+/// are gone, instead of being estimated in a sketch; and the window grows or shrinks with each return of an entry
+/// that a larger window, or a larger main part, would have retained. Measured in
 /// `Documentation/Decisions/0001-eviction-policy.md`.
 ///
-/// Cost: constant time for everything; evictions are counted with what made them necessary.
+/// Cost: constant time for every operation; evictions are counted with the operation that made them necessary.
 struct EvictionPolicy {
     typealias Slot = SlotQueues.Slot
 
     enum Eviction: Hashable {
-        /// The slot's value has to go; its key is kept.
+        /// Release the slot's value; its key is retained.
         case release(Slot)
-        /// The slot's key has to go too; the slot may be given out again.
+        /// Remove the slot's key too; the slot may be reused.
         case forget(Slot)
     }
 
-    /// The largest sum of the costs of all values.
+    /// The maximum sum of the costs of all values.
     let limit: Int
-    /// The largest cost of a single value.
+    /// The maximum cost of a single value.
     var entryLimit: Int { limit / 10 }
-    /// The part of the limit that newcomers have at present.
+    /// The current limit of the window's cost, a part of ``limit``.
     private(set) var windowLimit: Int
 
     private var slots = SlotQueues()
@@ -38,25 +38,25 @@ struct EvictionPolicy {
 
     /// The sum of the costs of all values.
     var cost: Int { slots.cost(of: .window) + slots.cost(of: .probation) + slots.cost(of: .protected) }
-    /// How many values there are.
+    /// The number of values.
     var count: Int { slots.count(of: .window) + slots.count(of: .probation) + slots.count(of: .protected) }
-    /// How many slots are remembered without a value.
+    /// The number of slots that are remembered without a value.
     var ghostCount: Int {
         slots.count(of: .rejected) + slots.count(of: .displaced) + slots.count(of: .remembered)
     }
 
     func holdsValue(_ slot: Slot) -> Bool { slots.queue(of: slot).holdsValues }
 
-    // MARK: What happened
+    // MARK: Events
 
-    /// A key that has no slot came with a value of `cost`, not above ``entryLimit``.
+    /// A new key, without a slot, was stored with a value of `cost`, which is at most ``entryLimit``.
     mutating func added(cost: Int) -> Slot {
         let slot = slots.take(into: .window, cost: cost)
         countUse(of: slot)
         return slot
     }
 
-    /// A slot without a value was given one.
+    /// A slot without a value got one.
     mutating func returned(_ slot: Slot, cost: Int) {
         adaptWindow(to: slot)
         slots.setCost(of: slot, to: cost)
@@ -70,21 +70,21 @@ struct EvictionPolicy {
         used(slot)
     }
 
-    /// The value of a slot was asked for.
+    /// The value of a slot was requested.
     mutating func used(_ slot: Slot) {
         countUse(of: slot)
         slots.move(slot, to: slots.queue(of: slot) == .window ? .window : .protected)
     }
 
-    /// A key was taken away with its value; the slot may be given out again.
+    /// A key was removed with its value. The slot may be reused.
     mutating func removed(_ slot: Slot) {
         slots.setCost(of: slot, to: 0)
         slots.move(slot, to: .free)
     }
 
-    // MARK: What to do
+    // MARK: Evictions
 
-    /// The next thing to let go of, so that no more than `target` and no more than the limit is kept; `nil`: nothing.
+    /// Returns the next eviction needed to keep at most `target` and at most the limit, or nil if none is needed.
     mutating func nextEviction(downTo target: Int = .max) -> Eviction? {
         shrinkProtected()
         while slots.cost(of: .window) > windowLimit, slots.count(of: .window) > 1 {
@@ -101,7 +101,7 @@ struct EvictionPolicy {
             return .release(victim)
         }
         if cost > target {
-            // Not the fault of either part: the window learns nothing from it.
+            // A trim says nothing about the sizes of the parts, so the window does not adapt to it.
             let victim = firstVictim([.probation, .window, .protected])
             slots.move(victim, to: .remembered)
             return .release(victim)
@@ -116,7 +116,7 @@ struct EvictionPolicy {
         }
     }
 
-    /// Whether `candidate` was used more often than all those together that would have to go for it.
+    /// Whether `candidate` was used more often than all its victims together.
     private func mayEnterMain(_ candidate: Slot) -> Bool {
         let excess = cost - limit
         guard excess > 0 else { return true }
@@ -127,7 +127,7 @@ struct EvictionPolicy {
             freed += slots.cost(of: victim)
             theirs += slots.uses(of: victim, epoch: epoch)
             seen += 1
-            // The second condition bounds the walk where many small ones, unused for long, face a large newcomer.
+            // The second condition bounds the walk if a large candidate faces many small victims with few uses.
             if own <= theirs || seen == 64 { return false }
             victim = slots.newer(than: victim)
         }
@@ -140,7 +140,7 @@ struct EvictionPolicy {
     }
 
     private mutating func nextForgotten() -> Eviction? {
-        // A key that would not have been kept by a window as large as the whole cache says nothing about its size.
+        // If even a window as large as the whole cache would not have retained a key, it says nothing about the size.
         while slots.cost(of: .rejected) > min(limit - windowLimit, limit / 4) {
             slots.move(slots.oldest(of: .rejected), to: .remembered)
         }
@@ -163,8 +163,8 @@ struct EvictionPolicy {
         epoch &+= 1
     }
 
-    /// A key came back whose value had to go: a larger window, or a larger main part, would have kept it. The rarer of
-    /// the two kinds of return counts for more.
+    /// Adapts the window when an evicted key returns that a larger window, or a larger main part, would have retained.
+    /// The rarer of the two kinds of return has more weight.
     private mutating func adaptWindow(to slot: Slot) {
         let queue = slots.queue(of: slot)
         guard queue == .rejected || queue == .displaced else { return }

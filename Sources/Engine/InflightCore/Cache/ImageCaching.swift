@@ -1,29 +1,29 @@
-/// Keeps decoded pictures in memory: what a pipeline asks before it loads, and tells when it has decoded or processed.
+/// A memory cache of decoded images. A pipeline looks images up before loading and stores them after decoding or
+/// processing.
 ///
-/// The one that a pipeline has by itself is a ``MemoryCache`` as ``ImagePipeline/Configuration/memoryCache`` describes it;
-/// ``ImagePipeline/Configuration/imageCache`` puts another in its place, which several pipelines may share.
+/// By default a pipeline uses a ``MemoryCache`` as ``ImagePipeline/Configuration/memoryCache`` describes it.
+/// ``ImagePipeline/Configuration/imageCache`` replaces it with another, which several pipelines may share.
 ///
-/// - Thread: every method may be called from any thread, with no lock of the engine held, several at once. The picture
-///   that a view asks for is looked up on the view's thread, so that none may wait for anything.
-/// - Order: what was stored is found by whoever asks later, until it is let go of, which may be at once.
-/// - Release: pictures that go are released with no lock held.
-/// - Checked by `ImageCacheConformance` in the test kit.
+/// - Thread: any, several calls at once, with no lock of the engine held. Views look images up on their own thread, so
+///   no method may wait.
+/// - Order: a stored image is found by later lookups until it is evicted, which may be at once.
+/// - Release: evicted images are released with no lock held.
 public protocol ImageCaching: Sendable {
-    /// The picture for `key`, if it is there, which counts as a use.
+    /// Returns the image for `key`, if any. A hit counts as a use.
     func image(for key: ImageCacheKey) -> LoadedImage?
-    /// Keeps `image` in the place of whatever `key` had, or nothing for it where it costs too much. It costs the bytes of
-    /// its pixels.
+    /// Stores `image` for `key` instead of any earlier one, or removes that one if the new image costs too much. The
+    /// cost is the size of its pixels in bytes.
     func store(_ image: LoadedImage, for key: ImageCacheKey)
-    /// Takes out the picture for `key`.
+    /// Removes the image for `key`.
     func remove(_ key: ImageCacheKey)
-    /// Lets go of pictures until those left cost at most `cost` bytes.
+    /// Evicts images until the rest cost at most `cost` bytes.
     func trim(to cost: Int)
     func removeAll()
-    /// What is here and what happened so far.
+    /// The current contents and the counters so far.
     var statistics: MemoryCacheStatistics { get }
 }
 
-/// What a decoded picture is known by: its request, its size and its processors. It is comparable within a process alone.
+/// The key of a decoded image: its request, size and processors. It is comparable only within a process.
 public struct ImageCacheKey: Hashable, Sendable {
     private let key: JobKey
 
@@ -31,7 +31,7 @@ public struct ImageCacheKey: Hashable, Sendable {
         self.key = key
     }
 
-    /// A key of that name, for tests of caches.
+    /// Creates a key from a name, for tests of caches.
     package init(named name: String) {
         key = FetchKey(url: name, rest: [])
     }

@@ -1,21 +1,21 @@
 internal import Synchronization
 
-/// How long images made of one response may be served from memory without asking: shared by all of them, whatever their
-/// size and processors, so that one write makes all of them fresh again, or useless.
+/// How long images of one response may be served from memory without revalidation. All these images share it, whatever
+/// their size and processors, so that one write makes all of them fresh again, or useless.
 ///
-/// Cost of a look: an atomic load and a comparison for each of the two times.
+/// Cost of a check: an atomic load and a comparison for each of the two times.
 final class ImageLifetime: Sendable {
-    /// Whether they may be kept in memory.
+    /// Whether the images may be kept in memory.
     let mayBeKept: Bool
     private let expiry: Atomic<Int64>
     private let received: Atomic<Int64>
     private let mayBeServedStale: Atomic<Bool>
-    /// Of the response that a redirect led to: both have to be fresh.
+    /// The lifetime of the response that a redirect led to. Both have to be fresh.
     private let target: ImageLifetime?
 
     private static let superseded = Int64.min
 
-    /// Of what may be stale: never fresh.
+    /// A lifetime for images that may be stale: never fresh.
     static var expired: ImageLifetime {
         let time = WallTime(milliseconds: 0)
         let freshness = MemoryFreshness(mayBeKept: true, expiry: time, mayBeServedStale: false)
@@ -30,7 +30,7 @@ final class ImageLifetime: Sendable {
         target = nil
     }
 
-    /// Of a response that redirects have led to, which are stale from `expiry` on.
+    /// Creates the lifetime of a response reached by redirects, which are stale from `expiry` on.
     init(of target: ImageLifetime, redirectedUntil expiry: WallTime) {
         mayBeKept = target.mayBeKept
         self.expiry = Atomic(expiry.milliseconds)
@@ -39,7 +39,7 @@ final class ImageLifetime: Sendable {
         self.target = target
     }
 
-    /// Whether HTTP lets them be served at `now`. Unknown, and so `false`, where the clock went back behind the response.
+    /// Whether HTTP allows the images to be served at `now`. `false` if the clock went back to before the response.
     func isFresh(at now: WallTime) -> Bool {
         now.milliseconds < expiry.load(ordering: .relaxed)
             && now.milliseconds >= received.load(ordering: .relaxed) - Freshness.tolerance
@@ -51,7 +51,7 @@ final class ImageLifetime: Sendable {
         expiry.load(ordering: .relaxed) == Self.superseded || target?.isSuperseded ?? false
     }
 
-    /// Whether they may be served when they are stale, to a request that prefers what is cached.
+    /// Whether stale images may be served, to a request that prefers cached ones.
     var allowsStale: Bool {
         mayBeServedStale.load(ordering: .relaxed) && !isSuperseded && target?.allowsStale ?? true
     }

@@ -1,22 +1,22 @@
-/// Which response is the newest of each resource of which there are images in memory: what is told of a newer one
-/// concerns every image made of the older.
+/// The newest known response of each resource that has images in memory. A newer response affects every image made from
+/// an older one.
 ///
-/// A value without locks and clocks. It holds lifetimes that nothing else holds until it sweeps them out, which it does
-/// each time it has grown to twice its size: its memory stays in proportion to the images that are there.
+/// A value type without locks and clocks. It also retains lifetimes without images until it sweeps them out, each time
+/// it has doubled in size. So its memory stays in proportion to the number of images.
 struct LifetimeTable {
-    /// A resource, as a request names it.
+    /// A resource, as identified by a request.
     struct Key {
         /// Its URL or its identity.
         var name: String
-        /// Method, fields and body of the request, where they are not the defaults; secrets are a keyed hash.
+        /// Method, fields and body of the request, if not the defaults. Secrets are a keyed hash.
         var rest: [UInt8] = []
     }
 
-    /// How the table comes to know of a response.
+    /// How the table learned of a response.
     enum Source {
         /// Its origin has just sent it.
         case origin
-        /// It was stored, and its origin has just said that it holds.
+        /// It was stored, and its origin has just confirmed it.
         case revalidated
         case stored
     }
@@ -31,9 +31,9 @@ struct LifetimeTable {
     private(set) var count = 0
     private var sweepsAt = 256
 
-    /// A response came that images are made of.
+    /// A response was received, and images are made of it.
     ///
-    /// - Returns: the lifetime of the images.
+    /// - Returns: the lifetime of these images.
     mutating func received(_ response: StoredResponse, for key: Key, from source: Source) -> ImageLifetime {
         let freshness = MemoryFreshness(of: response)
         let lifetime = ImageLifetime(freshness, receivedAt: response.responseTime)
@@ -61,18 +61,18 @@ struct LifetimeTable {
         return lifetime
     }
 
-    /// A response came that no image is made of: it concerns those that are there.
+    /// A response was received, and no image is made of it. It affects existing images.
     mutating func noticed(_ response: StoredResponse, for key: Key, from source: Source) {
         guard let list = entries[key.name], list.contains(where: { $0.rest == key.rest }) else { return }
         _ = received(response, for: key, from: source)
     }
 
-    /// The origin has something else, or nothing, for this request.
+    /// The origin has another response, or none, for this request.
     func superseded(_ key: Key) {
         for entry in entries[key.name] ?? [] where entry.rest == key.rest { entry.lifetime.supersede() }
     }
 
-    /// What is known of a URL holds no longer, whoever asked (RFC 9111 section 4.4).
+    /// All responses of a URL are invalid, whatever the request (RFC 9111 section 4.4).
     func invalidated(_ url: String) {
         for entry in entries[url] ?? [] { entry.lifetime.supersede() }
     }
@@ -97,7 +97,7 @@ struct LifetimeTable {
 }
 
 extension StoredResponse {
-    /// Whether images made of `older` are those of this response too.
+    /// Whether images made from `older` are valid for this response too.
     fileprivate func isSame(as older: StoredResponse, _ source: LifetimeTable.Source) -> Bool {
         if source == .origin { return older.sharesStrongValidator(with: head.fields) }
         if let entityTag { return older.entityTag.map { entityTag.weaklyEquals($0) } ?? false }

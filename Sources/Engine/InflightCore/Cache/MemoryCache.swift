@@ -1,25 +1,24 @@
 internal import InflightConcurrency
 
-/// Keeps values in memory up to a limit of their cost, and lets go of those that are least worth keeping.
+/// A memory cache with a cost limit, which evicts the least valuable values.
 ///
-/// Made for decoded pictures, whose cost is ``PixelBuffer/byteCount``. What is kept when room is short is decided by
-/// how recently and how often a value was asked for, so that one long scroll does not push out what is looked at every
-/// day.
+/// Intended for decoded images, whose cost is ``PixelBuffer/byteCount``. Eviction considers how recently and how often
+/// a value was used, so that one long scroll does not evict images that are used every day.
 ///
 /// - Any method may be called from any thread, and none waits for I/O. A lookup takes about 100 ns.
 /// - Keys are compared and hashed under the cache's lock: their `==` and `hash(into:)` must not call back into it.
-/// - Values and keys that have to go are released after the lock is, on the thread whose call made them go (that of the
-///   memory monitor, for those that go because memory is short).
-/// - When the system or the control group is short of memory the cache shrinks by itself; see
+/// - Evicted values and keys are released after the lock, on the thread whose call evicted them (the memory monitor's
+///   thread, if memory is short).
+/// - When the system or the control group is short of memory, the cache shrinks by itself; see
 ///   ``MemoryCacheConfiguration/reactsToMemoryPressure``.
 public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// The largest sum of the costs of all values.
+    /// The maximum sum of the costs of all values.
     public let limit: Int
-    /// The largest cost of a single value, a tenth of ``limit``: what is above it is not kept.
+    /// The maximum cost of a single value, a tenth of ``limit``. Values above it are not stored.
     public let entryLimit: Int
 
     private let contents: Guarded<MemoryCacheContents<Key, Value>>
-    // Kept for its deinit, which ends the subscription.
+    // Retained for its deinit, which ends the subscription.
     private let pressure: MemoryPressureMonitor.Subscription?
 
     public convenience init(configuration: MemoryCacheConfiguration = MemoryCacheConfiguration()) {
@@ -43,16 +42,16 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         }
     }
 
-    /// The value for `key`, if it is there, which counts as a use. Constant time.
+    /// Returns the value for `key`, if any. A hit counts as a use. Constant time.
     public func value(for key: Key) -> Value? {
         contents.withLock { $0.value(for: key) }
     }
 
-    /// Puts `value` in the place of whatever `key` had. Constant time, but for the release of what has to go.
+    /// Stores `value` for `key` instead of any earlier one. Constant time, except for the release of evicted values.
     ///
-    /// - Parameter cost: the memory that the value takes, in bytes. It must not change while the value is here. At
+    /// - Parameter cost: the memory that the value takes, in bytes. It must not change while the value is stored. At
     ///   least 256 are counted, for the entry itself.
-    /// - Returns: `false` where the cost is above ``entryLimit``: then nothing is kept for `key`.
+    /// - Returns: `false` if the cost is above ``entryLimit``: then nothing is stored for `key`.
     @discardableResult
     public func insert(_ value: Value, for key: Key, cost: Int) -> Bool {
         let (isKept, released) = contents.withLock { $0.insert(value, for: key, cost: max(256, cost)) }
@@ -60,26 +59,26 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         return isKept
     }
 
-    /// Takes the value for `key` out, and forgets how often it was used.
+    /// Removes the value for `key`, and forgets how often it was used.
     @discardableResult
     public func remove(_ key: Key) -> Value? {
         let entry = contents.withLock { $0.remove(key) }
         return entry?.value
     }
 
-    /// Lets go of values until their cost is not above `cost`, those least worth keeping first.
+    /// Evicts the least valuable values until the rest cost at most `cost`.
     public func trim(to cost: Int) {
         let released = contents.withLock { $0.trim(to: cost) }
         withExtendedLifetime(released) {}
     }
 
-    /// Lets go of everything, and forgets how often it was used. Counts in ``statistics`` stay.
+    /// Removes everything, and forgets how often it was used. The counters of ``statistics`` are kept.
     public func removeAll() {
         let released = contents.withLock { $0.removeAll() }
         withExtendedLifetime(released) {}
     }
 
-    /// What is here and what happened so far, all of one moment.
+    /// The current contents and the counters so far, all of one moment.
     public var statistics: MemoryCacheStatistics {
         contents.withLock { $0.statistics }
     }

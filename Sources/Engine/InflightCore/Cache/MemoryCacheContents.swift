@@ -1,14 +1,14 @@
-/// What a ``MemoryCache`` holds under its lock. What is taken out is handed to the caller, who releases it elsewhere.
+/// The contents of a ``MemoryCache``, under its lock. The caller releases evicted entries after the lock.
 struct MemoryCacheContents<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Slot = EvictionPolicy.Slot
 
     struct Entry: Sendable {
         var key: Key
-        /// `nil`: the key is remembered, the value is gone.
+        /// The value; nil if only the key is remembered.
         var value: Value?
     }
 
-    /// What was taken out: to be released after the lock.
+    /// The removed entries, to be released after the lock.
     struct Released: Sendable {
         var entries: [Entry?] = []
         var index: [Key: Slot] = [:]
@@ -16,7 +16,7 @@ struct MemoryCacheContents<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
     private var policy: EvictionPolicy
     private var index: [Key: Slot] = [:]
-    /// By slot.
+    /// The entries, indexed by slot.
     private var entries: [Entry?] = []
     private var counts = MemoryCacheStatistics()
 

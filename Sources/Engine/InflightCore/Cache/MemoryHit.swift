@@ -1,6 +1,6 @@
-/// What memory has of what a load asks for.
+/// An image found in memory for a load.
 struct MemoryHit {
     var image: LoadedImage
-    /// How many steps of the plan made it: all, or a prefix of them.
+    /// The number of the plan's steps that it has been through: all, or a prefix of them.
     var steps: Int
 }

@@ -1,18 +1,18 @@
 internal import InflightConcurrency
 
-/// How short memory is.
+/// The level of memory pressure.
 enum MemoryPressure: Sendable, Hashable {
     /// Some work waits for memory.
     case some
-    /// Nothing gets on for want of memory.
+    /// No work makes progress, for lack of memory.
     case full
 
-    /// The share of its limit that a cache keeps: one part in so many.
+    /// The divisor of a cache's limit at this level.
     var divisor: Int { self == .some ? 2 : 8 }
 }
 
-/// Tells its subscribers when the kernel reports that memory is short. One thread for all of them, which is there
-/// while somebody listens, and only where the kernel lets itself be asked.
+/// Notifies subscribers when the kernel reports that memory is short. One thread serves all of them. It exists only
+/// while there are subscribers, and only if the kernel allows watching.
 final class MemoryPressureMonitor: Sendable {
     static let shared = MemoryPressureMonitor(open: MemoryPressureTriggers.openAll)
 
@@ -20,15 +20,15 @@ final class MemoryPressureMonitor: Sendable {
         var subscribers: [Int: @Sendable (MemoryPressure) -> Void] = [:]
         var nextIdentifier = 0
         var watch: MemoryPressureWatch?
-        /// Asked once: what the kernel does not offer now it will not offer later.
+        /// Whether opening has failed. Tried once: if the kernel does not offer it now, it will not later.
         var isUnavailable = false
     }
 
     private let state = Guarded(State())
     private let open: @Sendable () -> [MemoryPressureTriggers.Trigger]
 
-    /// - Parameter open: gives descriptors that are ready to be polled for urgent data (`POLLPRI`) when memory is
-    ///   short, to be closed by the monitor.
+    /// - Parameter open: returns descriptors to be polled for urgent data (`POLLPRI`), which signals that memory is
+    ///   short. The monitor closes them.
     init(open: @escaping @Sendable () -> [MemoryPressureTriggers.Trigger]) {
         self.open = open
     }
@@ -39,7 +39,7 @@ final class MemoryPressureMonitor: Sendable {
             state.nextIdentifier += 1
             state.subscribers[state.nextIdentifier] = body
             if state.watch == nil, !state.isUnavailable {
-                // The watch holds the subscribers, not the monitor: it is let go of with the last of them.
+                // The watch retains the subscribers, not the monitor, so it can be released with the last of them.
                 state.watch = MemoryPressureWatch(triggers: open()) { [subscribers = self.state] pressure in
                     Self.report(pressure, to: subscribers)
                 }
@@ -50,7 +50,7 @@ final class MemoryPressureMonitor: Sendable {
         return Subscription(monitor: self, identifier: identifier)
     }
 
-    /// Whether the kernel is being watched.
+    /// Whether a thread watches the kernel's reports.
     var isWatching: Bool { state.withLock { $0.watch != nil } }
 
     private static func report(_ pressure: MemoryPressure, to state: Guarded<State>) {
@@ -59,7 +59,7 @@ final class MemoryPressureMonitor: Sendable {
     }
 
     private func unsubscribe(_ identifier: Int) {
-        // Both are released after the lock: a closure may hold anything.
+        // Both are released after the lock, because a closure may retain anything.
         let released = state.withLock { state in
             let body = state.subscribers.removeValue(forKey: identifier)
             guard state.subscribers.isEmpty else { return (body, nil as MemoryPressureWatch?) }
@@ -69,7 +69,7 @@ final class MemoryPressureMonitor: Sendable {
         released.1?.stop()
     }
 
-    /// Ends when it is released. A call that is under way then may still finish.
+    /// A subscription that ends when it is released. A call that is running then may still finish.
     final class Subscription: Sendable {
         private let monitor: MemoryPressureMonitor
         private let identifier: Int

@@ -4,7 +4,7 @@
     internal import Musl
 #endif
 
-/// Descriptors through which Linux tells of pressure on memory.
+/// Descriptors through which Linux reports memory pressure.
 ///
 /// Source: the kernel's `Documentation/accounting/psi.rst`.
 enum MemoryPressureTriggers {
@@ -13,8 +13,7 @@ enum MemoryPressureTriggers {
         var pressure: MemoryPressure
     }
 
-    /// Those of the control group, or where that does not let itself be watched, of the machine; none where the kernel
-    /// has none.
+    /// Opens those of the control group, or of the machine if that is not possible. Empty if the kernel has none.
     static func openAll() -> [Trigger] {
         #if os(Linux)
             for path in [ControlGroup.current.pressureFile, "/proc/pressure/memory"].compactMap(\.self) {
@@ -37,7 +36,7 @@ enum MemoryPressureTriggers {
                 let descriptor = unsafe Musl.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
             #endif
             guard descriptor >= 0 else { return nil }
-            // The kernel wants the terminating zero too.
+            // The kernel expects the terminating zero too.
             let bytes = Array(condition.utf8CString)
             guard unsafe write(descriptor, bytes, bytes.count) >= 0 else {
                 close(descriptor)

@@ -10,7 +10,7 @@
 final class MemoryPressureWatch: Sendable {
     private let stopDescriptor: Int32
 
-    /// `nil` where there is nothing to watch, or no thread to be had.
+    /// Returns nil if there is nothing to watch, or no thread can be started.
     init?(triggers: [MemoryPressureTriggers.Trigger], report: @escaping @Sendable (MemoryPressure) -> Void) {
         guard !triggers.isEmpty else { return nil }
         var ends: [Int32] = [-1, -1]
@@ -37,7 +37,7 @@ final class MemoryPressureWatch: Sendable {
         stopDescriptor = ends[1]
     }
 
-    /// Ends the thread soon; once.
+    /// Makes the thread end soon. Must be called once.
     func stop() {
         close(stopDescriptor)
     }
@@ -78,7 +78,7 @@ final class MemoryPressureWatch: Sendable {
     }
 #endif
 
-/// What the thread runs, and the descriptors that it closes when it ends.
+/// The loop of the thread, and the descriptors that it closes when it ends.
 private final class MemoryPressureLoop: Sendable {
     private let triggers: [MemoryPressureTriggers.Trigger]
     private let stopDescriptor: Int32
@@ -103,12 +103,12 @@ private final class MemoryPressureLoop: Sendable {
                 if errno == EINTR { continue }
                 return
             }
-            // Closing the other end is the sign to stop.
+            // Closing the other end signals the stop.
             if polled[triggers.count].revents != 0 { return }
             for (position, trigger) in triggers.enumerated() {
                 let events = Int32(polled[position].revents)
                 if events & (POLLERR | POLLHUP | POLLNVAL) != 0 {
-                    // The control group is gone: a negative descriptor is passed over.
+                    // The control group is gone. `poll` ignores a negative descriptor.
                     polled[position].fd = -1
                 } else if events & POLLPRI != 0 {
                     report(trigger.pressure)

@@ -1,7 +1,7 @@
-/// Slots, each in one of a few queues: constant time at both ends and in the middle, and no allocation for a slot of
-/// its own.
+/// Slots, each in one of a few linked queues: constant time at both ends and in the middle, without an allocation per
+/// slot.
 ///
-/// The links are indices into one array. What belongs to a slot is kept by its owner under the same index.
+/// The links are indices into one array. The owner keeps each slot's data under the same index.
 struct SlotQueues {
     typealias Slot = Int32
 
@@ -10,7 +10,7 @@ struct SlotQueues {
         case free
         // With a value.
         case window, probation, protected
-        // Without one: the memory of those that had to go.
+        // Without a value, but remembered.
         case rejected, displaced, remembered
 
         var holdsValues: Bool { self == .window || self == .probation || self == .protected }
@@ -20,7 +20,7 @@ struct SlotQueues {
         var newer = none
         var older = none
         var queue = Name.free
-        /// How often the slot was used, not more than 15, as of `epoch`.
+        /// The number of uses, at most 15, as of `epoch`.
         var uses: UInt8 = 0
         var epoch: UInt32 = 0
         var cost = 0
@@ -43,10 +43,10 @@ struct SlotQueues {
     func oldest(of queue: Name) -> Slot { ends[Int(queue.rawValue)].oldest }
     func cost(of queue: Name) -> Int { ends[Int(queue.rawValue)].cost }
     func count(of queue: Name) -> Int { ends[Int(queue.rawValue)].count }
-    /// The next one on the side of the newest, or ``none``.
+    /// Returns the next newer slot in the same queue, or ``none``.
     func newer(than slot: Slot) -> Slot { nodes[Int(slot)].newer }
 
-    /// How often `slot` was used, halved once for each epoch since.
+    /// Returns the number of uses of `slot`, halved once for each epoch since.
     func uses(of slot: Slot, epoch: UInt32) -> Int {
         let node = nodes[Int(slot)]
         return Int(node.uses >> min(epoch &- node.epoch, 8))
@@ -58,7 +58,7 @@ struct SlotQueues {
         nodes[Int(slot)].epoch = epoch
     }
 
-    /// A slot for something new, as the newest of `queue`.
+    /// Takes a free or new slot and makes it the newest of `queue`.
     mutating func take(into queue: Name, cost: Int) -> Slot {
         var slot = oldest(of: .free)
         if slot == Self.none {

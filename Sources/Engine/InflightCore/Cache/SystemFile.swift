@@ -6,9 +6,9 @@
     internal import Musl
 #endif
 
-/// Reads what the kernel tells in files.
+/// Reads files in which the kernel publishes information.
 enum SystemFile {
-    /// The text of the file at `path`, not more than `limit` bytes of it; `nil` where it cannot be read.
+    /// Returns the text of the file at `path`, at most `limit` bytes, or nil if it cannot be read.
     static func read(_ path: String, limit: Int) -> String? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -1,13 +1,13 @@
 import InflightConcurrency
 
-/// Whether loads may connect to one origin: closed, open, or half-open.
+/// The circuit of one origin, which decides whether loads may connect to it: closed, open, or half-open.
 ///
-/// A value without locks, clocks and chance: events bring the time and the random number.
+/// A value without locks, clocks and randomness: events carry the time and the random number.
 struct Circuit: Hashable, Sendable {
     enum State: Hashable, Sendable {
-        /// Loads connect; this many connections have failed in a row.
+        /// Loads connect; `failures` consecutive connections have failed.
         case closed(failures: Int)
-        /// No load connects until the time has come for a probe.
+        /// No load connects until a probe is due.
         case open(until: MonotonicTime, openings: Int)
         /// One load connects, and its outcome decides.
         case halfOpen(openings: Int)
@@ -16,9 +16,9 @@ struct Circuit: Hashable, Sendable {
     enum Event: Hashable, Sendable {
         /// A load wants to connect.
         case fetchQueued(now: MonotonicTime)
-        /// A connection failed: the probe's, or another one's.
+        /// A connection failed, that of the probe or of another load.
         case connectionFailed(isProbe: Bool, now: MonotonicTime, random: Double)
-        /// A response has come, whatever its status.
+        /// A response arrived, whatever its status.
         case answered
         /// The probe ended without an outcome: it was cancelled, or never sent.
         case probeAbandoned(now: MonotonicTime)
@@ -27,9 +27,9 @@ struct Circuit: Hashable, Sendable {
     enum Action: Hashable, Sendable {
         case none
         case admit
-        /// Admit the load, as the one whose outcome decides.
+        /// Admit the load as the probe.
         case admitProbe
-        /// Refuse the load. The next probe is due then; `nil` where one is in flight.
+        /// Refuse the load. The next probe is due at `until`; nil if one is in flight.
         case refuse(until: MonotonicTime?)
         /// Stop connecting until then.
         case open(until: MonotonicTime)
@@ -55,7 +55,7 @@ struct Circuit: Hashable, Sendable {
             return open(1, now, random, policy)
         case (.halfOpen(let openings), .connectionFailed(isProbe: true, let now, let random)):
             return open(min(openings, 1000) + 1, now, random, policy)
-        // It was sent before the circuit opened, or is a retry: it says nothing that is not known.
+        // It was sent before the circuit opened, or is a retry: its failure is no news.
         case (.open, .connectionFailed), (.halfOpen, .connectionFailed): return .none
 
         case (.closed, .answered):
@@ -81,7 +81,7 @@ struct Circuit: Hashable, Sendable {
     }
 }
 
-/// The circuits of all origins whose connections fail; an origin that is not here has a closed one.
+/// The circuits of all origins whose connections fail. An origin without an entry has a closed circuit.
 struct OriginCircuits: Sendable {
     let policy: ImagePipeline.CircuitBreaker
     private var circuits: [OriginKey: Circuit] = [:]
@@ -93,7 +93,7 @@ struct OriginCircuits: Sendable {
     var count: Int { circuits.count }
     var waits: Bool { policy.whileOpen == .wait }
 
-    /// Takes no time to speak of where no origin fails.
+    /// Handles an event. Without failing origins, the cost is one lookup in an empty table.
     mutating func handle(_ event: Circuit.Event, of origin: OriginKey) -> Circuit.Action {
         guard var circuit = circuits[origin] else {
             guard case .connectionFailed(_, let now, _) = event, makeRoom(now) else {
@@ -109,14 +109,14 @@ struct OriginCircuits: Sendable {
         return action
     }
 
-    /// Whether no load of the origin may start now, but for one probe where that is due.
+    /// Whether no load of the origin may start now, except for a probe if one is due.
     func isOpen(_ origin: OriginKey) -> Bool {
         guard !circuits.isEmpty, let circuit = circuits[origin] else { return false }
         if case .closed = circuit.state { return false }
         return true
     }
 
-    /// How many loads of the origin may start now; `nil` where its circuit is closed.
+    /// Returns the number of loads of the origin that may start now, or nil if its circuit is closed.
     func places(of origin: OriginKey, now: MonotonicTime) -> Int? {
         guard !circuits.isEmpty, let circuit = circuits[origin] else { return nil }
         switch circuit.state {
@@ -126,7 +126,7 @@ struct OriginCircuits: Sendable {
         }
     }
 
-    /// Forgets what matters least where the table is full: counted failures, then circuits whose probe nobody wants.
+    /// Drops the least important entries if the table is full: counted failures, then circuits with an unused probe.
     private mutating func makeRoom(_ now: MonotonicTime) -> Bool {
         guard circuits.count >= max(1, policy.maximumOrigins) else { return true }
         circuits = circuits.filter { _, circuit in

@@ -1,9 +1,10 @@
 import InflightConcurrency
 
-/// Makes pixels of the bytes that a fetch gave: when there is memory for it, within its time.
-// Unchecked: `memory` is touched by the job's work alone, before it waits and after.
+/// Decodes the bytes of a fetch, when there is memory for it and within its time limit.
+// Unchecked: only the job's work accesses `memory`, before it waits and after, and a cancel that takes it out of the
+// queue.
 final class DecodeJob: PixelJob, @unchecked Sendable {
-    /// What it has taken of the budget.
+    /// The memory taken from the budget, in bytes.
     private var memory = 0
 
     override init(engine: Engine, id: ID, plan: RequestPlan) {
@@ -14,16 +15,16 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
 
     override func start(priority: LoadPriority) {
         engine.workers.run { [self] in
-            // What is wrong with the bytes the decode itself will tell.
+            // The decode itself will report malformed bytes.
             memory = (try? needed()) ?? 0
             let wanted = memory
             switch engine.takeMemory(wanted, for: self, priority: priority) {
             case .taken: runWithMemory()
             case .waits:
                 tell(.waitsForMemory(bytes: wanted))
-                // A change that came before it waited did not find it there.
+                // A priority change that came before the job waited did not find it in the queue.
                 reprioritize(priority)
-                // A cancel that came before it waited did not find it there.
+                // A cancellation that came before the job waited did not find it in the queue.
                 if cancellation.isCancelled { cancel() }
             case .refused:
                 let error = PictureError.tooMuchMemory(memory, allowed: engine.maximumDecodeMemory)
@@ -45,7 +46,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         }
     }
 
-    /// There is memory for it now. On one of the decoding threads.
+    /// Decodes with the memory that was taken. Called on a decoding thread.
     func runWithMemory() {
         let taken = memory
         run()
@@ -69,7 +70,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
             } catch {
                 throw error.naming(contentType: response.head.fields["content-type"])
             }
-        // From a source: there is nothing to decode.
+        // The image of a source needs no decoding.
         case .image(let image): return image.fitted(to: plan.decodeOptions())
         case .info, .failure: preconditionFailure("a decode was started without bytes")
         }
@@ -83,7 +84,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
             let (pixels, info) = try engine.codecs.decode(response.body, options: options, cancellation: cancellation)
             return image(pixels, info, response)
         } catch {
-            // What was stored may be the store's fault, or an older one's: it is fetched again.
+            // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
             let isStored = response.source == .disk || response.source == .revalidated
             guard error.code == .damaged, plan.request.acceptsIncomplete, !isStored,
                 let (part, info) = try? engine.codecs.decodePart(
@@ -102,10 +103,10 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
             bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
         image.isStale = response.isStale
         image.storable = response.storable
-        // Nobody wanted an image when the response came: how long it is fresh was not noted.
+        // If no subscriber wanted an image when the response came, its freshness was not recorded.
         image.lifetime = response.lifetime ?? (response.head.version == .none ? nil : .expired)
         if plan.request.keepsMetadata {
-            // What is wrong with it takes nothing from the pixels.
+            // Malformed metadata does not affect the pixels.
             image.metadata = (try? engine.codecs.metadata(of: response.body)) ?? ImageMetadata()
         }
         return image

@@ -1,10 +1,10 @@
 import InflightConcurrency
 internal import Synchronization
 
-// What the engine does about origins that cannot be reached: it tells its machine how connections went.
+// Unreachable origins: the engine reports the outcomes of connections to its machine.
 
 extension Engine {
-    /// An exchange ended without any response, because there was no connection.
+    /// An exchange has ended without any response, because there was no connection.
     func connectionFailed(_ job: EngineJob, to url: ResourceURL) {
         guard hasCircuitBreaker, url.origin != nil else { return }
         let now = clock.now()
@@ -15,7 +15,7 @@ extension Engine {
         }
     }
 
-    /// A response has come. Costs one atomic load where no origin fails.
+    /// A response has arrived. Costs one atomic load if no origin is failing.
     func originAnswered(_ job: EngineJob, at url: ResourceURL) {
         guard failingOrigins.load(ordering: .relaxed) > 0, url.origin != nil else { return }
         let now = clock.now()
@@ -25,7 +25,7 @@ extension Engine {
         }
     }
 
-    /// Has the machine told when a probe is due. The pipeline may end before.
+    /// Notifies the machine when a probe is due. The pipeline may be released before.
     func scheduleProbe(_ origin: OriginKey, at time: MonotonicTime) {
         _ = clock.schedule(at: time) { [weak self] in
             guard let self else { return }

@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-// The bounds of decodes: memory that all of them share, and time for each.
+// The limits of decodes: memory that all of them share, and time for each.
 
 extension Engine {
     func takeMemory(
@@ -13,7 +13,7 @@ extension Engine {
         runWithMemory(decodeMemory.withLock { $0.move(to: priority) { $0 === job } })
     }
 
-    /// For what can be left out.
+    /// Takes memory for optional work, only if it is available at once.
     func takeMemoryNow(_ bytes: Int) -> Bool {
         decodeMemory.withLock { $0.takeNow(bytes) }
     }
@@ -23,7 +23,7 @@ extension Engine {
         runWithMemory(decodeMemory.withLock { $0.given(back: bytes) })
     }
 
-    /// - Returns: whether the job waited for memory; it does not any more, and was told nothing.
+    /// - Returns: whether the job was waiting for memory. If so, it waits no longer, and is not run.
     func giveUpMemory(for job: DecodeJob) -> Bool {
         let (waiter, next) = decodeMemory.withLock { $0.gaveUp { $0 === job } }
         runWithMemory(next)
@@ -36,7 +36,7 @@ extension Engine {
 
     var maximumDecodeMemory: Int { decodeMemory.withLock { $0.limit } }
 
-    /// Has a decode stop when its time is up.
+    /// Runs `body`, and cancels the decode when its time limit has passed.
     func withinDecodeTime<Value>(
         _ cancellation: CancellationFlag, _ body: () throws(LoadError) -> Value
     ) throws(LoadError) -> Value {

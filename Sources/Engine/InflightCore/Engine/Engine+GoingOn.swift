@@ -1,14 +1,14 @@
 import InflightConcurrency
 
-// How a task goes on after what it was given, where that is no ending: with a fallback, with what its origin has instead
-// of something useless that was stored, or with what follows something stale.
+// How a task continues after a result that does not end it: with a fallback, with a refetch after a stored response was
+// useless, or with the revalidation of a stale image.
 
 extension Engine {
     enum Way {
         case end
-        /// It failed, and there is something else to ask.
+        /// The task failed, and has a fallback or a refetch.
         case elsewhere(LoadError)
-        /// It was given what is stale, and waits for what follows.
+        /// The task receives a stale image, and waits for its revalidation.
         case behindStale
 
         var isEnd: Bool { if case .end = self { true } else { false } }
@@ -21,9 +21,9 @@ extension Engine {
         return result.isFollowedImage && task.hearsStale ? .behindStale : .end
     }
 
-    /// The task's load has failed: it goes on with its next fallback, if it has one, or ends.
+    /// The task's load has failed. It continues with its next request, if it has one, or ends.
     ///
-    /// - Parameter wasTaken: whether it was under way: what was begun is finished, while a pipeline is closing too.
+    /// - Parameter wasTaken: whether the task was admitted before. A graceful shutdown finishes such tasks.
     func fail(_ task: ImageTask, _ failure: JobResult, wasTaken: Bool) {
         var failure = failure
         if failure.isOfStored, let (request, prefix) = task.takeProcessedLookUp() {
@@ -60,7 +60,7 @@ extension Engine {
         task.didEnd(failure)
     }
 
-    /// The task hears what is stale, and waits for what follows.
+    /// Gives the task a stale image, and submits the revalidation.
     func goOn(_ task: ImageTask, behind stale: JobResult) {
         guard task.didReceiveStale(stale) else { return }
         goesElsewhere(task, "What is stored is stale, and was shown; its origin is asked for what follows.")

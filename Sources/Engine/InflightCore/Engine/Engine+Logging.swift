@@ -1,4 +1,4 @@
-// What the log is told.
+// Logging.
 
 extension Engine {
     func logged(_ step: JobStep) {
@@ -9,12 +9,12 @@ extension Engine {
             log(error?.code == .cancelled ? .debug : .error, "job failed") {
                 step.job.logFields + [("error", error?.description ?? "")]
             }
-        // Whoever said so knows why, and has told it.
+        // The code that caused the event has logged it.
         case .moved, .slept, .woke: break
         }
     }
 
-    /// Tells the log hook, if there is one; else nothing is made for it.
+    /// Calls the log hook, if any. Without one, the fields are not built.
     @inline(__always)
     func log(_ level: LogEntry.Level, _ message: String, _ fields: () -> [(name: String, value: String)]) {
         guard let log = hooks.log else { return }

@@ -1,10 +1,10 @@
 import InflightConcurrency
 
-// What is in memory for a load.
+// Lookups in the image cache.
 
 extension Engine {
-    /// What memory has that may be used for a load: the finished image, or else the longest finished prefix of its
-    /// processors.
+    /// Returns the image in memory that may serve a plan: the finished image, or else the longest finished prefix of
+    /// its processors.
     func findInMemory(_ plan: RequestPlan) -> MemoryHit? {
         guard plan.mayBeInMemory, let keys = plan.memoryPlan(harmlessFields) else { return nil }
         var count = keys.processKeys.count
@@ -18,7 +18,7 @@ extension Engine {
         }
     }
 
-    /// The finished image, fresh or stale and marked so.
+    /// Returns the finished image in memory, fresh or stale and marked so.
     func cached(_ plan: RequestPlan) -> LoadedImage? {
         guard plan.mayBeInMemory, let keys = plan.memoryPlan(harmlessFields),
             var image = cache.image(for: ImageCacheKey(keys.imageKey(keys.processKeys.count)))
@@ -36,7 +36,7 @@ extension Engine {
         return !request.isUsual && request.cachePolicy == .preferCached && lifetime.allowsStale
     }
 
-    /// Whether a task that waits for a job, or for what comes of it, wants an image.
+    /// Returns whether a task that depends on the job, directly or through later jobs, wants an image.
     func makesImage(_ id: Machine.JobID) -> Bool {
         var makesImage = false
         readMachine { machine in

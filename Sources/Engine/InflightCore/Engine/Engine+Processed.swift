@@ -1,11 +1,11 @@
 import InflightConcurrency
 
-// Pictures that are stored as they were asked for: looked for before anything else, and kept when they are made.
+// Processed images in the store: looked up before anything else, and stored when they are made.
 
 extension Engine {
-    /// Sets a task's work going: with a look for the finished picture, where such are kept.
+    /// Starts a task, with a lookup of the finished image if the request stores processed images.
     ///
-    /// - Parameter wasTaken: whether the task was under way before.
+    /// - Parameter wasTaken: whether the task was admitted before.
     func begin(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
         if store != nil, plan.looksForProcessed, findInMemory(plan) == nil {
             let count = plan.request.processors.count
@@ -15,14 +15,14 @@ extension Engine {
         submit(task, plan: plan, wasTaken: wasTaken)
     }
 
-    /// Has a task look for the stored image that the first `count` processors made.
+    /// Submits a lookup of the stored image that the first `count` processors made.
     func look(for count: Int, of request: ImageRequest, _ task: ImageTask, wasTaken: Bool) -> Bool {
         guard let lookUp = try? plan(request, goal: .image, purpose: .processed(prefix: count)) else { return false }
         submit(task, plan: lookUp, wasTaken: wasTaken)
         return true
     }
 
-    /// How the picture of a job is to be written for a store; `nil` where nobody who waits for it wants that.
+    /// Returns the options for encoding the job's image for a store, or nil if no direct subscriber wants it stored.
     func storedOptions(_ id: Machine.JobID) -> EncodeOptions? {
         var options: EncodeOptions?
         readMachine { machine in
@@ -31,7 +31,7 @@ extension Engine {
         return options
     }
 
-    /// Whether anybody who waits for a job's bytes wants something of `form` kept.
+    /// Returns whether a task that depends on the job, directly or not, has a stored form that satisfies `form`.
     func isWanted(_ id: Machine.JobID, _ form: (StoredForm) -> Bool) -> Bool {
         var isWanted = false
         readMachine { machine in
@@ -40,8 +40,8 @@ extension Engine {
         return isWanted
     }
 
-    /// Has the store keep what the first `count` processors of a plan made, written on a thread for work on pixels.
-    /// Returns at once.
+    /// Encodes the image that a plan's first `count` processors made, on a decoding thread, and stores it. Returns at
+    /// once.
     func keepProcessed(
         _ image: LoadedImage, by plan: RequestPlan, _ count: Int, of answer: StorableAnswer, _ options: EncodeOptions
     ) {

@@ -1,4 +1,4 @@
-// Errors of loads that the engine does not begin.
+// Errors of requests that the engine rejects.
 
 extension Engine {
     func unsupported(_ url: ResourceURL) -> LoadError {

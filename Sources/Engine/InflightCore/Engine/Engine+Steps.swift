@@ -1,4 +1,4 @@
-// The stages of a load.
+// The steps of a plan, and the jobs that run them.
 
 extension Engine {
     func step(_ position: Int, of plan: RequestPlan) -> Machine.Step {

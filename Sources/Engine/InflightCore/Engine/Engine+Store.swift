@@ -1,20 +1,20 @@
 import InflightConcurrency
 
-// What the engine does about what is stored, and about origins that fail, for all its fetches together.
+// Revalidation and retries, which concern all fetches of the engine.
 
 extension Engine {
-    /// The date, as the clock has it.
+    /// The current date of the engine's clock.
     var wallTime: WallTime { WallTime(secondsSince1970: clock.secondsSince1970()) }
 
-    /// More answers that follow stale ones than these are not asked for at once: the next who asks begins again.
+    /// The maximum number of concurrent revalidations. Beyond it, the next request for the URL tries again.
     private static let maximumRevalidations = 64
 
-    /// Asks for the answer that follows a stale one, for the store: nobody waits for it but the engine.
+    /// Revalidates a stale response for the store, in a task that only the engine observes.
     func revalidate(_ stale: RequestPlan) {
         var request = stale.request
         request.priority = .low
         request.fallbacks = []
-        // It is about the bytes: those that are stored are stale.
+        // A revalidation fetches the bytes: the stored ones are stale.
         request.storedForm = .original
         let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.wantsPicture)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
@@ -33,13 +33,13 @@ extension Engine {
         begin(task, plan: plan)
     }
 
-    /// A load asks a URL for the first time.
+    /// A fetch is about to send its first request to a URL.
     ///
-    /// - Returns: why it is not asked, where its server wanted to be left alone for longer.
+    /// - Returns: the error to fail with, if the server asked for a pause that has not ended.
     func beginsToAsk(_ url: ResourceURL, policy: CachePolicy) -> LoadError? {
         guard retry != nil else { return nil }
         retryBudgets.noteFirstTry(of: url.originKey)
-        // Whoever says that he wants it anew has his reasons.
+        // A request that bypasses the cache is sent anyway.
         if policy.asksAnew { return nil }
         return retryBudgets.remembered(url.string, now: clock.now())
     }
@@ -54,8 +54,8 @@ extension Engine {
     }
 }
 
-/// The engine's own callbacks, which only count: where a load ended, with no lock held. The decode executor is given no more
-/// than it may be.
+/// Runs the engine's own callbacks, which only count, on the thread where a load ended, with no lock held. They stay
+/// off the decode executor, so that its documented limit holds.
 private struct OwnQueue: CallbackExecutor {
     func submit(_ work: @escaping @Sendable () -> Void) {
         work()

@@ -1,11 +1,11 @@
 import InflightConcurrency
 
-// What listeners are told of the engine's decisions.
+// Events for the observer about the engine's decisions.
 
 extension Engine {
-    /// Records what the machine has decided. Called with the engine's lock held: it calls nobody.
+    /// Records the machine's decisions. Called with the engine's lock held, so it calls no observer.
     ///
-    /// - Parameter plan: of the load that jobs were made for.
+    /// - Parameter plan: the plan that new jobs were made for.
     func note(_ journal: [Machine.JournalEntry]?, of plan: RequestPlan? = nil, at now: MonotonicTime) {
         guard let telemetry, let journal else { return }
         for entry in journal {
@@ -55,13 +55,13 @@ extension Engine {
         return position < 2 ? url : "\(url), processor \(position - 1)"
     }
 
-    /// The picture was in memory.
+    /// Ends a task with an image from memory.
     func end(_ task: ImageTask, inMemory hit: LoadedImage) {
         telemetry?.tell(.foundInMemory, task: task.number)
         task.didEnd(JobResult(.image(hit)))
     }
 
-    /// The load goes on with something else.
+    /// Reports that the task continues with another load.
     func goesElsewhere(_ task: ImageTask, _ why: @autoclosure () -> String) {
         guard let telemetry else { return }
         telemetry.tell(.goesElsewhere(why: why()), task: task.number)
@@ -69,7 +69,7 @@ extension Engine {
 }
 
 extension EngineJob {
-    /// Tells who listens; else nothing is made for it. With no lock held.
+    /// Reports an event to the observer. Without one, no event is built. Called with no lock held.
     @inline(__always)
     final func tell(_ kind: @autoclosure () -> PipelineEvent.Kind) {
         guard let telemetry = engine.telemetry else { return }

@@ -1,24 +1,24 @@
 import InflightConcurrency
 internal import Synchronization
 
-// What the engine does where an answer is not for all who wait for it.
+// Responses that are not valid for all subscribers of their job.
 
 extension Engine {
-    /// Somebody who waits for an answer that is not for him.
+    /// A subscriber that the response is not valid for.
     private struct Leaving {
         let id: Machine.TaskID
         let task: ImageTask
-        /// What he asks for instead.
+        /// The plan of its own fetch.
         let own: Result<RequestPlan, LoadError>
     }
 
-    /// The answer varies by fields that the key leaves out: those whose values differ fetch for themselves, those of them
-    /// whose values agree together.
+    /// A response varies by header fields that the key leaves out. Subscribers with other values of them leave and
+    /// fetch for themselves; those whose values agree coalesce.
     func answerVaries(_ id: Machine.JobID, of plan: RequestPlan, by names: Set<String>) {
         var waiting: [(id: Machine.TaskID, task: ImageTask)] = []
         change { machine, _ in
             machine.forEachTask(of: id) { waiting.append(($0, $1)) }
-            // Whoever comes now would have to be compared too: it finds nothing, and fetches for itself.
+            // A new subscriber would have to be compared too. It finds no job, and fetches for itself.
             machine.jobLeftTable(id)
         }
         let varying = names.union(plan.varying)
@@ -41,8 +41,8 @@ extension Engine {
         }
     }
 
-    /// In one step for all of them: were one given its own job after the other, the first could leave before the second
-    /// comes, and end what both would have shared.
+    /// Moves all of them in one step. If each got its own job in turn, the first could leave before the second joins,
+    /// and cancel the job that both would have shared.
     private func move(_ leaving: [Leaving]) {
         var isMoved = false
         while !isMoved {
@@ -52,7 +52,7 @@ extension Engine {
             }
             let now = clock.now()
             changeEnding { machine, actions in
-                // A job that ended since the look-up stored its picture before it left the table.
+                // A job that ended since the lookup stored its image before it left the table.
                 let mayHaveMissed = zip(leaving, hits).contains { one, hit in
                     guard case .success(let own) = one.own, hit?.steps != own.stepCount, own.mayBeInMemory else {
                         return false

@@ -1,9 +1,9 @@
 import InflightConcurrency
 internal import Synchronization
 
-/// The thin shell around the machine: it holds it in a lock, tells it what happened, and does what it says once the lock
-/// is released. No code of a caller runs while the lock is held.
-// Unchecked: `machine` and `phase` are touched only while `lock` is held; the rest never changes.
+/// Owns the machine behind a lock: reports events to it, and performs its actions after releasing the lock. No caller's
+/// code runs while the lock is held.
+// Unchecked: mutable properties are accessed only while `lock` is held, or synchronize themselves.
 final class Engine: @unchecked Sendable {
     typealias Machine = EngineMachine<ImageTask, EngineJob>
 
@@ -15,10 +15,10 @@ final class Engine: @unchecked Sendable {
     let allowsStaleFromMemory: Bool
     let harmlessFields: Set<String>
     let codings: AcceptedCodings
-    /// What is sent with most requests for pictures.
+    /// The header fields that are sent by default.
     let usualFields: HTTPFields
     let hooks: Hooks
-    /// `nil` where nobody listens.
+    /// If nil, there is no observer.
     let telemetry: Telemetry?
     let laneLimits: [PipelineEvent.Lane: Int]
     let store: (any ResponseStore)?
@@ -28,9 +28,9 @@ final class Engine: @unchecked Sendable {
     let rates: RateWatch
     let random: @Sendable () -> Double
     let hasCircuitBreaker: Bool
-    /// How many origins the machine remembers connection failures of.
+    /// The number of origins whose connection failures the machine records.
     let failingOrigins = Atomic(0)
-    /// What the bodies in flight hold in memory. Taken inside the locks of fetches, never the other way round.
+    /// The memory held by bodies in flight. Its lock is taken inside the locks of fetches, never the other way round.
     let bodies: Guarded<BodyBudget<FetchJob.Paused>>
     let turns: BodyTurns
     let bodyLimit: Int64
@@ -38,11 +38,11 @@ final class Engine: @unchecked Sendable {
     let decodeMemory: Guarded<MemoryBudget<DecodeJob>>
     let maximumDecodeTime: Duration?
     let revalidations = Guarded(0)
-    /// How many pictures were handed to the cache.
+    /// The number of images passed to the image cache.
     let storedImages = Atomic(0)
     private let ownsStore: Bool
     let transports: [String: any Transport]
-    /// Those that end with this engine.
+    /// The transports that this engine made, and shuts down.
     private let ownedTransports: [any Transport]
     private let multiplexedLimit: Int
 
@@ -50,17 +50,17 @@ final class Engine: @unchecked Sendable {
     private var machine: Machine
     private var phase = Phase.running
     private var idleWaiters: [Bridge] = []
-    /// Tasks that are not in the machine and have not ended: between a load that has failed and their next fallback, or
-    /// with their ending on its way.
+    /// Tasks that have left the machine and have not ended: those that failed and have a fallback to try, and those
+    /// whose ending is about to be set.
     private var falling = 0
     private var counters = ImagePipeline.Statistics()
     let endings = EndingCounters()
 
     private enum Phase {
         case running
-        /// Nothing new is taken; what is under way goes on.
+        /// New tasks are rejected; admitted ones are finished.
         case finishing
-        /// Nothing goes on.
+        /// Nothing continues: new tasks and fallbacks are rejected.
         case stopping
     }
 
@@ -94,11 +94,11 @@ final class Engine: @unchecked Sendable {
             lane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
             return lane
         }
-        // As many look-ups as make no store wait for them; it has its own few threads.
+        // High enough that a store never waits for lookups; it has its own few threads.
         var storeLane = lane(limit: 32)
         var fetchLane = lane(limit: max(1, configuration.maximumConcurrentFetches))
         fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
-        // A quarter of the places, so that prefetching never makes a visible picture wait for a whole download.
+        // A quarter of the slots, so that prefetching never makes a visible image wait for a whole download.
         storeLane.reserve = storeLane.limit / 4
         fetchLane.reserve = fetchLane.limit / 4
         let decodeLane = lane(limit: threads)
@@ -139,14 +139,14 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Tasks
 
-    /// Makes a task and sets its work going. Never calls back inside this call.
+    /// Creates a task and starts it. Never calls back inside this call.
     func add(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink?) -> ImageTask {
         let task = make(request, goal: goal, sink: sink, hearsProgress: sink?.progress != nil)
         begin(task)
         return task
     }
 
-    /// Makes a task whose work begins only with ``begin(_:)``: for callers that have to be able to cancel it before.
+    /// Creates a task that starts only with ``begin(_:)``, for callers that must be able to cancel it first.
     func prepare(_ request: ImageRequest, goal: RequestPlan.Goal, hearsProgress: Bool) -> ImageTask {
         make(request, goal: goal, sink: nil, hearsProgress: hearsProgress)
     }
@@ -181,18 +181,18 @@ final class Engine: @unchecked Sendable {
         return plan
     }
 
-    /// - Parameter wasTaken: whether the task was under way before: a pipeline that is closing finishes it.
+    /// - Parameter wasTaken: whether the task was admitted before. A graceful shutdown finishes such tasks.
     func submit(_ task: ImageTask, plan: RequestPlan, wasTaken: Bool = false) {
-        // Cancelled before it came here: nothing is started for it.
+        // A task that was cancelled before it is submitted starts nothing.
         if task.isCancelled { return }
-        // How many pictures had been stored before the look-up: it is done without the lock, for a cache may be anybody's.
+        // Read before the lookup, which runs without the lock because the cache may be the caller's code.
         var known = storedImages.load(ordering: .acquiring)
         var hit = findInMemory(plan)
         if let hit, hit.steps == plan.stepCount { return end(task, inMemory: hit.image) }
         let now = clock.now()
         var actions = Machine.Actions()
         lock.lock()
-        // A job that ended since then stored its picture before it left the table, under this lock.
+        // A job that ended since then stored its image before it left the table, under this lock.
         while plan.mayBeInMemory, storedImages.load(ordering: .relaxed) != known, !machine.hasJob(plan.finalKey) {
             known = storedImages.load(ordering: .acquiring)
             lock.unlock()
@@ -214,11 +214,11 @@ final class Engine: @unchecked Sendable {
         log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(isShared)")] }
     }
 
-    /// Puts a task into the engine's machine. Called with the lock held.
+    /// Adds a task to the machine. Called with the lock held.
     ///
-    /// - Parameter prefix: what memory has of it already.
-    /// - Returns: whether there was a job that it joined, and what that has told of its body: a transfer that stalls
-    ///   has no next byte to tell it with.
+    /// - Parameter prefix: the result of the task's first steps, if it is in memory.
+    /// - Returns: whether the task joined an existing job, and that job's progress so far. A stalled transfer would
+    ///   otherwise report no progress to the task.
     @discardableResult
     func take(
         _ task: ImageTask, plan: RequestPlan, prefix: MemoryHit?, into machine: inout Machine, now: MonotonicTime,
@@ -235,7 +235,7 @@ final class Engine: @unchecked Sendable {
         counters.tasks += 1
         if joined > 0 { counters.sharedTasks += 1 }
         note(machine.takeJournal(), of: plan, at: now)
-        // What its owner said meanwhile counts.
+        // Apply a priority change or a cancellation that came meanwhile.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
             machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
         } else {
@@ -247,7 +247,7 @@ final class Engine: @unchecked Sendable {
 
     func cancelTask(_ id: Machine.TaskID) {
         let now = clock.now()
-        // The task is let go of outside the lock.
+        // Release the task outside the lock.
         var task: ImageTask?
         change { machine, actions in
             task = machine.taskCancelled(id, now: now, actions: &actions)
@@ -255,17 +255,17 @@ final class Engine: @unchecked Sendable {
         withExtendedLifetime(task) {}
     }
 
-    /// The highest priority of those who wait for the job now; `nil` where nobody does.
+    /// Returns the highest priority of the job's subscribers, or nil if it has none.
     func priority(of id: Machine.JobID) -> LoadPriority? {
         lock.withLock { machine.priority(of: id) }
     }
 
-    /// A job that was started is about to end without having done anything.
+    /// A started job is about to end without having done anything.
     func startWasInVain(_ job: EngineJob) {
         lock.withLock { machine.startWasInVain(job.id) }
     }
 
-    /// Looks something up in the machine, with the lock held.
+    /// Calls `body` with the machine while the lock is held.
     func readMachine(_ body: (borrowing Machine) -> Void) {
         lock.lock()
         body(machine)
@@ -281,7 +281,7 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Jobs
 
-    /// The body begins anew: who subscribes before its first byte is told nothing.
+    /// Clears the job's progress: the body starts over, and a task that joins before its first byte gets none.
     func forgetProgress(_ job: FetchJob) {
         lock.withLock { job.progress = nil }
     }
@@ -290,12 +290,12 @@ final class Engine: @unchecked Sendable {
         lock.withLock { machine.hasJob(key) }
     }
 
-    /// A job's work has ended, well, badly, or because it was cancelled.
+    /// A job has succeeded, failed, or stopped after it was cancelled.
     func jobEnded(_ job: EngineJob, with result: JobResult, cachedAs key: JobKey? = nil) {
         job.result = result
-        // What is stale or incomplete would hide what follows it.
+        // A stale or incomplete image would hide the image that follows it.
         if let key, case .image(let image) = result.value, !image.isIncomplete,
-            // What is stale in memory is known to be.
+            // A stale image from memory is known to be stale.
             !image.isStale || image.source == .memory,
             image.lifetime?.mayBeKept ?? true, !(image.lifetime?.isSuperseded ?? false),
             !image.head.varies(byAnyOf: harmlessFields), lock.withLock({ machine.hasTasks(job.id) })
@@ -306,7 +306,7 @@ final class Engine: @unchecked Sendable {
         jobsCameOn(CollectionOfOne(JobStep(ended: job)))
     }
 
-    /// Jobs have ended or were redirected, several of them where they came on together.
+    /// Jobs have ended or entered another state. Jobs that advanced together are passed together.
     func jobsCameOn(_ steps: some Collection<JobStep>) {
         if hooks.log != nil { for step in steps { logged(step) } }
         let now = clock.now()
@@ -330,7 +330,7 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// The time of a job that waits for its turn is up. Nothing where it does not wait any more.
+    /// The deadline of a queued job has passed. Does nothing if the job is not queued any more.
     func queuedJobFailed(_ job: EngineJob, with result: JobResult) {
         let now = clock.now()
         change { machine, actions in
@@ -340,10 +340,10 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// A server of this URL's origin speaks a version of HTTP that carries many exchanges on one connection.
+    /// The server of this URL's origin speaks an HTTP version that multiplexes exchanges on one connection.
     func originMultiplexes(_ url: ResourceURL) {
         let origin = url.originKey
-        // Told with every answer: mostly it is known.
+        // Called for every response, and mostly known.
         if lock.withLock({ machine.originLimit(of: origin) == multiplexedLimit }) { return }
         let now = clock.now()
         change { machine, actions in
@@ -351,9 +351,9 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// Bytes have come: those who want to hear of it do.
+    /// Bytes have arrived. Passes the progress to the tasks that observe it.
     ///
-    /// - Returns: how often somebody wants to see what there is; `nil` where nobody does.
+    /// - Returns: preview options that serve all subscribers that want previews, or nil if none does.
     func didProgress(_ job: FetchJob, _ progress: LoadProgress) -> PreviewOptions? {
         var listeners: [ImageTask] = []
         var previews: PreviewOptions?
@@ -368,9 +368,9 @@ final class Engine: @unchecked Sendable {
         return previews
     }
 
-    // MARK: Carrying out
+    // MARK: Actions
 
-    /// Tells the machine something, and does what it says.
+    /// Passes an event to the machine and performs the resulting actions.
     func change(_ body: (inout Machine, inout Machine.Actions) -> Void) {
         changeEnding { machine, actions in
             body(&machine, &actions)
@@ -378,9 +378,9 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// Tells the machine something, and does what it says.
+    /// Passes an event to the machine and performs the resulting actions.
     ///
-    /// - Parameter body: returns the tasks that it took out of the machine, and how they end.
+    /// - Parameter body: returns the tasks that it removed from the machine, and their results.
     func changeEnding(_ body: (inout Machine, inout Machine.Actions) -> [(ImageTask, JobResult)]) {
         var actions = Machine.Actions()
         let now = telemetry?.now
@@ -390,10 +390,10 @@ final class Engine: @unchecked Sendable {
         unlockAndPerform(actions, ended: ended)
     }
 
-    /// Releases the lock and does what the machine said; ends what was taken out of it.
+    /// Releases the lock, performs the machine's actions, and ends the tasks that were removed from the machine.
     private func unlockAndPerform(_ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []) {
         var fallingNow = ended.count
-        // With the lock held: another thread may start the job as soon as it is released.
+        // With the lock held, because another thread may start the job as soon as it is released.
         actions.forEach { action in
             switch action {
             case .refuse(let job, let refusal): job.refuse(unavailable(refusal))
@@ -418,16 +418,16 @@ final class Engine: @unchecked Sendable {
         for waiter in idle { waiter.open() }
     }
 
-    /// Those who wait until nothing is under way, where that is so. Called with the lock held.
+    /// Takes the callers that wait for the engine to become idle, if it is. Called with the lock held.
     private func takeIdleWaiters() -> [Bridge] {
         guard !idleWaiters.isEmpty, machine.isIdle, falling == 0 else { return [] }
         defer { idleWaiters = [] }
         return idleWaiters
     }
 
-    /// Does what the machine said, in its order, with no lock held, but what is given up first: what is begun and given up
-    /// in one go is not begun. What is delivered comes last, so that work begins before and a callback queue that sleeps is
-    /// woken once for all of it.
+    /// Performs the machine's actions in order, with no lock held. Cancellations come first, so that a job that is
+    /// started and cancelled by one event never begins. Deliveries come last, so that work begins before them and a
+    /// sleeping callback queue is woken once for all of them.
     private func perform(_ actions: Machine.Actions) {
         defer { telemetry?.handOut() }
         actions.forEach { action in
@@ -464,9 +464,9 @@ final class Engine: @unchecked Sendable {
         for (task, result) in goingOn { goOn(task, behind: result) }
     }
 
-    // MARK: Ending
+    // MARK: Shutdown
 
-    /// Takes no more tasks, and returns when the last has ended and all work has stopped.
+    /// Rejects new tasks, and returns when the last task has ended and all work has stopped.
     func shutdown(_ mode: ImagePipeline.ShutdownMode) async {
         let bridge = Bridge()
         let now = clock.now()

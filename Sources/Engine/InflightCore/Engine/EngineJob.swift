@@ -1,17 +1,17 @@
 import InflightConcurrency
 
-/// One piece of shared work, as the machine's actions concern it. What it is and does is its subclass's.
+/// One unit of shared work, as the machine's actions see it. Subclasses do the work.
 ///
-/// `start` and `cancel` may come from two threads at once, in either order: a cancel that comes first is latched, and the
-/// start then ends at once. Every job that was started tells the engine its end, once.
-// Unchecked: `result` is written by the job's work before the machine hears of its end, and read after that, with the
-// engine's lock taken in between; subclasses say what guards theirs.
+/// `start` and `cancel` may be called on two threads at once, in either order. A cancel that comes first is latched,
+/// and the start then ends at once. Every job that was started reports its end to the engine, once.
+// Unchecked: `result` is written by the job's work before its end is reported to the machine, and read after that, with
+// the engine's lock taken in between. Subclasses state what guards their own properties.
 class EngineJob: @unchecked Sendable {
     typealias ID = Engine.Machine.JobID
 
     let engine: Engine
     let id: ID
-    /// What the job gave, once it has ended.
+    /// The job's result, once it has ended.
     final var result: JobResult?
 
     init(engine: Engine, id: ID) {
@@ -19,29 +19,29 @@ class EngineJob: @unchecked Sendable {
         self.id = id
     }
 
-    /// The job has a place: its work begins, on a thread of its own kind. Returns at once.
+    /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.
     func start(priority: LoadPriority) { preconditionFailure("a job without work was started") }
 
-    /// Nobody wants it any more. Returns at once; the end is told when the work has stopped.
+    /// The job has no subscribers any more. Returns at once; the end is reported when the work has stopped.
     func cancel() {}
 
-    /// The job before has ended well: this is what to work on. Called with the engine's lock held, so that it comes before
-    /// any start.
+    /// The job before has succeeded, and its result is this job's input. Called with the engine's lock held, so that it
+    /// precedes any start.
     func feed(_ result: JobResult) {}
 
-    /// Its origin cannot be reached, and it is not sent. Called with the engine's lock held.
+    /// The origin cannot be reached, and the job is not sent. Called with the engine's lock held.
     func refuse(_ error: LoadError) { result = JobResult(.failure(error)) }
 
-    /// Nobody wants it any more, and it does not run: let go of what it holds.
+    /// Releases what the job holds. It is not needed any more, and does not run.
     func discard() {}
 
     /// The priority has changed while the job runs.
     func reprioritize(_ priority: LoadPriority) {}
 
-    /// Passes the job's present priority on.
+    /// Calls `body` with the job's current priority.
     ///
-    /// Two threads may bring changes in either order, so what was passed on is compared with the machine's until both are
-    /// the same: the last thread to do so has passed on the last change.
+    /// Two threads may report changes in either order, so `body` is called until the priority that it got is the
+    /// machine's. The last thread to compare has then passed on the last change.
     final func passPriorityOn(_ body: (LoadPriority) -> Void) {
         var passed: LoadPriority?
         while let priority = engine.priority(of: id), priority != passed {
@@ -50,37 +50,37 @@ class EngineJob: @unchecked Sendable {
         }
     }
 
-    /// The machine knows by now that the job waits for its turn elsewhere, or for a time to come. It may have been started
-    /// again meanwhile.
+    /// The machine has recorded that the job is queued elsewhere or asleep. The job may have been started again
+    /// meanwhile.
     func waits() {}
 
-    /// What the log tells of the job.
+    /// The fields that describe the job in the log.
     var logFields: [(name: String, value: String)] { [] }
 }
 
-/// How a job came on.
+/// A state change of a job.
 struct JobStep {
     enum Event {
-        /// Its work went well; the result stands in the job.
+        /// The work succeeded. The result is set.
         case succeeded
-        /// Its work went badly, or was cancelled; the error stands in the job.
+        /// The work failed or was cancelled. The result is the error.
         case failed
-        /// It has to go on in another lane, or at another origin; ahead of those that wait, where its turn has come before.
+        /// It continues in another lane or at another origin, ahead of the queued jobs if it has had its turn before.
         case moved(Engine.Machine.LaneName, OriginKey, ahead: Bool, hasStandIn: Bool = false)
-        /// It waits for a time to come, without a place.
+        /// It waits for a time, without a slot.
         case slept
-        /// The time has come.
+        /// The time that it waited for has come.
         case woke
     }
 
     var job: EngineJob
     var event: Event
-    /// Transfers that go on because the job's body is over: after the job has left the table.
+    /// Transfers that resume because the job's body has ended, after the job has left the table.
     var grants: [BodyBudget<FetchJob.Paused>.Grant] = []
 }
 
 extension JobStep {
-    /// Whether the job goes on later.
+    /// Whether the job continues later.
     var isWaiting: Bool {
         switch event {
         case .moved, .slept: true
@@ -88,7 +88,7 @@ extension JobStep {
         }
     }
 
-    /// The job has ended as its result says.
+    /// The job has ended, successfully or not according to its result.
     init(ended job: EngineJob, grants: [BodyBudget<FetchJob.Paused>.Grant] = []) {
         self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed, grants: grants)
     }

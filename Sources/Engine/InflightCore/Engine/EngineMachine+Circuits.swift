@@ -1,10 +1,10 @@
 import InflightConcurrency
 
-// What the machine does about origins that cannot be reached. Where loads fail, a fetch is refused before it is queued;
-// where they wait, the origin has no places in the lane, and one when a probe is due.
+// Origins that cannot be reached. While a circuit is open, the policy either refuses fetches before they are queued, or
+// keeps them queued: then the origin has no slots in the lane, and one when a probe is due.
 
 extension EngineMachine {
-    /// What a fetch is to its origin's circuit.
+    /// The role of a fetch in its origin's circuit.
     enum CircuitRole: UInt8 {
         case ordinary
         /// Its outcome decides whether the circuit closes.
@@ -13,16 +13,16 @@ extension EngineMachine {
         case retry
     }
 
-    /// Why a fetch is not sent.
+    /// Why a fetch is refused.
     struct Refusal: Hashable, Sendable {
         var origin: OriginKey
-        /// The time to the next probe; `nil` where one is in flight.
+        /// The time to the next probe; nil if one is in flight.
         var wait: Duration?
-        /// The job has something stored to serve instead, and is about to be started for that.
+        /// Whether the job has a stored response to serve instead, and is about to be started for that.
         var hasStandIn: Bool
     }
 
-    /// Queues a fetch, or another job, unless its origin's circuit is open and loads fail then.
+    /// Queues a job, unless it is a fetch whose origin's circuit is open and the policy refuses fetches then.
     mutating func enqueueOrRefuse(
         _ index: Int32, now: MonotonicTime, ahead: Bool = false, actions: inout Actions
     ) {
@@ -41,7 +41,7 @@ extension EngineMachine {
         limitPlaces(of: origin, now: now)
     }
 
-    /// A fetch was given a place.
+    /// A fetch has been given a slot.
     mutating func fetchStarts(_ index: Int32, now: MonotonicTime) {
         guard circuits?.waits == true, let origin = jobs[Int(index)].group, circuits?.isOpen(origin) == true else {
             return
@@ -55,7 +55,7 @@ extension EngineMachine {
         note(.circuit(jobID(index), origin, .halfOpen))
     }
 
-    /// The job's connection failed, before any response.
+    /// The job's connection has failed, before any response.
     mutating func connectionFailed(
         _ id: JobID, to origin: OriginKey, now: MonotonicTime, random: Double, actions: inout Actions
     ) {
@@ -72,7 +72,7 @@ extension EngineMachine {
         }
     }
 
-    /// A response has come from the origin.
+    /// A response has arrived from the origin.
     mutating func originAnswered(
         _ origin: OriginKey, to id: JobID, now: MonotonicTime, actions: inout Actions
     ) {
@@ -85,13 +85,13 @@ extension EngineMachine {
         startReady(.fetch, now: now, actions: &actions)
     }
 
-    /// The time has come at which a probe is due, if the circuit is still open.
+    /// A probe is due, if the circuit is still open.
     mutating func probeIsDue(_ origin: OriginKey, now: MonotonicTime, actions: inout Actions) {
         limitPlaces(of: origin, now: now)
         startReady(.fetch, now: now, actions: &actions)
     }
 
-    /// The job gives its place back, or its turn, and did not say how its connection went.
+    /// The job gives back its slot, or its place in the queue, without having reported the outcome of its connection.
     mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
         guard jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else { return }
         jobs[Int(index)].circuitRole = .ordinary
@@ -107,7 +107,7 @@ extension EngineMachine {
 
     // MARK: Refusing
 
-    /// Each opening looks through all jobs once.
+    /// Refuses the queued fetches of an origin. Each opening of a circuit visits all jobs once.
     private mutating func refuseQueued(
         _ origin: OriginKey, _ until: MonotonicTime, now: MonotonicTime, actions: inout Actions
     ) {
@@ -118,7 +118,7 @@ extension EngineMachine {
         }
     }
 
-    /// Ends a fetch that is not queued, or has it serve what is stored.
+    /// Fails a fetch that is not queued, or has it serve its stored response.
     private mutating func refuse(
         _ index: Int32, _ origin: OriginKey, _ until: MonotonicTime?, now: MonotonicTime, actions: inout Actions
     ) {

@@ -1,30 +1,30 @@
-// What the machine has decided, in words for whoever listens: kept only where somebody reads it.
+// The machine's decisions, recorded for the observer; without one, nothing is recorded.
 
 extension EngineMachine {
     enum JournalEntry {
-        /// The job is there, for a task's step at that position; it works on the result of the one before.
+        /// The job was created for a task's step at that position. It works on the result of `after`.
         case made(JobID, position: Int, after: JobID?)
-        /// The task waits for what the job gives.
+        /// The task waits for the result of the job.
         case waits(Task, JobID)
-        /// The job was under way when the task came.
+        /// The job was in progress when the task subscribed.
         case joined(Task, JobID)
         case queued(JobID, LaneName)
         case started(JobID, LaneName)
         case prioritized(JobID, LoadPriority)
         case abandoned(JobID)
-        /// It went well, or badly, as its result says.
+        /// The job succeeded or failed, as its result says.
         case ended(JobID, Job)
-        /// It was refused, because its origin's circuit is open.
+        /// The job was refused, because its origin's circuit is open.
         case refused(JobID, Refusal)
-        /// The circuit of an origin has changed because of what the job did.
+        /// The circuit of an origin changed because of the job.
         case circuit(JobID, OriginKey, PipelineEvent.CircuitState)
         case discarded(JobID)
         case stopped(JobID)
     }
 
-    /// Writes down what a task has found.
+    /// Records the jobs that a task subscribes to.
     ///
-    /// - Parameter joined: how many of its `count` steps were under way.
+    /// - Parameter joined: the number of its `count` steps that were in progress.
     mutating func noteAdded(_ task: Task, job: Int32, steps count: Int, joined: Int) {
         guard journal != nil else { return }
         note(.waits(task, jobID(job)))
@@ -43,7 +43,7 @@ extension EngineMachine {
         JobID(index: index, generation: jobs[Int(index)].generation)
     }
 
-    /// What was written down since the last time. `nil` where nobody reads it.
+    /// Takes the entries since the last call, or nil if the journal is disabled.
     mutating func takeJournal() -> [JournalEntry]? {
         guard let entries = journal else { return nil }
         if !entries.isEmpty { journal = [] }

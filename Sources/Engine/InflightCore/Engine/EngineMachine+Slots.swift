@@ -1,17 +1,17 @@
 import InflightConcurrency
 
-// Where the machine keeps its tasks and jobs: slots in two arrays, linked by their positions, so that nothing is allocated
-// for a task or a job of its own. A slot that is used again has another generation, and old identities miss it.
+// Storage of tasks and jobs: slots in two arrays, linked by index, so that no task or job needs an allocation of its
+// own. A slot that is reused has a new generation, so that old identities do not match it.
 
 extension EngineMachine {
     enum State {
-        /// For the job before it.
+        /// Waits for the result of the job before it.
         case waiting
         case queued(Lane<JobID, OriginKey>.Ticket)
         case running
-        /// Until a time comes, without a place.
+        /// Waits for a time, and holds no slot in a lane.
         case asleep
-        /// Out of the table, its place still taken.
+        /// Has left the table, and still holds its slot in a lane.
         case stopping
     }
 
@@ -20,7 +20,7 @@ extension EngineMachine {
         var generation: UInt32 = 0
         var job: Int32 = -1
         var previous: Int32 = -1
-        /// The next waiter of the job, or the next free slot.
+        /// The next subscriber of the job, or the next free slot.
         var next: Int32 = -1
         var priority = LoadPriority.normal
     }
@@ -33,19 +33,19 @@ extension EngineMachine {
         var lane = LaneName.fetch
         var state = State.waiting
         var circuitRole = CircuitRole.ordinary
-        /// What is stored for it may be served where its origin cannot be reached.
+        /// Whether a stored response may be served if the origin cannot be reached.
         var hasStandIn = false
-        /// The highest priority of those who wait, or -1 where nobody does.
+        /// The highest priority of the subscribers, or -1 if there are none.
         var level: Int8 = -1
-        /// How many waiters there are of each priority, later jobs included.
+        /// The number of subscribers at each priority. Each job that works on the result counts as one.
         var counts: (UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0)
-        /// The tasks that wait for this job itself.
+        /// The tasks that subscribe to this job itself.
         var firstTask: Int32 = -1
         var lastTask: Int32 = -1
         /// The jobs that work on its result.
         var firstDependent: Int32 = -1
         var lastDependent: Int32 = -1
-        /// The job whose result it works on, and its neighbours among that job's dependents.
+        /// The job whose result it works on, and its siblings among that job's dependents.
         var upstream: Int32 = -1
         var previousSibling: Int32 = -1
         /// The next dependent of `upstream`, or the next free slot.

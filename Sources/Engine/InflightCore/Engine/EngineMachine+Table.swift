@@ -1,12 +1,12 @@
-// Which live job a key has: a hash table whose chains run through the slots of the jobs themselves, by the hashes that
-// the keys bring along. Nothing is hashed under the engine's lock, and a job costs no entry of its own.
+// The live job of each key: a hash table whose chains run through the job slots, by the hashes that the keys carry.
+// Nothing is hashed under the engine's lock, and a job needs no entry of its own.
 
 extension EngineMachine {
     private func bucket(_ hash: Int) -> Int {
         hash & (buckets.count - 1)
     }
 
-    /// The job that is alive for this key, or -1.
+    /// Returns the live job for this key, or -1.
     func liveJob(_ key: JobKey) -> Int32 {
         var index = buckets[bucket(key.hash)]
         while index >= 0, jobs[Int(index)].key != key { index = jobs[Int(index)].nextInBucket }
@@ -14,14 +14,14 @@ extension EngineMachine {
     }
 
     mutating func enterTable(_ index: Int32, hash: Int) {
-        // `jobCount` counts those too that have left the table: the chains are no longer for them.
+        // `jobCount` includes jobs that have left the table. They make no chain longer.
         if jobCount >= buckets.count { growTable() }
         let bucket = bucket(hash)
         jobs[Int(index)].nextInBucket = buckets[bucket]
         buckets[bucket] = index
     }
 
-    /// Nobody new joins the job. Nothing where it has left before.
+    /// Removes the job, so that no new task joins it. Does nothing if it has left before.
     mutating func leaveTable(_ index: Int32) {
         guard let hash = jobs[Int(index)].key?.hash else { return }
         let bucket = bucket(hash)

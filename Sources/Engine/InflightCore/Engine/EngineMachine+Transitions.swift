@@ -1,12 +1,12 @@
 import InflightConcurrency
 
-// What the events of the machine are made of: priorities, lanes, endings.
+// The parts that the machine's events share: priorities, lanes, endings.
 
 extension EngineMachine {
     // MARK: Priorities
 
-    /// A waiter of the job came (`old` is -1), changed its priority, or left (`new` is -1). The change goes on through
-    /// the jobs before it; a job whose last waiter has left is cancelled.
+    /// A subscriber of the job arrived (`old` is -1), changed its priority, or left (`new` is -1). The change
+    /// propagates to the jobs upstream. A job whose last subscriber has left is abandoned.
     mutating func changeCount(
         of first: Int32, from old: Int8, to new: Int8, now: MonotonicTime, actions: inout Actions
     ) {
@@ -53,7 +53,7 @@ extension EngineMachine {
         }
     }
 
-    /// Nobody waits for the job any more.
+    /// The job has no subscribers any more.
     mutating func abandon(_ index: Int32, now: MonotonicTime, actions: inout Actions) {
         leaveTable(index)
         unlinkFromUpstream(index)
@@ -102,7 +102,7 @@ extension EngineMachine {
         }
     }
 
-    /// Starts what has a place now.
+    /// Starts the queued jobs that get a slot now.
     mutating func startReady(_ lane: LaneName, now: MonotonicTime, actions: inout Actions) {
         while true {
             let next =
@@ -123,7 +123,7 @@ extension EngineMachine {
         }
     }
 
-    /// Starts what has a place now of that with which fetches begin.
+    /// Starts the queued jobs that get a slot now in the lanes in which fetches begin.
     mutating func startReadyFetches(now: MonotonicTime, actions: inout Actions) {
         startReady(.store, now: now, actions: &actions)
         startReady(.fetch, now: now, actions: &actions)
@@ -157,7 +157,7 @@ extension EngineMachine {
         jobs[Int(index)].lastTask = -1
     }
 
-    /// Ends every task that waits for this job or for what was to come of it, and drops those later jobs.
+    /// Ends every task that depends on this job, directly or through later jobs, and drops those jobs.
     mutating func failDependents(of index: Int32, from job: Job, actions: inout Actions) {
         deliverToTasks(of: index, from: job, actions: &actions)
         var dependent = jobs[Int(index)].firstDependent

@@ -1,16 +1,16 @@
 import InflightConcurrency
 
-/// The heart of the engine: which jobs there are, who waits for them, what they are worth, and which of them run.
+/// The state machine of the engine: its jobs, their subscribers and priorities, and which of them run.
 ///
-/// A value without locks, clocks and I/O. It is told what happened (`taskAdded`, `jobFinished`, …) and appends to
-/// `actions` what has to be done about it, in order; whoever holds it does that after having left its lock. It alone
-/// holds jobs, waiters, priorities and places in lanes.
+/// A value without locks, clocks and I/O. It receives events (`taskAdded`, `jobSucceeded`, …) and appends the resulting
+/// actions to `actions`, in order. Its owner performs them after releasing its lock. Jobs, subscribers, priorities and
+/// lane slots are kept here alone.
 ///
-/// - A key has at most one live job. Tasks and later jobs wait for it; its priority is the highest of theirs.
-/// - A job that nobody waits for any more leaves the table at once. If it runs, it keeps its place until
-///   ``jobStopped(_:now:actions:)`` says that its work has in fact stopped.
+/// - A key has at most one live job. Tasks and later jobs subscribe to it; its priority is the highest of theirs.
+/// - A job without subscribers leaves the table at once. If it runs, it keeps its slot until
+///   ``jobStopped(_:now:actions:)`` reports that its work has in fact stopped.
 ///
-/// Every event takes constant time, but for those that fan out: one step for each waiter that is told something.
+/// Every event takes constant time, except for those that fan out: these take one step for each notified subscriber.
 struct EngineMachine<Task, Job>: ~Copyable {
     struct TaskID: Hashable, Sendable {
         var index: Int32
@@ -26,7 +26,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         case store, fetch, decode
     }
 
-    /// One stage of a task's way: what it is known by, and where it runs.
+    /// One step of a task: the key of its job, and where the job runs.
     struct Step {
         var key: JobKey
         var lane: LaneName
@@ -34,21 +34,21 @@ struct EngineMachine<Task, Job>: ~Copyable {
     }
 
     enum Action {
-        /// The job has a place: start its work. Its priority is the highest of those who wait for it.
+        /// The job has a slot: start its work. Its priority is the highest of its subscribers'.
         case start(Job, LoadPriority)
-        /// Nobody wants the job any more: stop its work, and say `jobStopped` when it has stopped.
+        /// The job has no subscribers any more: stop its work, and report `jobStopped` when it has stopped.
         case cancel(Job)
-        /// Nobody wants the job any more, and it never ran, or does not run now: let go of it.
+        /// The job is not needed any more, and does not run now or never ran: release it.
         case discard(Job)
-        /// The job runs and is worth more or less now.
+        /// The priority of a running job has changed.
         case reprioritize(Job, LoadPriority)
-        /// The job is not sent, because its origin's circuit is open: its error is this.
+        /// The job is not sent, because its origin's circuit is open: set this error.
         case refuse(Job, Refusal)
-        /// Tell the machine when this time has come: a probe is due then.
+        /// Report `probeIsDue` at this time.
         case scheduleProbe(OriginKey, MonotonicTime)
-        /// `from` went well: its result is what this job works on.
+        /// `from` has succeeded: its result is the input of this job.
         case feed(Job, from: Job)
-        /// `from` has ended, well or badly: this task gets what it gave.
+        /// `from` has succeeded or failed: the task gets its result.
         case deliver(Task, from: Job)
     }
 
@@ -58,26 +58,26 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var freeTask: Int32 = -1
     var jobs: [JobSlot] = []
     var freeJob: Int32 = -1
-    /// The first live job of each place that a key's hash may fall to, or -1.
+    /// The first live job of each hash bucket, or -1.
     var buckets = [Int32](repeating: -1, count: 64)
     var storeLane: Lane<JobID, OriginKey>
     var fetchLane: Lane<JobID, OriginKey>
     var decodeLane: Lane<JobID, OriginKey>
 
-    /// The circuits of failing origins; `nil` where every load tries by itself.
+    /// The circuits of failing origins. If nil, every fetch tries to connect.
     var circuits: OriginCircuits?
 
     /// The maximum number of tasks, queued and running; `nil` disables the limit.
     var maximumTasks: Int?
-    /// Tasks that have not been told an ending.
+    /// The number of tasks that have not been given an ending.
     var taskCount = 0
-    /// How often a job was started in the fetch lane and had something to do there, again after each redirect.
+    /// The number of started fetches that had something to do, counted again after each redirect.
     var startedFetches = 0
-    /// Jobs that wait, run, or have not stopped yet.
+    /// The number of jobs that are pending or running, or have not stopped yet.
     var jobCount = 0
-    /// Previews that are being made: each holds a place in the decode lane.
+    /// The number of previews being made; each holds a slot in the decode lane.
     var previewCount = 0
-    /// What was decided, where somebody reads it; `nil` where nobody does.
+    /// The decisions since the last ``takeJournal()``; nil disables the journal.
     var journal: [JournalEntry]?
 
     init(
@@ -89,7 +89,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         self.decodeLane = Lane(decodeLane)
     }
 
-    /// Jobs that wait for a place, and those that have one.
+    /// The numbers of queued jobs and of running jobs.
     var waitingJobs: ImagePipeline.Statistics.Lanes {
         .init(store: storeLane.waiting, fetch: fetchLane.waiting, decode: decodeLane.waiting)
     }
@@ -101,15 +101,15 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     // MARK: Tasks
 
-    /// Whether there is room for a task that is not in progress elsewhere already.
+    /// Whether there is room for a new task. Tasks in progress need no admission.
     var admitsTask: Bool { maximumTasks.map { taskCount < $0 } ?? true }
 
-    /// Whether a job for this key is alive.
+    /// Returns whether a job for this key is alive.
     func hasJob(_ key: JobKey) -> Bool {
         liveJob(key) >= 0
     }
 
-    /// The first job whose result a task still waits for.
+    /// Returns the first of the jobs whose results a task still waits for.
     func firstJob(of id: TaskID) -> Job? {
         guard isAlive(id) else { return nil }
         var index = tasks[Int(id.index)].job
@@ -117,13 +117,13 @@ struct EngineMachine<Task, Job>: ~Copyable {
         return jobs[Int(index)].job
     }
 
-    /// A task wants what comes out of the last of its steps, each of which works on the result of the one before.
+    /// A task subscribes to the result of the last of its steps. Each step works on the result of the one before.
     ///
-    /// - Parameter done: how many of the steps need no job: their result is in memory.
-    /// - Parameter step: gives the step at a position.
-    /// - Parameter makeJob: makes the job of a step that nobody else has under way. It is told the step's position and
-    ///   its identity here.
-    /// - Returns: the task's identity, and how many of the steps it found under way already.
+    /// - Parameter done: the number of steps that need no job, because their result is in memory.
+    /// - Parameter step: returns the step at a position.
+    /// - Parameter makeJob: creates the job of a step that has no live job, from the step's position and the job's
+    ///   identity.
+    /// - Returns: the task's identity, and the number of its steps that were in progress already.
     mutating func taskAdded(
         _ task: Task, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: LoadPriority, now: MonotonicTime,
         actions: inout Actions, makeJob: (Int, JobID) -> Job
@@ -150,15 +150,15 @@ struct EngineMachine<Task, Job>: ~Copyable {
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
         if root >= 0 {
             enqueueOrRefuse(root, now: now, actions: &actions)
-            // What begins with a finished prefix needs no fetch.
+            // A chain that begins with a finished prefix needs no fetch.
             if done > 0 { startReady(jobs[Int(root)].lane, now: now, actions: &actions) }
         }
-        // Who joins may have raised a fetch that waits into the places that low priorities leave free.
+        // A new subscriber may have raised a queued fetch into a reserved slot.
         startReadyFetches(now: now, actions: &actions)
         return (id, joined)
     }
 
-    /// A task is not interested any more. Gives the task, or `nil` where it had been told its ending before.
+    /// A task unsubscribes. Returns the task, or nil if it was given its ending before.
     @discardableResult
     mutating func taskCancelled(_ id: TaskID, now: MonotonicTime, actions: inout Actions) -> Task? {
         guard isAlive(id) else { return nil }
@@ -186,13 +186,13 @@ struct EngineMachine<Task, Job>: ~Copyable {
         startReady(.decode, now: now, actions: &actions)
     }
 
-    /// Calls `body` for every task that waits for this job or for what comes of it. Nobody may be added meanwhile.
+    /// Calls `body` for each task that depends on this job, directly or through later jobs. `body` must not add a task.
     func forEachTask(of id: JobID, _ body: (TaskID, Task) -> Void) {
         guard isAlive(id) else { return }
         forEachTask(ofJobAt: id.index, body)
     }
 
-    /// Calls `body` for each task that waits for this job's own result.
+    /// Calls `body` for each task that subscribes to this job's own result.
     func forEachOwnTask(of id: JobID, _ body: (Task) -> Void) {
         guard isAlive(id) else { return }
         forEachOwnTask(ofJobAt: id.index) { _, task in body(task) }
@@ -216,7 +216,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         }
     }
 
-    /// Calls `body` for every task there is.
+    /// Calls `body` for each task.
     func forEachTask(_ body: (TaskID, Task) -> Void) {
         for (index, slot) in tasks.enumerated() {
             guard let task = slot.task else { continue }
@@ -224,25 +224,25 @@ struct EngineMachine<Task, Job>: ~Copyable {
         }
     }
 
-    /// The highest priority of those who wait for the job; `nil` where nobody does.
+    /// Returns the highest priority of the job's subscribers, or nil if it has none.
     func priority(of id: JobID) -> LoadPriority? {
         guard isAlive(id), let level = UInt8(exactly: jobs[Int(id.index)].level) else { return nil }
         return LoadPriority(rawValue: level)
     }
 
-    /// A job that was started ends without having done anything: its time was up, or nobody waits for it any more.
+    /// A started job ends without having done anything: its deadline has passed, or it has no subscribers any more.
     mutating func startWasInVain(_ id: JobID) {
         if isAlive(id), jobs[Int(id.index)].lane == .fetch { startedFetches -= 1 }
     }
 
-    /// Whether a task waits for this job's own result, not only for what comes of it.
+    /// Returns whether a task subscribes to this job's own result, not only to a later job's.
     func hasTasks(_ id: JobID) -> Bool {
         isAlive(id) && jobs[Int(id.index)].firstTask >= 0
     }
 
     // MARK: Jobs
 
-    /// The job's work went well. Its result stands in the job itself.
+    /// The job's work has succeeded. Its result is set.
     mutating func jobSucceeded(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id) else { return }
         guard case .running = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job else {
@@ -267,7 +267,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         freeJobSlot(id.index)
     }
 
-    /// The job's work failed: so has everything that was to be made of its result.
+    /// The job's work has failed. So have the jobs that depend on its result.
     mutating func jobFailed(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id) else { return }
         guard case .running = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job else {
@@ -280,7 +280,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         freeJobSlot(id.index)
     }
 
-    /// The work of a cancelled job has in fact stopped: its place is free.
+    /// The work of a cancelled job has in fact stopped: its slot is free.
     mutating func jobStopped(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id) else { return }
         guard case .stopping = jobs[Int(id.index)].state else { return }
@@ -289,11 +289,11 @@ struct EngineMachine<Task, Job>: ~Copyable {
         freeJobSlot(id.index)
     }
 
-    /// The job has to go on elsewhere: it gives its place back and waits for one there.
+    /// The job has to continue elsewhere: it gives its slot back and queues for one there.
     ///
     /// - Parameters:
-    ///   - ahead: to the front of its level: its turn has come before.
-    ///   - hasStandIn: it has something stored to serve where its origin cannot be reached.
+    ///   - ahead: whether it goes to the front of its level, because it has had its turn before.
+    ///   - hasStandIn: whether it has a stored response to serve if its origin cannot be reached.
     mutating func jobMoved(
         _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, hasStandIn: Bool = false, now: MonotonicTime,
         actions: inout Actions
@@ -309,15 +309,14 @@ struct EngineMachine<Task, Job>: ~Copyable {
         if lane != left { startReady(lane, now: now, actions: &actions) }
     }
 
-    /// The job waits for a time to come: it gives its place back, and asks for one again with ``jobWoke(_:now:actions:)``.
+    /// The job waits for a time: it gives its slot back, and queues for one again with ``jobWoke(_:now:actions:)``.
     mutating func jobSlept(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard leavePlace(id, now: now, actions: &actions) else { return }
         jobs[Int(id.index)].state = .asleep
         startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
     }
 
-    /// The time that a job waited for has come: it goes to the front of its level. Nothing where it does not sleep any
-    /// more.
+    /// The time that a job waited for has come: it goes to the front of its level. Does nothing if it is not asleep.
     mutating func jobWoke(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id), case .asleep = jobs[Int(id.index)].state else { return }
         jobs[Int(id.index)].circuitRole = .retry
@@ -325,7 +324,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
     }
 
-    /// - Returns: whether the job goes on. If not, nobody wants it any more, and it has been let go of.
+    /// - Returns: whether the job continues. If not, it had no subscribers any more, and was discarded.
     private mutating func leavePlace(_ id: JobID, now: MonotonicTime, actions: inout Actions) -> Bool {
         guard isAlive(id) else { return false }
         guard case .running = jobs[Int(id.index)].state else {
@@ -337,19 +336,19 @@ struct EngineMachine<Task, Job>: ~Copyable {
         return true
     }
 
-    /// The job's key turned out not to say all: nobody new joins it, or the jobs that work on its result.
+    /// The job's key turned out to be incomplete: no new task joins the job, or the jobs that depend on it.
     mutating func jobLeftTable(_ id: JobID) {
         guard isAlive(id) else { return }
         leaveTableWithDependents(id.index)
     }
 
-    /// Whether the job waits for its turn.
+    /// Returns whether the job is queued.
     func isQueued(_ id: JobID) -> Bool {
         guard isAlive(id), case .queued = jobs[Int(id.index)].state else { return false }
         return true
     }
 
-    /// A job that waits for its turn in vain (its time is up) ends badly.
+    /// A queued job has failed, because its deadline has passed.
     mutating func queuedJobFailed(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id), case .queued(let ticket) = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job
         else { return }
@@ -361,28 +360,28 @@ struct EngineMachine<Task, Job>: ~Copyable {
         freeJobSlot(id.index)
     }
 
-    /// A preview is to be made of what a job has so far.
+    /// A preview of a job's partial result is wanted.
     ///
-    /// - Returns: whether there is a place for that, which no picture that is whole waits for.
+    /// - Returns: whether there is a slot for it that no complete image is queued for.
     mutating func previewWanted(of id: JobID) -> Bool {
         guard isAlive(id), decodeLane.occupy() else { return false }
         previewCount += 1
         return true
     }
 
-    /// A preview was made, or given up: its place is free.
+    /// A preview was made or abandoned: its slot is free.
     mutating func previewEnded(now: MonotonicTime, actions: inout Actions) {
         decodeLane.vacate()
         previewCount -= 1
         startReady(.decode, now: now, actions: &actions)
     }
 
-    /// How many exchanges with the origin may be under way at once.
+    /// Returns the maximum number of concurrent exchanges with an origin.
     func originLimit(of group: OriginKey) -> Int {
         fetchLane.limit(of: group)
     }
 
-    /// An origin turned out to carry many exchanges on one connection, or not to.
+    /// An origin turned out to multiplex exchanges on one connection, or not to.
     mutating func originLimitChanged(
         _ group: OriginKey, to limit: Int, now: MonotonicTime, actions: inout Actions
     ) {

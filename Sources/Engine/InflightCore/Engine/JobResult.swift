@@ -1,14 +1,14 @@
-/// What a job gave: one object for all who waited for it.
+/// The result of a job: one object for all its subscribers.
 final class JobResult: Sendable {
-    /// Boxed but for bytes, so that what every download makes is small: glibc frees up to 120 bytes without a lock, and
-    /// this is let go of by another thread than the one that made it.
+    /// Boxed except for bytes, so that the object that every download creates is small. It is released on another
+    /// thread than it was created on, and glibc frees up to 120 bytes without a lock.
     enum Value: Sendable {
         indirect case image(LoadedImage)
         case response(LoadedResponse)
         indirect case info(RemoteImageInfo)
         case failure(LoadError)
 
-        /// Whether these are bytes that were stored.
+        /// Whether these are stored bytes.
         var isStoredResponse: Bool {
             guard case .response(let response) = self else { return false }
             return response.source == .disk || response.source == .revalidated
@@ -16,9 +16,9 @@ final class JobResult: Sendable {
     }
 
     let value: Value
-    /// What was stored turned out to be of no use: asking its origin may help.
+    /// Whether a stored response turned out to be useless, so that asking its origin may help.
     let isOfStored: Bool
-    /// It is stale, and what follows it is asked for.
+    /// Whether the result is stale and its revalidation has been requested.
     let isFollowed: Bool
 
     init(_ value: Value, isOfStored: Bool = false, isFollowed: Bool = false) {
@@ -27,7 +27,7 @@ final class JobResult: Sendable {
         self.isFollowed = isFollowed
     }
 
-    /// A picture that another follows.
+    /// Whether this is a stale image whose revalidation has been requested.
     var isFollowedImage: Bool {
         if case .image = value { return isFollowed }
         return false
@@ -38,7 +38,7 @@ final class JobResult: Sendable {
         return nil
     }
 
-    /// What this is to a task of that goal, where it is a failure: a source's picture has no file.
+    /// Returns the error that a task with that goal gets, if any. The image of a source has no file.
     func error(for goal: RequestPlan.Goal) -> LoadError? {
         switch (value, goal) {
         case (.failure(let error), _): error

@@ -1,6 +1,6 @@
-/// Who may take how much of a bounded memory, as a value: what does not fit waits, the most urgent first, and among equals in
-/// the order in which it came to its priority. Only what is more urgent overtakes the one that waits first, so that what is
-/// large has its turn.
+/// A bounded memory that decodes share, as a value. Requests that do not fit wait, the most urgent first, and those of
+/// equal priority in the order in which they got it. Only a more urgent request overtakes the first in the queue, so
+/// that a large one has its turn.
 struct MemoryBudget<Waiter> {
     let limit: Int
     private(set) var taken = 0
@@ -14,9 +14,9 @@ struct MemoryBudget<Waiter> {
 
     enum Answer: Hashable {
         case taken
-        /// ``given(back:)`` will name it.
+        /// ``given(back:)`` will return the waiter.
         case waits
-        /// It never fits.
+        /// The request exceeds the limit and never fits.
         case refused
     }
 
@@ -32,34 +32,34 @@ struct MemoryBudget<Waiter> {
         return .taken
     }
 
-    /// Takes it only where it fits now.
+    /// Takes the memory only if it is available now.
     mutating func takeNow(_ bytes: Int) -> Bool {
         guard waiting.isEmpty, bytes <= limit - taken else { return false }
         taken += bytes
         return true
     }
 
-    /// What was taken is free again.
+    /// Memory that was taken is free again.
     ///
-    /// - Returns: those who waited and have theirs now, in order.
+    /// - Returns: the waiters that have got their memory now, in order.
     mutating func given(back bytes: Int) -> [Waiter] {
         taken -= bytes
         precondition(taken >= 0, "more memory was given back than taken")
         return next()
     }
 
-    /// One that waits does not want it any more.
+    /// A waiter has withdrawn its request.
     ///
-    /// - Returns: it, where it waited, and those who have theirs now because of that.
+    /// - Returns: the waiter, if it was queued, and the waiters that have got their memory because of that.
     mutating func gaveUp(_ isIt: (Waiter) -> Bool) -> (waiter: Waiter?, next: [Waiter]) {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }) else { return (nil, []) }
         let waiter = waiting.remove(at: index).waiter
         return (waiter, next())
     }
 
-    /// One that may wait is worth something else.
+    /// The priority of a job that may be queued has changed.
     ///
-    /// - Returns: those who have theirs now because of that.
+    /// - Returns: the waiters that have got their memory because of that.
     mutating func move(to priority: LoadPriority, _ isIt: (Waiter) -> Bool) -> [Waiter] {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }), waiting[index].priority != priority else {
             return []
@@ -70,7 +70,7 @@ struct MemoryBudget<Waiter> {
         return next()
     }
 
-    /// Where one of that priority waits.
+    /// Returns the position at which a request of that priority queues.
     private func position(_ priority: LoadPriority) -> Int {
         waiting.firstIndex { $0.priority < priority } ?? waiting.count
     }

@@ -1,11 +1,11 @@
 import InflightConcurrency
 
-/// Work on pixels, on one of the engine's decoding threads.
-// Unchecked: `flag` is touched only while the job's stripe of locks is held; what a job works on is written before the
-// machine lets it start, with the engine's lock taken in between.
+/// A job that works on pixels, on one of the engine's decoding threads.
+// Unchecked: `flag` is accessed only while the job's stripe of locks is held. The input is written before the machine
+// lets the job start, with the engine's lock taken in between.
 class PixelJob: EngineJob, @unchecked Sendable {
     final let plan: RequestPlan
-    /// Made when somebody looks: most jobs wait for a long time and are never cancelled.
+    /// Created on first use, because most jobs are queued for a long time and never cancelled.
     private var flag: CancellationFlag?
 
     init(engine: Engine, id: ID, plan: RequestPlan) {
@@ -22,7 +22,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
         }
     }
 
-    /// Until the job has ended, its result is what it works on.
+    /// Until the job has ended, `result` holds its input.
     final override func feed(_ result: JobResult) {
         self.result = result
     }
@@ -35,7 +35,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
         cancellation.cancel()
     }
 
-    /// Does the work, and tells its end.
+    /// Does the work, and reports its end.
     final func run() {
         guard let input = result.take() else { preconditionFailure("work on pixels was started without any") }
         let isOfStored = input.value.isStoredResponse
@@ -60,9 +60,9 @@ class PixelJob: EngineJob, @unchecked Sendable {
             : .processed(width: pixels.width, height: pixels.height)
     }
 
-    /// Has a store keep the picture as it is now, where somebody who waits for just that wants it.
+    /// Stores the image, if a direct subscriber wants exactly this image stored.
     private func keepProcessed(_ image: LoadedImage, _ count: Int) {
-        // What was stored as it is is stored already.
+        // An image that came from the store unchanged is there already.
         guard count > plan.firstProcessor || !plan.isProcessedLookUp, let storable = image.storable, !image.isStale,
             !image.isIncomplete, let options = engine.storedOptions(id)
         else { return }
@@ -74,7 +74,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
     }
 
     var key: JobKey? { nil }
-    /// How many of the request's processors made what this job gives.
+    /// The number of the request's processors that made this job's image.
     var appliedProcessors: Int { plan.firstProcessor }
 
     func work(on input: JobResult.Value, cancellation: CancellationFlag) throws(LoadError) -> LoadedImage {
@@ -82,12 +82,12 @@ class PixelJob: EngineJob, @unchecked Sendable {
     }
 }
 
-/// Applies one processor to the picture that the step before gave.
-// Unchecked: it adds nothing that changes.
+/// Applies one processor to the image of the step before.
+// Unchecked: it adds no mutable state.
 final class ProcessJob: PixelJob, @unchecked Sendable {
     private let position: Int
 
-    /// - Parameter position: which of the plan's processors it is.
+    /// - Parameter position: the index of the processor in the plan.
     init(engine: Engine, id: ID, plan: RequestPlan, position: Int) {
         self.position = position
         super.init(engine: engine, id: id, plan: plan)
@@ -105,7 +105,7 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         guard case .image(var image) = input else { preconditionFailure("a processor was started without a picture") }
         let pixels = try plan.request.processors[appliedProcessors - 1].process(
             image.pixels, cancellation: cancellation)
-        // Whatever it likes to work with, what was asked for comes out.
+        // A processor may return another pixel format. The result has the requested one.
         image.pixels = pixels.inForm(of: plan.decodeOptions())
         return image
     }

@@ -1,15 +1,14 @@
 import InflightConcurrency
 
-/// What each origin may still be sent again, what servers asked to be left alone with, and the chance that spreads tries
-/// over time.
-// Unchecked: all that changes is touched only while `lock` is held.
+/// The retry budget of each origin, and the URLs that servers asked clients not to request for a while.
+// Unchecked: mutable properties are accessed only while `lock` is held.
 final class RetryBudgets: @unchecked Sendable {
-    /// Origins beyond these begin with a full budget again.
+    /// The maximum number of origins. Beyond it, all begin with a full budget again.
     private static let maximumOrigins = 1024
 
     private let lock = Lock()
     private var budgets: [OriginKey: RetryBudget] = [:]
-    /// By URL. Those beyond ``maximumFailures`` are forgotten.
+    /// Failures by URL, at most ``maximumFailures``. Further ones are not recorded.
     private var failures: [String: (until: MonotonicTime, error: LoadError)] = [:]
 
     private static let maximumFailures = 1024
@@ -18,7 +17,7 @@ final class RetryBudgets: @unchecked Sendable {
         lock.withLock { budgets[origin]?.noteFirstTry() }
     }
 
-    /// Its server asked to be left alone until then.
+    /// The server of `url` has asked for no requests until `until`.
     func remember(_ error: LoadError, of url: String, until: MonotonicTime, now: MonotonicTime) {
         lock.withLock {
             if failures.count >= Self.maximumFailures { failures = failures.filter { $0.value.until > now } }
@@ -26,7 +25,7 @@ final class RetryBudgets: @unchecked Sendable {
         }
     }
 
-    /// Why the URL is not to be asked now; `nil` where it may be.
+    /// Returns the error because of which the URL must not be requested now, or nil if it may be.
     func remembered(_ url: String, now: MonotonicTime) -> LoadError? {
         lock.withLock {
             guard let failure = failures[url] else { return nil }

@@ -1,4 +1,4 @@
-/// A list that allocates nothing for its first four elements: nearly every event of the machine needs no more.
+/// A list that stores its first four elements inline. Nearly every event of the machine needs no more.
 struct SmallList<Element> {
     private var first: Element?
     private var second: Element?

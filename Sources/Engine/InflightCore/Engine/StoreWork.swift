@@ -1,25 +1,25 @@
 import InflightConcurrency
 
-/// What a store still has to do for a pipeline: a bound on the bytes that wait for it, and who waits until all is done, or
-/// until all is done that changes what he looks for.
-// Unchecked: all that changes is touched only while `lock` is held.
+/// The pending writes of a pipeline's store: bounds their bytes, and lets callers wait until all are done, or until
+/// those are done that change a given key.
+// Unchecked: mutable properties are accessed only while `lock` is held.
 final class StoreWork: @unchecked Sendable {
     private let maximumBytes: Int64
     private let lock = Lock()
     private var bytes: Int64 = 0
     private var count = 0
     private var waiters: [Bridge] = []
-    /// What is changing: how many answers change it, and who waits to look for it.
+    /// Keys with pending changes: the number of responses that change each, and the lookups that wait for that.
     private var changing: [StoreKey: (count: Int, lookUps: [@Sendable () -> Void])] = [:]
 
     init(maximumBytes: Int64) {
         self.maximumBytes = maximumBytes
     }
 
-    /// Hands something to the store, unless too many bytes wait for it already: then nothing is kept, and nobody waits.
+    /// Passes work to the store, unless too many bytes are pending: then nothing is stored.
     ///
-    /// - Parameter work: is given what to call when the store has done it.
-    /// - Returns: whether it was handed over.
+    /// - Parameter work: gets a closure to call when the store is done.
+    /// - Returns: whether the work was passed on.
     @discardableResult
     func callAsFunction(bytes: Int = 0, _ work: (@escaping @Sendable () -> Void) -> Void) -> Bool {
         let amount = Int64(bytes)
@@ -43,7 +43,7 @@ final class StoreWork: @unchecked Sendable {
         return true
     }
 
-    /// What is kept under `keys` changes until ``ended(_:)`` says otherwise.
+    /// Changes of the entries under `keys` have begun, and last until ``ended(_:)``.
     func began(_ keys: [StoreKey]) {
         lock.withLock {
             for key in keys { changing[key, default: (0, [])].count += 1 }
@@ -61,10 +61,10 @@ final class StoreWork: @unchecked Sendable {
         for lookUp in lookUps { lookUp() }
     }
 
-    /// Runs `lookUp` when nothing changes any more what is kept under `key`: at once, or on a thread of the store's.
+    /// Runs `lookUp` when no change is pending for `key`: at once, or on a thread of the store.
     ///
-    /// A request that follows an answer finds what that has left, as it would with a cache that keeps things before it
-    /// answers: what a `POST` made useless is not used (RFC 9111 section 4.4), and nobody is asked twice for the same.
+    /// A request that follows a response sees the store as that left it, as if the store wrote before responding.
+    /// Entries that a `POST` invalidated are not used (RFC 9111 section 4.4), and nothing is fetched twice.
     func whenSettled(_ key: StoreKey, _ lookUp: @escaping @Sendable () -> Void) {
         let isSettled = lock.withLock {
             guard changing[key] != nil else { return true }
@@ -74,7 +74,7 @@ final class StoreWork: @unchecked Sendable {
         if isSettled { lookUp() }
     }
 
-    /// Returns when the store has done all that it was handed.
+    /// Returns when the store is done with everything that was passed to it.
     func wait() async {
         let bridge = Bridge()
         let isIdle = lock.withLock {
@@ -86,14 +86,14 @@ final class StoreWork: @unchecked Sendable {
     }
 }
 
-/// What a store has to do because of one answer, and what is to happen when all of that is done.
+/// The store's work for one response, with a completion for when all of it is done.
 final class StoreGroup: Sendable {
     private let work: StoreWork
     private let keys: [StoreKey]
     private let completion: (@Sendable () -> Void)?
     private let machine = Guarded(GroupMachine())
 
-    /// - Parameter keys: under which something changes.
+    /// - Parameter keys: the keys under which entries change.
     init(_ work: StoreWork, changing keys: [StoreKey], _ completion: (@Sendable () -> Void)?) {
         self.work = work
         self.keys = keys
@@ -112,7 +112,7 @@ final class StoreGroup: Sendable {
         if !isTaken { left() }
     }
 
-    /// There is nothing else to do.
+    /// No more work will be added.
     func seal() {
         if machine.withLock({ $0.sealed() }) { end() }
     }

@@ -1,8 +1,8 @@
 extension LoadError {
-    /// The same error; where it says that bytes are no picture, with what the server called them.
+    /// Returns the same error. If it says that bytes are no image, its message names the server's content type.
     func naming(contentType: String?) -> LoadError {
         guard code == .notAnImage, let contentType, !contentType.isEmpty else { return self }
-        // What a server sent may reach a terminal: no control characters.
+        // Untrusted text may reach a terminal: remove control characters.
         let shown = String(
             contentType.unicodeScalars.prefix(100).filter { $0.properties.generalCategory != .control })
         return LoadError(

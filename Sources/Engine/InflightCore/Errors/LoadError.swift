@@ -1,8 +1,8 @@
-/// Why a load did not give what was asked for.
+/// The reason why a load failed.
 ///
 /// The message says what happened and what to do about it. URLs in it carry no credentials.
 public struct LoadError: Error, Sendable {
-    /// What kind of failure it was: an open set, so switch over it with a `default`.
+    /// The kind of failure: an open set, so switch over it with a `default`.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
 
@@ -13,7 +13,7 @@ public struct LoadError: Error, Sendable {
         public var description: String { rawValue }
     }
 
-    /// Where in a load's way it happened: an open set.
+    /// The stage of a load that failed: an open set.
     public struct Stage: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
 
@@ -23,21 +23,21 @@ public struct LoadError: Error, Sendable {
 
         public var description: String { rawValue }
 
-        /// Before anything was started.
+        /// Before the load started.
         public static let request = Stage(rawValue: "request")
-        /// While bytes were being obtained.
+        /// While fetching bytes.
         public static let fetch = Stage(rawValue: "fetch")
-        /// While bytes were being made into pixels, or looked at.
+        /// While decoding or inspecting bytes.
         public static let decode = Stage(rawValue: "decode")
-        /// While pixels were being changed.
+        /// While processing pixels.
         public static let process = Stage(rawValue: "process")
-        /// While pixels were being made into bytes.
+        /// While encoding pixels.
         public static let encode = Stage(rawValue: "encode")
-        /// While a result was being written to a file.
+        /// While writing a result to a file.
         public static let store = Stage(rawValue: "store")
     }
 
-    // One reference, so that results and errors stay small where millions of them are moved.
+    // One reference, so that results and errors stay small when millions of them are moved.
     private final class Storage: Sendable {
         let code: Code
         let stage: Stage
@@ -68,15 +68,15 @@ public struct LoadError: Error, Sendable {
 
     public var code: Code { storage.code }
     public var stage: Stage { storage.stage }
-    /// The URL that was asked for, without user name and password.
+    /// The requested URL, without user name and password.
     public var url: String? { storage.url }
-    /// What happened and what to do, in one sentence or two; for people.
+    /// What happened and what to do, in one sentence or two, for people.
     public var message: String { storage.message }
-    /// The HTTP status, where one was received.
+    /// The HTTP status, if one was received.
     public var status: Int? { storage.status }
     public var underlying: (any Error)? { storage.underlying }
 
-    /// The same error, about `url` if it does not name a URL yet.
+    /// Returns the same error with `url`, if it does not name a URL yet.
     public func about(url: String) -> LoadError {
         guard storage.url == nil else { return self }
         return LoadError(
@@ -85,7 +85,7 @@ public struct LoadError: Error, Sendable {
 }
 
 extension LoadError {
-    /// A failure for want of file descriptors.
+    /// Returns the error for a lack of file descriptors.
     package static func tooManyOpenFiles(_ stage: Stage, url: String? = nil) -> LoadError {
         LoadError(
             .tooManyOpenFiles, stage: stage, url: url,
@@ -101,72 +101,72 @@ extension LoadError: CustomStringConvertible {
 }
 
 extension LoadError.Code {
-    /// The caller cancelled, or its task was cancelled around it.
+    /// The caller cancelled, or the surrounding task was cancelled.
     public static let cancelled = Self(rawValue: "cancelled")
-    /// The text is no absolute URL.
+    /// The text is not an absolute URL.
     public static let invalidURL = Self(rawValue: "invalidURL")
     /// No transport of this pipeline serves the URL's scheme.
     public static let unsupportedScheme = Self(rawValue: "unsupportedScheme")
-    /// The request or the configuration asks for something that cannot be, such as a size of zero.
+    /// The request or the configuration is invalid, for example a size of zero.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
     /// The pipeline has as many loads as ``ImagePipeline/Configuration/maximumQueuedTasks`` allows.
     public static let overloaded = Self(rawValue: "overloaded")
     /// The pipeline was shut down.
     public static let shutDown = Self(rawValue: "shutDown")
 
-    /// The name did not resolve, the connection was refused, or was lost before any answer.
+    /// The name did not resolve, the connection was refused, or it was lost before any response.
     public static let cannotConnect = Self(rawValue: "cannotConnect")
-    /// The address policy allows none of the addresses that the host has.
+    /// The address policy allows none of the host's addresses.
     public static let addressNotAllowed = Self(rawValue: "addressNotAllowed")
     /// Connections to the origin failed several times in a row, so this load was not sent. The message names the origin
-    /// and says when it is tried again. See ``ImagePipeline/CircuitBreaker``.
+    /// and the time of the next attempt. See ``ImagePipeline/CircuitBreaker``.
     public static let originUnavailable = Self(rawValue: "originUnavailable")
     /// A connection that an earlier request had opened was lost before the response began. A new one may work.
     public static let connectionLost = Self(rawValue: "connectionLost")
     /// The process may open no more files and sockets (`ulimit -n`).
     public static let tooManyOpenFiles = Self(rawValue: "tooManyOpenFiles")
-    /// The server's certificate is not trusted, or TLS could not be agreed on.
+    /// The server's certificate is not trusted, or the TLS handshake failed.
     public static let untrusted = Self(rawValue: "untrusted")
-    /// Connecting, a stall, the whole load, or its decoding took longer than allowed.
+    /// Connecting, a stall, the whole load, or its decoding exceeded a time limit.
     public static let timedOut = Self(rawValue: "timedOut")
-    /// The answer breaks HTTP's rules, or its content coding cannot be undone.
+    /// The response is malformed, or its content coding cannot be decoded.
     public static let badResponse = Self(rawValue: "badResponse")
-    /// A status that carries no picture; see ``LoadError/status``.
+    /// The status says that the body is not the requested resource. See ``LoadError/status``.
     public static let badStatus = Self(rawValue: "badStatus")
-    /// Too many redirects, one without a target, or one to a place where it may not go.
+    /// Too many redirects, a redirect without a target, or one to a URL that is not allowed.
     public static let badRedirect = Self(rawValue: "badRedirect")
     /// The body ended before its announced length, or the connection was lost in its middle.
     public static let truncated = Self(rawValue: "truncated")
-    /// The body is longer than the limit, before or after its content coding is undone.
+    /// The body is longer than the limit, before or after its content coding is decoded.
     public static let tooLarge = Self(rawValue: "tooLarge")
-    /// Nothing that may be used is stored, and no server may be asked.
+    /// No usable response is cached, and network access is disabled.
     public static let notStored = Self(rawValue: "notStored")
-    /// A local file that is not there or cannot be read.
+    /// A local file does not exist or cannot be read.
     public static let cannotRead = Self(rawValue: "cannotRead")
 
-    /// The program's own hook refused the answer.
+    /// A hook of the program refused the response.
     public static let refused = Self(rawValue: "refused")
-    /// The program's own code failed: a hook, or a source.
+    /// Code of the program failed: a hook, or a source.
     public static let extensionFailed = Self(rawValue: "extensionFailed")
 
-    /// The bytes are no picture.
+    /// The bytes are not an image.
     public static let notAnImage = Self(rawValue: "notAnImage")
-    /// A picture in a format that is known, but that no codec of this pipeline reads or writes.
+    /// The image's format is known, but no codec of this pipeline reads or writes it.
     public static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
-    /// A picture that is cut short or broken.
+    /// The image is truncated or corrupt.
     public static let damaged = Self(rawValue: "damaged")
-    /// The picture's header declares more pixels than the limit.
+    /// The image's header declares more pixels than the limit.
     public static let tooManyPixels = Self(rawValue: "tooManyPixels")
-    /// Decoding the picture would take more memory than the limit.
+    /// Decoding the image would take more memory than the limit.
     public static let tooMuchMemory = Self(rawValue: "tooMuchMemory")
-    /// The process that decoded the picture crashed, was killed, or broke its rules. Nothing else is affected.
+    /// The decoder process crashed, was killed, or broke its protocol. Nothing else is affected.
     public static let decoderCrashed = Self(rawValue: "decoderCrashed")
-    /// The program that decodes pictures in a process of its own is not there, or cannot be started.
+    /// The decoder program does not exist, or cannot be started.
     public static let decoderUnavailable = Self(rawValue: "decoderUnavailable")
     /// The animation has more frames than the limit.
     public static let tooManyFrames = Self(rawValue: "tooManyFrames")
-    /// The picture cannot be written in the wanted format.
+    /// The image cannot be encoded in the requested format.
     public static let cannotEncode = Self(rawValue: "cannotEncode")
-    /// The directory cannot be written, or the disk is full.
+    /// The folder cannot be written, or the disk is full.
     public static let cannotWrite = Self(rawValue: "cannotWrite")
 }

@@ -1,23 +1,23 @@
 import InflightConcurrency
 
-/// Decides which transfers go on while the bodies in flight share a bounded memory: a value without locks and I/O.
+/// Decides which transfers continue while the bodies in flight share a memory limit. A value without locks and I/O.
 ///
-/// A transfer says how many bytes it holds after each piece of its body. While there is room, all go on. Then they pause,
-/// but for the oldest, which spills its body to a file: it always goes on, so that the others have their turns after it.
-/// Room goes to the paused transfer of the highest priority, and to the oldest of these.
+/// A transfer reports the number of bytes that it holds after each piece of its body. While there is room, all of them
+/// continue. Beyond that all pause except the oldest, which spills its body to a file and always continues, so that the
+/// others get their turns after it. Room goes to the paused transfer with the highest priority, the oldest first.
 struct BodyBudget<Waiter: Sendable>: Sendable {
-    /// Ascends with the age of transfers.
+    /// Ascends in the order in which transfers began.
     typealias ID = UInt64
 
     enum Answer: Hashable {
         case goOn
-        /// Pause: ``Grant`` will name it.
+        /// Pause until a ``Grant`` names the transfer.
         case pause
-        /// Move what is held to a file, then go on.
+        /// Move the bytes in memory to a file, then continue.
         case spill
     }
 
-    /// A paused transfer, and what it does from now on: it goes on, or spills first.
+    /// A paused transfer that may continue, and whether it has to spill first.
     struct Grant: Sendable {
         var waiter: Waiter
         var spills: Bool
@@ -25,28 +25,28 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
 
     private struct Transfer {
         var bytes: Int64 = 0
-        /// It makes progress by itself: it does not sleep before a retry, or queue for a place.
+        /// Whether it makes progress by itself: it neither waits for a retry nor for a slot.
         var isActive = true
         var hasSpilled = false
-        /// Where it is paused.
+        /// The paused transfer, if it is paused.
         var waiter: Waiter?
         var priority = LoadPriority.normal
     }
 
-    /// The memory set aside for each transfer beside its body: the piece at hand, and what its connection and its decoder take.
+    /// The memory reserved for each transfer beside its body: for the current piece, its connection and its decoder.
     static var bytesSetAside: Int64 { 2 << 20 }
 
     let limit: Int64
-    /// Beyond this, transfers pause: what is set aside for each of them still fits into the limit.
+    /// Transfers pause above this number of bytes, so that the reserve of each of them still fits into the limit.
     private let threshold: Int64
-    /// The part of what is set aside that one transfer may use: for a piece, or for what it has not spilled yet.
+    /// The part of the reserve that one transfer may use, for a piece or for bytes that it has not spilled yet.
     private let share: Int64
     private(set) var heldBytes: Int64 = 0
     private(set) var pausedCount = 0
     private var transfers: [ID: Transfer] = [:]
     private var lastID: ID = 0
 
-    /// - Parameter transfers: how many there are at most at once.
+    /// - Parameter transfers: the maximum number of concurrent transfers.
     init(limit: Int64, transfers: Int) {
         self.limit = max(0, limit)
         let transfers = Int64(max(1, transfers))
@@ -56,7 +56,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         share = max(1, setAside / transfers)
     }
 
-    /// Transfers that hold something, or have.
+    /// The number of transfers that hold bytes, or have held some.
     var count: Int { transfers.count }
 
     mutating func began() -> ID {
@@ -65,9 +65,9 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return lastID
     }
 
-    /// A transfer holds that many bytes now.
+    /// A transfer now holds this number of bytes.
     ///
-    /// - Returns: whether it may go on without asking.
+    /// - Returns: whether it may continue without calling ``asked(_:mayPause:priority:waiter:)``.
     mutating func holds(_ bytes: Int64, _ id: ID) -> Bool {
         guard var transfer = transfers[id] else { return true }
         heldBytes += bytes - transfer.bytes
@@ -77,11 +77,11 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return heldBytes <= threshold && !(transfer.hasSpilled && bytes >= share)
     }
 
-    /// A transfer asks whether it goes on.
+    /// A transfer asks whether it may continue.
     ///
     /// - Parameters:
-    ///   - mayPause: if `false`, it spills where it would pause.
-    ///   - waiter: made, and kept, only where it pauses.
+    ///   - mayPause: if `false`, the transfer spills instead of pausing.
+    ///   - waiter: creates the value to retain while the transfer is paused; called only if it pauses.
     mutating func asked(
         _ id: ID, mayPause: Bool = true, priority: LoadPriority = .normal, waiter: () -> Waiter
     ) -> Answer {
@@ -95,7 +95,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return .pause
     }
 
-    /// A transfer holds nothing in memory any more: all is in its file.
+    /// A transfer has moved all its bytes from memory to its file.
     mutating func spilled(_ id: ID) -> [Grant] {
         guard let transfer = transfers[id] else { return [] }
         heldBytes -= transfer.bytes
@@ -104,7 +104,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return next()
     }
 
-    /// A transfer has broken off, and keeps what it holds until it goes on.
+    /// A transfer was interrupted, and keeps its bytes until it resumes.
     mutating func slept(_ id: ID) -> [Grant] {
         guard transfers[id] != nil else { return [] }
         unpause(id)
@@ -112,7 +112,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return next()
     }
 
-    /// A transfer has ended. Gives back what it held; nothing the second time.
+    /// A transfer has ended, and its bytes are released. A second call has no effect.
     mutating func ended(_ id: ID) -> [Grant] {
         guard let transfer = transfers.removeValue(forKey: id) else { return [] }
         if transfer.waiter != nil { pausedCount -= 1 }
@@ -120,7 +120,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return next()
     }
 
-    /// A paused transfer goes on after all.
+    /// A paused transfer no longer waits for room.
     mutating func unpause(_ id: ID) {
         guard transfers[id]?.waiter != nil else { return }
         transfers[id]?.waiter = nil
@@ -143,7 +143,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
             let waiting = transfers.filter { $0.value.waiter != nil }.sorted {
                 ($1.value.priority, $0.key) < ($0.value.priority, $1.key)
             }
-            // Each may take a piece: more of them would only pause again.
+            // Each may receive a piece, so granting more of them would only pause them again.
             for (id, transfer) in waiting where room >= 0 {
                 if let waiter = transfer.waiter { grants.append(Grant(waiter: waiter, spills: false)) }
                 unpause(id)

@@ -1,21 +1,21 @@
 internal import InflightConcurrency
 
-/// The bytes of a body while they come: one copy off the wire, none when it is handed on.
+/// A buffer for a body as it is received. Bytes are copied once, from the transport, and not when they are taken.
 ///
-/// Memory is taken for what has come, not for what was announced: a length that the server made up costs nothing. Where
-/// that is more than there is room for, ``spill(to:)`` moves it to a file.
+/// Memory is allocated for received bytes, not for the announced length, so a false length costs nothing. If the body
+/// exceeds the memory limit, ``spill(to:)`` moves it to a file.
 @safe struct BodyBuffer: ~Copyable {
-    /// The most that an announced length is believed before its bytes have come.
+    /// The maximum number of bytes to allocate in advance for an announced length.
     private static let believedBytes = 1 << 20
 
     private var memory: MemoryBlock?
-    /// How many of the bytes are in memory.
+    /// The number of bytes in memory.
     private(set) var memoryCount = 0
-    /// Whether others look at the memory already: it is never moved then.
+    /// Whether a snapshot refers to the memory, which is then never moved.
     private var isShared = false
     private var file: SpillFile?
     private var fileCount = 0
-    /// The whole, where it is in a file and no more comes.
+    /// The complete body, if it is in a file and sealed.
     private var sealed: Bytes?
 
     init() {}
@@ -24,7 +24,7 @@ internal import InflightConcurrency
 
     var hasSpilled: Bool { file != nil }
 
-    /// Makes room for a body of that length, as far as it is believed.
+    /// Reserves memory for a body of the announced length, up to a limit.
     mutating func expect(_ expected: Int64) {
         guard count == 0, expected > 0 else { return }
         grow(to: Int(min(expected, Int64(Self.believedBytes))))
@@ -40,7 +40,7 @@ internal import InflightConcurrency
         memoryCount = needed
     }
 
-    /// Hands the bytes over and is empty afterwards.
+    /// Returns the bytes, and resets the buffer.
     mutating func take() -> Bytes {
         defer { reset() }
         if file != nil {
@@ -50,15 +50,15 @@ internal import InflightConcurrency
         return snapshot()
     }
 
-    /// What has come so far, without copying it: bytes that are there are never written again. Nothing where they are in a
-    /// file.
+    /// Returns the bytes received so far without copying them, since bytes in memory are never overwritten. Empty if
+    /// the body is in a file.
     mutating func snapshot() -> Bytes {
         guard let memory, memoryCount > 0, file == nil else { return .empty }
         isShared = true
         return memory.bytes(memoryCount)
     }
 
-    /// A copy of what has come so far, from an offset on; where the file cannot be read, of what precedes the failure.
+    /// Returns a copy of the received bytes from an offset on. If the file cannot be read, ends before the failure.
     func copy(from start: Int = 0) -> Bytes {
         let start = min(start, count)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count - start), alignment: 16)
@@ -89,9 +89,9 @@ internal import InflightConcurrency
         sealed = nil
     }
 
-    // MARK: In a file
+    // MARK: Spilling
 
-    /// Moves what is in memory to a temporary file, which follows what is there already.
+    /// Moves the bytes in memory to a temporary file, after those already there.
     ///
     /// - Parameter folder: the folder of the file; if `nil`, the system's.
     mutating func spill(to folder: String?) throws(PosixError) {
@@ -105,7 +105,7 @@ internal import InflightConcurrency
         isShared = false
     }
 
-    /// No more bytes come: makes the body whole where it is in a file. ``take()`` does not fail after that.
+    /// Completes and maps a body that is in a file; no more bytes may follow. After that, ``take()`` does not fail.
     mutating func seal() throws(PosixError) {
         guard let file, sealed == nil else { return }
         try spill(to: nil)
@@ -124,7 +124,7 @@ internal import InflightConcurrency
 }
 
 extension MemoryBlock {
-    /// The first `count` bytes, which keep the memory.
+    /// Returns the first `count` bytes, which retain the memory.
     fileprivate func bytes(_ count: Int) -> Bytes {
         unsafe withUnsafeBytes { bytes in
             unsafe Bytes(adopting: UnsafeRawBufferPointer(rebasing: bytes[..<count])) { [self] _ in

@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// Runs the turns in which fetches decode or spill a body behind its transfer: one at a time, in the order in which they
-/// were asked for, on the engine's threads. A turn is bounded, so that each body has its own before long.
+/// Runs the turns in which fetches decode or spill a body outside the transport's thread: one at a time, first in first
+/// out, on the engine's threads. A turn is bounded, so that each body gets one soon.
 final class BodyTurns: Sendable {
     struct Turn {
         let job: FetchJob
@@ -11,7 +11,7 @@ final class BodyTurns: Sendable {
 
     private struct State {
         var waiting: [Turn] = []
-        /// A turn is in the executor's hands.
+        /// Whether the executor has a turn.
         var isHanded = false
         var waiters: [Bridge] = []
     }
@@ -32,7 +32,7 @@ final class BodyTurns: Sendable {
         if isFirst { handOver() }
     }
 
-    /// Waits until no turn is in the executor's hands, the useless ones of fetches that have ended among them.
+    /// Waits until the executor has no turn left, including those of fetches that have already ended.
     func wait() async {
         let bridge = Bridge()
         let isHanded = state.withLock { state in

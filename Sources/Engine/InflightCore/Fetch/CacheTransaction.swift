@@ -1,28 +1,28 @@
 import InflightConcurrency
 
-/// What one fetch reads from the store, and means to write to it, for one URL on its way.
-// Unchecked: guarded as the job's `Work` is: by the store's calls before the exchange, and after its end, and by the
-// transport's in between.
+/// The reads and writes of one fetch in the store, for one URL of its redirect chain.
+// Unchecked: guarded like the job's `Work`. Callbacks of the store access it before the exchange and after its end,
+// and callbacks of the transport in between.
 final class CacheTransaction: @unchecked Sendable {
     let key: StoreKey
     let request: CachingRequest
-    /// What is stored, as it was found.
+    /// The stored entries, as they were found.
     var found: [StoredEntry] = []
-    /// How often it was looked for: each time a body had vanished.
+    /// The number of lookups. Another one follows each time a body has vanished.
     var lookUps = 0
-    /// How the request goes out.
+    /// The changes to the request's header fields for this exchange.
     var exchange = CacheExchange()
     var requestTime = WallTime(milliseconds: 0)
     var responseTime = WallTime(milliseconds: 0)
-    /// What is given to the caller of that which is stored, as it is stored from now on.
+    /// The stored response that is served to the caller, with its updates.
     var representation: StoredResponse?
-    /// The entry that holds the body, or will.
+    /// The entry that holds the body, or will hold it.
     var entry: StoredEntryReference?
-    /// What the answer means for the store.
+    /// The changes of the store that the response requires.
     var changes = StoreChanges()
-    /// The body as it came from its first byte on, where the job's own buffer does not hold the same.
+    /// The body as received from its first byte on, if the job's own buffer does not hold the same bytes.
     var raw = BodyBuffer()
-    /// Keeps the first part of a long body while the rest comes.
+    /// Stores the first part of a long body while the rest is received.
     var keeper: PartKeeper?
 
     init(key: StoreKey, request: CachingRequest) {
@@ -30,13 +30,13 @@ final class CacheTransaction: @unchecked Sendable {
         self.request = request
     }
 
-    /// What the answer means for the store, once.
+    /// Returns the changes of the store that the response requires, and resets them.
     func takeChanges() -> StoreChanges {
         defer { changes = StoreChanges() }
         return changes
     }
 
-    /// What is kept of the body that comes; `nil` for nothing.
+    /// The response to store when its body is received; `nil` if it is not stored.
     var incoming: IncomingResponse? {
         switch changes.keeping {
         case .nothing: nil

@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-// What a fetch says of its origin's connections, and what it does where its origin cannot be reached.
+// Reports to the circuit breaker, and the response that is served if the origin cannot be reached.
 
 extension FetchJob {
-    /// A load whose own time is shorter says nothing of the origin.
+    /// The minimum wait before a timeout counts. A request with a shorter timeout says nothing about the origin.
     private static let shortestTimeout = Duration.seconds(1)
 
     func noteAnswer(_ work: Work) {
@@ -12,7 +12,7 @@ extension FetchJob {
         engine.originAnswered(self, at: currentURL(work))
     }
 
-    /// Whether an exchange ended because there was no connection, or nothing came over it.
+    /// Returns whether an exchange ended without a connection, or timed out before any response.
     func isConnectionFailure(_ error: LoadError, _ work: Work) -> Bool {
         guard engine.hasCircuitBreaker, !work.exchange.hasAnswer else { return false }
         switch error.code {
@@ -22,7 +22,7 @@ extension FetchJob {
         }
     }
 
-    /// What is stored and may be served where the origin cannot be reached (RFC 5861 section 4).
+    /// Returns the stored response that may be served if the origin cannot be reached (RFC 5861 section 4).
     func standIn(_ cache: CacheTransaction) -> StoredAnswer? {
         CacheOutcome.answer(after: .cannotConnect, found: cache.found, request: cache.request, now: engine.wallTime)
     }

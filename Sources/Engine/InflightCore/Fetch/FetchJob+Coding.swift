@@ -1,9 +1,9 @@
-// How a body's content coding is undone while it comes (RFC 9110 section 8.4).
+// Content decoding of a body while it is received (RFC 9110 section 8.4).
 
 extension FetchJob {
-    /// Makes ready to undo what the head says was done to the body.
+    /// Prepares the decoding of the content codings that the head names.
     ///
-    /// - Returns: why the body is of no use, where it cannot be undone.
+    /// - Returns: the failure, if the body cannot be decoded.
     func undoCoding(of head: ResponseHead, _ work: Work) -> Verdict? {
         guard head.version != .none, engine.codings.accepted != nil, !wantsCoded else { return nil }
         switch engine.codings.way(of: head.fields) {
@@ -22,7 +22,7 @@ extension FetchJob {
         }
     }
 
-    /// The body is there: its coding has to be whole too.
+    /// Returns an error if the content coding is incomplete at the end of the body.
     func finishCoding(_ work: Work) -> LoadError? {
         do throws(ContentCodingError) {
             try work.response.coded?.finish()
@@ -32,7 +32,7 @@ extension FetchJob {
         }
     }
 
-    /// Whoever names the codings himself and asks for bytes gets them as they come.
+    /// Whether the caller gets the body undecoded, because it set `Accept-Encoding` and requests bytes.
     var wantsCoded: Bool {
         guard plan.goal == .response || plan.goal == .data else { return false }
         let request = plan.request

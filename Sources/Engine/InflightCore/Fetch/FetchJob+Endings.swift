@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-// What the end of an exchange means for a fetch.
+// The steps of a fetch after the end of an exchange.
 
 extension FetchJob {
-    /// What the end of an exchange means for the job.
+    /// Returns the job's step after the end of an exchange; `nil` if another call continues the job.
     func stepAfter(_ result: Result<TransportSummary, LoadError>, _ work: Work) -> JobStep? {
         if case .failure(let error) = result, isConnectionFailure(error, work) {
             engine.connectionFailed(self, to: currentURL(work))
@@ -46,15 +46,15 @@ extension FetchJob {
         }
     }
 
-    /// The exchange broke.
+    /// Serves a stale response after a broken exchange, if allowed. Otherwise returns the step after the failure.
     private func broke(_ error: LoadError, _ work: Work) -> JobStep? {
-        // A transport knows only what was left of the time.
+        // The transport knows only the remaining time.
         let error = error.code == .timedOut && limits(work) == nil ? timedOut() : error
         if let cache = work.cache, error.code != .cancelled,
             let stale = CacheOutcome.answer(
                 after: error.code, found: cache.found, request: cache.request, now: engine.wallTime)
         {
-            // What broke takes nothing away of what stands in for it.
+            // The broken response must not change the stored one that is served instead.
             cache.changes = StoreChanges()
             readAndServe(stale, work, from: .disk)
             return nil
@@ -62,7 +62,7 @@ extension FetchJob {
         return failed(error, work, nil)
     }
 
-    /// It failed: it is tried again, if that may help, or has ended.
+    /// Returns the step after a failure: a retry if that may help, and the end of the fetch otherwise.
     private func failed(_ error: LoadError, _ work: Work, _ head: ResponseHead?) -> JobStep {
         switch remedy(for: error, head, work) {
         case .again(let step): return step
@@ -93,7 +93,7 @@ extension FetchJob {
         }
         let body = work.response.body.take()
         guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
-        // Adding up a long body takes longer than the transport's thread has.
+        // Hashing a long body would block the transport's thread for too long.
         engine.workers.run { [self] in
             if let failure = Self.failure(of: body, checksum) {
                 work.cache?.changes.keeping = .nothing
@@ -105,7 +105,7 @@ extension FetchJob {
         return nil
     }
 
-    /// Why a body is not what its checksum says.
+    /// Returns an error if the body does not match the checksum.
     static func failure(of body: Bytes, _ checksum: Checksum) -> LoadError? {
         let sum = Checksum(of: body)
         if sum == checksum { return nil }
@@ -122,7 +122,7 @@ extension FetchJob {
             settle(work, cache, raw, isWhole: true)
             return ending(.response(response))
         }
-        // Whoever looks afterwards finds what this one has brought, and does not ask again.
+        // A revalidation ends when its response is stored, so that later lookups find it and send no request.
         settle(work, cache, raw, isWhole: true) { [self] in finish(.response(response)) }
         return nil
     }

@@ -1,10 +1,10 @@
 import InflightConcurrency
 
-// How a fetch asks the program's own hooks. While one is asked, nothing else of the job goes on: either no exchange is
-// under way, or it has paused and its end is held.
+// Calls of the program's hooks. While a hook runs, the job does nothing else: either there is no exchange, or it is
+// paused and its end is held.
 
 extension FetchJob {
-    /// Has `willSend` change a request, then sends it.
+    /// Calls `willSend` to change a request, then sends the request.
     func askBefore(
         _ request: TransportRequest, _ work: Work, _ reason: OutgoingRequest.Reason,
         _ willSend: @escaping @Sendable (inout OutgoingRequest) async throws -> Void
@@ -17,14 +17,14 @@ extension FetchJob {
         } then: { [self] result in
             stripe.lock.withLock { work.machine.answered() }
             if endsAsCancelled(work) { return }
-            // It took some of the whole time.
+            // The hook used some of the total time.
             guard let limits = limits(work) else { return finish(.failure(timedOut())) }
             switch result {
             case .success(let changed):
                 var request = request
                 request.fields = changed.fields
                 request.limits = limits
-                // Others may have come or gone meanwhile, and after a 401 since the first time.
+                // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
                 request.priority = engine.priority(of: id) ?? request.priority
                 work.exchange.sentFields = changed.fields
                 send(request, work)
@@ -34,7 +34,7 @@ extension FetchJob {
         }
     }
 
-    /// Has `didReceive` judge an answer, whose exchange pauses meanwhile.
+    /// Calls `didReceive` with the head of a response, whose exchange is paused meanwhile.
     func askAbout(
         _ head: ResponseHead, _ expectedBytes: Int64?, _ work: Work,
         _ didReceive: @escaping @Sendable (ReceivedHead) async throws -> HeadDecision
@@ -43,12 +43,12 @@ extension FetchJob {
         ask(work) {
             try await didReceive(received)
         } then: { [self] result in
-            // After the exchange was started and paused, whichever thread did that.
+            // Synchronizes with the thread that started and paused the exchange.
             stripe.lock.withLock {}
             switch result {
             case .success(let decision): goOn(work, head, expectedBytes, decision)
             case .failure(let error):
-                // Where its time was up it was cancelled for that.
+                // At the end of the total time, the timer cancels the hook.
                 let isLate = error is CancellationError && limits(work) == nil
                 let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
                 work.exchange.verdict = .failure(isLate ? timedOut() : thrown)
@@ -57,14 +57,14 @@ extension FetchJob {
         }
     }
 
-    /// The head is known, and what the hook makes of it.
+    /// The head is known, and the decision about it.
     func goOn(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
         var head = head
         switch decision {
         case .byStatus: work.exchange.verdict = failure(on: head)
         case .accept: break
         case .rewrite(let other):
-            // What a later load finds stored is not asked about again.
+            // A stored response is served without calling the hook, so the rewritten one is not stored.
             work.cache?.changes.keeping = .nothing
             head = other
             work.exchange.verdict = failure(on: head)
@@ -81,8 +81,8 @@ extension FetchJob {
         if let expectedBytes, work.response.coded == nil { work.response.body.expect(expectedBytes) }
     }
 
-    /// Has a hook asked, off the transport's thread. Where the load is cancelled meanwhile, or its whole time is up, the
-    /// hook is cancelled; `body` hears of its result when it has in fact returned.
+    /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook
+    /// is cancelled; `body` runs only after the hook has returned.
     private func ask<Output: Sendable>(
         _ work: Work, _ question: @escaping @Sendable () async throws -> Output,
         then body: @escaping @Sendable (Result<Output, any Error>) -> Void

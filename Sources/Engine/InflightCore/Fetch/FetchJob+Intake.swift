@@ -1,16 +1,16 @@
 import InflightConcurrency
 
-// How a fetch takes the pieces of a body: within the budget of all bodies in flight, and in bounded steps where a piece
-// decodes to a lot. While it is paused, or at work on another thread, no piece comes, and the end of the exchange is held.
+// Receipt of a body's pieces, within the budget of all bodies in flight, and in bounded steps if a piece decodes to
+// many bytes. While the fetch is paused or a turn runs on another thread, no piece arrives, and the end is held.
 
 extension FetchJob {
-    /// One that the budget has paused.
+    /// A fetch that the budget has paused.
     struct Paused: Sendable {
         let job: FetchJob
         let exchange: Int
     }
 
-    /// What one turn adds to the body.
+    /// The number of bytes that one turn adds to the body.
     private static let turnBytes = 1 << 20
 
     func didTakePiece(_ work: Work) -> TransportDisposition {
@@ -18,9 +18,9 @@ extension FetchJob {
         return flows(work) ? .proceed : .pause
     }
 
-    /// Tells whoever wants to know how much there is.
+    /// Reports the received bytes to observers, subscribers, the store and previews.
     ///
-    /// - Returns: whether more is wanted.
+    /// - Returns: whether more bytes are needed.
     private func tellBody(_ work: Work) -> Bool {
         if work.exchange.verdict != nil {
             work.cache?.changes.keeping = .nothing
@@ -35,11 +35,11 @@ extension FetchJob {
         return true
     }
 
-    /// Adds what a coded piece decodes to, as far as the budget and one turn allow.
+    /// Appends the decoded bytes of a coded piece, as far as the budget and one turn allow.
     ///
     /// - Parameters:
-    ///   - bytes: the piece; `nil` for what is left of the last one.
-    ///   - spills: whether all of it is added, with a file for what there is no room for: nothing can pause it.
+    ///   - bytes: the piece; if `nil`, the rest of the last one.
+    ///   - spills: whether all of it is appended, spilling to a file if there is no room, because nothing can pause it.
     func decode(
         _ bytes: UnsafeRawBufferPointer?, by coded: CodedBody, _ work: Work, spills: Bool = false
     ) -> Verdict? {
@@ -65,12 +65,12 @@ extension FetchJob {
         }
     }
 
-    /// Spills where there is no room: for bytes that nothing could pause.
+    /// Spills the body if there is no room, for bytes that nothing can pause.
     private func keepLimit(_ work: Work) -> Verdict? {
         holds(work) ? nil : spill(work)
     }
 
-    /// Takes what is stored of a body, whose rest comes later.
+    /// Appends the stored first part of a body, whose rest is received later.
     func takeStored(_ bytes: UnsafeRawBufferPointer, _ work: Work) -> Verdict? {
         for start in stride(from: 0, to: bytes.count, by: Self.turnBytes) {
             let piece = unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + Self.turnBytes, bytes.count)])
@@ -80,7 +80,7 @@ extension FetchJob {
         return nil
     }
 
-    /// Says how much of the body is in memory.
+    /// Reports the number of the body's bytes in memory to the budget.
     ///
     /// - Returns: whether there is room for more.
     private func holds(_ work: Work) -> Bool {
@@ -94,7 +94,7 @@ extension FetchJob {
         return isRoom
     }
 
-    /// Whether the transport goes on; if not, the fetch has paused, or works on what there is.
+    /// Returns whether the transport continues. If not, the fetch has paused or has scheduled a turn.
     private func flows(_ work: Work) -> Bool {
         let isRoom = holds(work)
         let hasMore = work.response.coded?.hasMore ?? false
@@ -120,12 +120,12 @@ extension FetchJob {
         return false
     }
 
-    /// The budget has room for a fetch that it had paused.
+    /// The budget has room for a paused fetch.
     func goOn(_ paused: Paused, spills: Bool) {
         let (work, hasTurn): (Work?, Bool) = stripe.lock.withLock {
             guard let work = self.work else { return (nil, false) }
             let hasTurn = spills || work.response.coded?.hasMore ?? false
-            // It may have ended meanwhile.
+            // The exchange may have ended meanwhile.
             guard work.machine.granted(number: paused.exchange, needsTurn: hasTurn) else { return (nil, false) }
             return (work, hasTurn)
         }
@@ -137,9 +137,9 @@ extension FetchJob {
         engine.turns.add(BodyTurns.Turn(job: self, exchange: exchange, spills: spills))
     }
 
-    /// A turn on one of the engine's threads.
+    /// Runs a turn on one of the engine's threads.
     func take(_ turn: BodyTurns.Turn) {
-        // It may have ended meanwhile.
+        // The exchange may have ended meanwhile.
         let isDue = stripe.lock.withLock { work?.machine.turnCame(number: turn.exchange) ?? false }
         guard isDue, let work else { return }
         if turn.spills { work.exchange.verdict = spill(work) }
@@ -151,7 +151,7 @@ extension FetchJob {
         flow(work, isWanted: isWanted)
     }
 
-    /// The transport goes on, or its end does that came meanwhile.
+    /// Resumes or cancels the transfer, or processes the held end of the exchange.
     func flow(_ work: Work, isWanted: Bool) {
         let now = engine.clock.now()
         let (next, rate) = stripe.lock.withLock { work.machine.flows(at: now) }
@@ -196,7 +196,7 @@ extension FetchJob {
         return nil
     }
 
-    /// Makes a body whole that is in a file.
+    /// Completes a body that is in a file.
     func seal(_ work: Work) -> LoadError? {
         do throws(PosixError) {
             try work.response.body.seal()
@@ -215,10 +215,10 @@ extension FetchJob {
                 + "written: \(error.text). Make room for temporary files, or raise the limit.")
     }
 
-    /// Gives back what the body holds.
+    /// Releases the body's share of the budget, and resumes transfers for which there is room now.
     func endBody(_ work: Work) { engine.run(grantsAfterBody(work)) }
 
-    /// Gives back what the body holds.
+    /// Releases the body's share of the budget.
     ///
     /// - Returns: the paused transfers for which there is room now.
     func grantsAfterBody(_ work: Work) -> [BodyBudget<Paused>.Grant] {
@@ -226,10 +226,10 @@ extension FetchJob {
         return engine.bodies.withLock { $0.ended(id) }
     }
 
-    /// The fetch keeps what it has, and goes on later, when it has a place. What there is no room for goes to a file at
-    /// once, on this thread: others would wait for it.
+    /// Keeps the received bytes until the fetch resumes in a slot. Bytes beyond the budget are spilled at once, on this
+    /// thread, because other fetches would wait for their memory.
     func sleepBody(_ work: Work) {
-        // Where there is no file, it stays.
+        // If no file can be written, the bytes stay in memory.
         _ = keepLimit(work)
         guard let id = work.bodyID else { return }
         engine.run(engine.bodies.withLock { $0.slept(id) })
@@ -237,7 +237,7 @@ extension FetchJob {
 }
 
 extension Engine {
-    /// Lets paused transfers go on.
+    /// Resumes paused transfers.
     func run(_ grants: [BodyBudget<FetchJob.Paused>.Grant]) {
         for grant in grants { grant.waiter.job.goOn(grant.waiter, spills: grant.spills) }
     }

@@ -1,30 +1,30 @@
 import InflightConcurrency
 
-// What an answer means for what is stored, and how its body is kept.
+// The effect of a response on the store, and the storage of its body.
 
 extension FetchJob {
-    /// Whether the bytes themselves are to be kept.
+    /// Whether to store the original bytes.
     var keepsOriginal: Bool {
         plan.request.isUsual || plan.request.storedForm.keepsOriginal || engine.isWanted(id, \.keepsOriginal)
     }
 
-    /// What may be kept of a picture that is made of this answer.
+    /// Returns the response whose images may be stored; `nil` after a redirect, or if no subscriber stores them.
     func storable(_ response: StoredResponse, _ cache: CacheTransaction) -> StorableAnswer? {
         guard work?.redirected == nil, engine.isWanted(id, { $0.processedOptions != nil }) else { return nil }
         return StorableAnswer(key: cache.key, request: cache.request, response: response)
     }
 
-    /// What came of a body that broke off, or that nobody waited for, is not worth a write below this.
+    /// The minimum size of a part that is stored after its body broke off or lost its last subscriber.
     private static let leastPartBytes: Int64 = 16 * 1024
 
     // MARK: The head
 
-    /// What the head of an answer means beside what is stored, and beside what an earlier exchange has left of the body.
+    /// Compares the head of a response with the stored entries, and with the part of the body from an earlier exchange.
     ///
-    /// - Returns: the head to go on with; the work's verdict says where there is none.
+    /// - Returns: the head to continue with, unless the work's verdict is set.
     func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
         work.cache?.responseTime = work.exchange.responseTime
-        // What an earlier answer meant for the store was meant for its own bytes.
+        // The changes that an earlier response required concerned its own bytes.
         work.cache?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }
         guard work.exchange.verdict == nil, let cache = work.cache else { return head }
@@ -44,7 +44,7 @@ extension FetchJob {
         return head
     }
 
-    /// - Returns: the head of the whole, where this answer's body goes on where the earlier one stopped.
+    /// - Returns: the head of the complete response, if this response's body continues the earlier part.
     private func goOn(from resumption: Resumption, _ head: ResponseHead, _ work: Work) -> ResponseHead? {
         let requestTime = work.cache?.requestTime ?? engine.wallTime
         switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
@@ -61,7 +61,7 @@ extension FetchJob {
         return nil
     }
 
-    /// What is kept of a body whose rest comes. What broke off may never have been for a store, and says not for whom it was.
+    /// Returns how to store a resumed body. Its first part may not have been storable, and lacks its selecting fields.
     private static func keeping(
         _ incoming: IncomingResponse, from resumption: Resumption, _ cache: CacheTransaction
     ) -> StoreChanges.Keeping {
@@ -77,10 +77,10 @@ extension FetchJob {
 
     // MARK: The body
 
-    /// Adds bytes to the body, and to what is kept of it.
+    /// Appends received bytes to the body, and to the undecoded copy for the store.
     ///
-    /// - Parameter spills: whether all of it is taken at once: nothing could pause it.
-    /// - Returns: why the rest is of no use.
+    /// - Parameter spills: whether all of them are taken at once, because nothing can pause their source.
+    /// - Returns: the verdict that makes the rest irrelevant, if any.
     func take(_ bytes: UnsafeRawBufferPointer, _ work: Work, spills: Bool = false) -> Verdict? {
         work.response.rawBytes += Int64(bytes.count)
         work.exchange.receivedBytes += Int64(bytes.count)
@@ -101,7 +101,7 @@ extension FetchJob {
         return nil
     }
 
-    /// A long body is kept while it comes, as far as its rest could be asked for later.
+    /// Stores a long body while it is received, if its rest could be requested later.
     func keepPart(_ work: Work, _ cache: CacheTransaction) {
         guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
             let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !work.response.body.hasSpilled,
@@ -117,7 +117,7 @@ extension FetchJob {
 
     // MARK: The end
 
-    /// Has the store do what the answer means for it, where the body is of no use to anybody else.
+    /// Applies the changes that the response requires to the store. Consumes the body, so nothing else may need it.
     func settle(_ work: Work, isWhole: Bool, completion: (@Sendable () -> Void)? = nil) {
         guard let cache = work.cache else {
             completion?()
@@ -129,12 +129,12 @@ extension FetchJob {
             completion: completion)
     }
 
-    /// Has the store do what the answer means for it.
+    /// Applies the changes that the response requires to the store.
     ///
     /// - Parameters:
-    ///   - body: all that there is of the body, content coding not undone.
-    ///   - isWhole: whether the exchange ended as it should.
-    ///   - completion: called when all of that is done, at once where there is nothing to do.
+    ///   - body: all received bytes of the body, before content decoding.
+    ///   - isWhole: whether the exchange ended without an error.
+    ///   - completion: called when all changes are done; at once if there are none.
     func settle(
         _ work: Work, _ cache: CacheTransaction, _ body: Bytes, isWhole: Bool, completion: (@Sendable () -> Void)? = nil
     ) {
@@ -186,8 +186,8 @@ extension FetchJob {
         }
     }
 
-    /// Walks the structure of a body that is to be stored as an image, off the transport's thread. Where pixels are wanted
-    /// their decoder does so, and has the entry removed.
+    /// Validates the structure of a body before it is stored as an image, off the transport's thread. If pixels are
+    /// requested, their decoder does so and has the entry removed.
     private func checkingStructure(
         of body: Bytes, _ response: StoredResponse, then store: @escaping @Sendable (_ isImage: Bool) -> Void
     ) {
@@ -197,14 +197,14 @@ extension FetchJob {
         engine.workers.run { [self] in store((try? engine.codecs.validate(body)) != nil) }
     }
 
-    /// Whether the caller says that the bytes it asks for are an image.
+    /// Whether the caller states that the requested bytes are an image.
     var expectsImage: Bool { !plan.request.isUsual && plan.request.expectsPicture }
 
-    /// A page that a hotel's network puts in front of everything has status 200 too: where a picture was asked for, only
-    /// a picture is kept.
+    /// Returns whether to store the body. A captive portal's page has status 200 too, so if an image is requested, only
+    /// an image is stored.
     private func isWorthKeeping(_ response: StoredResponse, _ body: Bytes, isWhole: Bool) -> Bool {
         guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
-        // A part that was asked for is as good as a whole, however short it is.
+        // A requested range is worth as much as a complete body, however short it is.
         guard response.isComplete else { return isWhole || Int64(body.count) >= Self.leastPartBytes }
         guard plan.wantsPicture, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
             return true

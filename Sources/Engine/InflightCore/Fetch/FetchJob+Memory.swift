@@ -1,21 +1,21 @@
 import InflightConcurrency
 
-// What responses mean for images in memory.
+// The effect of responses on images in memory.
 
 extension FetchJob {
-    /// Notes what a response means for images in memory.
+    /// Updates the freshness of images in memory from a response.
     ///
-    /// - Parameter response: with its times; `nil`: what was stored and may be stale.
-    /// - Returns: the lifetime of images made of it; `nil` where nobody makes one, or HTTP has no say.
+    /// - Parameter response: the response with its times; `nil` for a stored response that may be stale.
+    /// - Returns: the lifetime of images made from it; `nil` if no image is made, or HTTP's rules do not apply.
     func lifetime(of response: StoredResponse?, from source: LifetimeTable.Source, _ work: Work) -> ImageLifetime? {
-        // A scheme of the program's own may answer as HTTP does; a file does not.
+        // A custom scheme may respond as HTTP does. A file does not.
         guard currentURL(work).origin != nil || response.map({ $0.head.version != .none }) ?? false else { return nil }
         let makesImage =
             plan.goal == .image || plan.purpose == .revalidation(ofPicture: true) || engine.makesImage(id)
         guard makesImage || engine.lifetimes.withLock({ $0.count > 0 }) else { return nil }
         let key = plan.resource(after: work.redirected, harmlessFields: engine.harmlessFields)
         guard makesImage else {
-            // What is newer concerns the images all the same.
+            // A newer response concerns the images in memory even if this fetch makes none.
             if let response, source != .stored {
                 engine.lifetimes.withLock { $0.noticed(response, for: key, from: source) }
             }
@@ -26,7 +26,7 @@ extension FetchJob {
         return work.redirectExpiry.map { ImageLifetime(of: lifetime, redirectedUntil: $0) } ?? lifetime
     }
 
-    /// Notes what a stored response means for images in memory.
+    /// Updates the freshness of images in memory from a stored response.
     func lifetime(ofStored source: LoadSource, _ work: Work) -> ImageLifetime? {
         var response = work.isStale ? nil : work.cache?.representation
         guard source == .revalidated else { return lifetime(of: response, from: .stored, work) }
@@ -36,7 +36,7 @@ extension FetchJob {
         return lifetime(of: response, from: .revalidated, work)
     }
 
-    /// A response whose body has just come.
+    /// Returns a response whose body has just been received, with its times.
     func received(_ head: ResponseHead, _ work: Work) -> StoredResponse {
         StoredResponse(
             method: plan.request.method, url: currentURL(work).string, selectingFields: HTTPFields(), head: head,
@@ -44,13 +44,13 @@ extension FetchJob {
             totalLength: nil)
     }
 
-    /// Images that a redirect has led to are fresh no longer than it.
+    /// Limits the freshness of images behind a redirect to that of the redirect.
     func limitLifetime(by redirect: StoredResponse?, _ work: Work) {
         let expiry = redirect.map { MemoryFreshness(of: $0).expiry } ?? WallTime(milliseconds: 0)
         work.redirectExpiry = min(work.redirectExpiry ?? expiry, expiry)
     }
 
-    /// Notes what a head means for images in memory before its body has come: something was changed, or is gone.
+    /// Marks images in memory stale as soon as a head shows that a resource was changed or is gone.
     func noteInvalidation(by head: ResponseHead, _ work: Work) {
         let isGone = head.status == 404 || head.status == 410
         let isSafe = plan.request.isUsual || Invalidation.isSafe(plan.request.method)

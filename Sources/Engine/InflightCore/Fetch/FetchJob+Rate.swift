@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-// How a fetch keeps its request's minimum rate: from the first piece of a body that does not end with it.
+// The check of the request's minimum rate, from the first piece of a body that does not end with it.
 
 extension FetchJob {
-    /// Counts a piece that came off the wire.
+    /// Counts the bytes of a received piece.
     func noteRate(_ bytes: Int, _ work: Work) {
         if work.exchange.isWatched { return stripe.lock.withLock { work.machine.received(bytes) } }
         if work.response.expectedBytes.map({ work.response.rawBytes < $0 }) ?? true {
@@ -21,16 +21,16 @@ extension FetchJob {
         engine.rates.add(self, checkAt: time)
     }
 
-    /// Ends the exchange where it is too slow.
+    /// Cancels the transfer if it is too slow.
     ///
-    /// - Returns: when to ask again.
+    /// - Returns: the time of the next check.
     func checkRate(at now: MonotonicTime) -> MonotonicTime? {
         let (next, transfer) = stripe.lock.withLock { work?.machine.rateChecked(at: now) ?? (nil, nil) }
         transfer?.cancel()
         return next
     }
 
-    /// Why an exchange was stopped that was too slow.
+    /// Returns the error of an exchange that was stopped because it was too slow.
     func tooSlow(_ work: Work) -> LoadError {
         let limits = plan.request.limits
         let host = currentURL(work).origin?.description ?? "the source"

@@ -1,19 +1,19 @@
 import InflightConcurrency
 
-// What a fetch does about a failure that may pass: it sleeps without a place, and goes on where it stopped if it can.
+// Retries after transient failures. The fetch waits without a slot, and resumes its body if it can.
 
 extension FetchJob {
-    /// What to do about a failure.
+    /// The reaction to a failure.
     enum Remedy {
-        /// Nothing: the load fails with this.
+        /// No retry: the load fails with this error.
         case none(LoadError)
-        /// The job has begun anew, and waits for this.
+        /// A retry: the job was reset, and waits with this step.
         case again(JobStep)
     }
 
     /// - Parameters:
-    ///   - error: what the load would fail with.
-    ///   - head: the answer, where the failure is one.
+    ///   - error: the error with which the load would fail.
+    ///   - head: the head of the response, if the failure is a response.
     func remedy(for error: LoadError, _ head: ResponseHead?, _ work: Work) -> Remedy {
         guard engine.retry != nil, currentURL(work).origin != nil, error.code != .cancelled else { return .none(error) }
         work.attempts.failed += 1
@@ -43,7 +43,7 @@ extension FetchJob {
         }
     }
 
-    /// - Parameter canGoOn: whether what came of the body is good as far as it goes.
+    /// - Parameter canGoOn: whether the received part of the body is valid.
     private func sleep(_ work: Work, for wait: Duration, canGoOn: Bool) -> JobStep {
         let resumption = canGoOn && work.exchange.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
         if var resumption {
@@ -54,15 +54,15 @@ extension FetchJob {
         } else {
             beginAnew(work)
         }
-        // The whole time counts tries, not the waits between them.
+        // The total time covers the attempts, but not the waits between them.
         work.startedAt = work.startedAt + wait
-        // A clock may be anybody's: looked at without the lock.
+        // The clock may be the program's own code, so it is read without the lock.
         let time = engine.clock.now() + wait
         stripe.lock.withLock { work.machine.waits(for: .time(time)) }
         return JobStep(job: self, event: .slept)
     }
 
-    /// What is in memory of a body that broke, as if it were stored.
+    /// Returns the received part of a broken body, as if it were stored.
     private func part(of work: Work) -> StoredResponse? {
         guard let head = work.response.head, head.version != .none else { return nil }
         let now = engine.wallTime

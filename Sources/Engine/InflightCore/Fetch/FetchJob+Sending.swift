@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 extension FetchJob {
-    /// What the next exchange may take; `nil` where the time is up.
+    /// Returns the limits of the next exchange; `nil` if the total time is over.
     func limits(_ work: Work) -> TransportRequest.Limits? {
         var limits = TransportRequest.Limits()
         let wanted = plan.request.limits
@@ -16,7 +16,7 @@ extension FetchJob {
         return limits
     }
 
-    /// Sends what is asked for now, after the hook has had its say.
+    /// Sends the current request, after `willSend` has changed it.
     func send(
         _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority, reason: OutgoingRequest.Reason
     ) {
@@ -65,7 +65,7 @@ extension FetchJob {
         if next.passesPriority { passPriorityOn() }
     }
 
-    /// Sends the request once more, another way.
+    /// Sends the request again, with other header fields for the cache.
     func resend(_ work: Work, as exchange: CacheExchange) {
         beginAnew(work)
         work.cache?.exchange = exchange
@@ -74,7 +74,7 @@ extension FetchJob {
         resend(work, reason: .first)
     }
 
-    /// Sends what is asked for now once more, in the same place: nobody else may go first.
+    /// Sends the current request again in the same slot, so that no other fetch goes first.
     func resend(_ work: Work, reason: OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if endsAsCancelled(work) { return }

@@ -1,10 +1,10 @@
 import InflightConcurrency
 
-// What a fetch does before it asks an origin: it looks whether the answer is stored. The store calls back on a thread of
-// its own; nothing else of the job goes on meanwhile.
+// The cache lookup of a fetch, before it contacts the origin. The store calls back on its own thread; the job does
+// nothing else meanwhile.
 
 extension FetchJob {
-    /// What the exchange that is next has to do with what is stored; `nil` where there is no store.
+    /// Returns the next exchange's transaction with the store; `nil` without a store, or for a URL without an origin.
     func makeCacheTransaction(_ work: Work) -> CacheTransaction? {
         guard engine.store != nil, currentURL(work).origin != nil else { return nil }
         let (key, request) = plan.stored(
@@ -12,12 +12,12 @@ extension FetchJob {
         return CacheTransaction(key: key, request: request)
     }
 
-    /// Whether what is stored could answer the exchange that is next.
+    /// Returns whether a stored response could serve the next exchange.
     func looksUp(_ cache: CacheTransaction) -> Bool {
         cache.request.isReading && cache.request.policy != .noStore
     }
 
-    /// Looks for what is stored, and goes on from that.
+    /// Looks up stored responses, and continues with the result.
     func lookUp(_ work: Work, _ cache: CacheTransaction) {
         guard let store = engine.store else { preconditionFailure("there is no store to look into") }
         cache.lookUps += 1
@@ -38,7 +38,7 @@ extension FetchJob {
             if endsAsCancelled(work) { return }
             let decision = made.withLock { $0 } ?? Self.decide([], request, purpose, now)
             if decision.readPosition != nil, body == nil {
-                // It has vanished: what is left decides anew.
+                // The body has vanished, so the entries that are left decide anew.
                 if cache.lookUps < 4 { return lookUp(work, cache) }
                 return ask(work, cache, CacheExchange())
             }
@@ -52,11 +52,11 @@ extension FetchJob {
         if purpose == .refetch {
             let control = CacheControl(request: request.fields)
             guard request.mayAskOrigin(control) else { return .fail(CacheDecision.gatewayTimeout) }
-            // A cache on the way may have the same bytes.
+            // An intermediate cache may have the same bytes.
             return .exchange(CacheExchange(reloading: request, control))
         }
         let decision = CacheDecision.decide(found: found, request: request, now: now)
-        // What is asked for behind a stale answer is the answer that follows it.
+        // A revalidation requests the response that replaces the stale one, so it does not serve the stale one.
         if case .revalidation = purpose, case .serveStale(_, let exchange) = decision { return .exchange(exchange) }
         return decision
     }
@@ -79,7 +79,7 @@ extension FetchJob {
         }
     }
 
-    /// The origin has to be asked: in the lane of fetches.
+    /// Moves the job to the lane of fetches, because the origin has to be contacted.
     private func ask(_ work: Work, _ cache: CacheTransaction, _ exchange: CacheExchange) {
         cache.exchange = exchange
         work.isLookedUp = true
@@ -88,7 +88,7 @@ extension FetchJob {
         engine.jobsCameOn(CollectionOfOne(step))
     }
 
-    /// Makes what is stored of a body the beginning of the one that comes.
+    /// Makes the stored part of a body the beginning of the one to receive.
     private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ cache: CacheTransaction) {
         goOn(work, resumption.stored.head, nil, .byStatus)
         guard work.exchange.verdict == nil else { return forget(work) }
@@ -107,7 +107,7 @@ extension FetchJob {
 
     // MARK: Serving
 
-    /// Ends the fetch with what is stored.
+    /// Serves a stored response. Ends the fetch, unless the response is a redirect.
     func serve(_ answer: StoredAnswer, _ stored: Bytes?, _ work: Work, from source: LoadSource) {
         let head = answer.head
         if !engine.harmlessFields.isEmpty { respectVary(head) }
@@ -121,16 +121,16 @@ extension FetchJob {
         default: break
         }
         work.response.head = head
-        // What its origin has just called good is good now, however soon it is to be asked about again.
+        // A response that its origin has just validated is not stale, however soon it needs revalidation.
         work.isStale = answer.isStale && source != .revalidated
         if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         let bytes = Self.body(of: answer, stored)
         tell(.readFromStore(bytes: Int64(bytes.count)))
         engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
-        // A part is shown as it is stored: its coding is that of the whole.
+        // A partial response is served undecoded, because the content coding is that of the whole body.
         let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
         if isCoded && engine.codings.accepted != nil || plan.checksum != nil || isChecked(head) {
-            // Not on the store's thread: it has others to serve.
+            // The store's thread has other lookups to serve.
             engine.workers.run { [self] in
                 if isCoded {
                     serveCoded(bytes, head, work, from: source)
@@ -143,13 +143,13 @@ extension FetchJob {
         }
     }
 
-    /// Whether what is stored is looked through before it is given to somebody who expects an image.
+    /// Returns whether a stored body is validated before it is returned to a caller that expects an image.
     private func isChecked(_ head: ResponseHead) -> Bool {
         expectsImage && head.status == 200 && (plan.goal == .data || plan.goal == .response)
             && plan.request.method == "GET"
     }
 
-    /// Ends with an error that is the fault of the stored bytes: they are removed.
+    /// Ends the fetch with an error. If the stored bytes are its cause, they are removed.
     private func finish(rejecting error: LoadError, _ work: Work) {
         if error.rejectsBody || error.code == .badResponse { engine.reject(work.cache?.entry) }
         finish(.failure(error), ofStored: true)
@@ -195,7 +195,7 @@ extension FetchJob {
             do throws(LoadError) {
                 isVerified = try engine.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
             } catch {
-                // A limit and a missing codec are the caller's to judge.
+                // Limits and missing codecs say nothing about the stored bytes; they are left to the caller.
                 if error.rejectsBody {
                     return finish(rejecting: error.naming(contentType: head.fields["content-type"]), work)
                 }
@@ -220,7 +220,7 @@ extension FetchJob {
         finish(.response(response))
     }
 
-    /// Nothing that is stored may be used, and nobody may be asked.
+    /// Ends the fetch with status 504 or an error: no stored response may be used, and no request may be sent.
     private func serveNothing(_ head: ResponseHead, _ work: Work) {
         let isRemoved = plan.purpose == .refetch
         guard plan.goal != .response || isRemoved else { return served(.empty, head, work, from: .disk) }
@@ -235,7 +235,7 @@ extension FetchJob {
                     status: head.status)))
     }
 
-    /// Ends the fetch with an entry whose body is to be read yet: after a 304, or where the origin failed.
+    /// Reads the body of a stored entry and serves it, after a 304 or if the origin failed.
     func readAndServe(_ answer: StoredAnswer, _ work: Work, from source: LoadSource) {
         guard let store = engine.store, let cache = work.cache else {
             preconditionFailure("there is no store to read from")
@@ -247,7 +247,7 @@ extension FetchJob {
             if endsAsCancelled(work) { return }
             guard let body else {
                 if let refusal = work.refusal { return finish(.failure(refusal)) }
-                // It went in the meantime: asked once more, without conditions.
+                // The entry has vanished meanwhile, so the request is sent again without conditions.
                 cache.found = found
                 return resend(work, as: CacheExchange())
             }
@@ -267,7 +267,7 @@ extension CacheDecision {
         }
     }
 
-    /// The entry whose body is to be read in the same turn.
+    /// The position of the entry whose body is read in the same lookup.
     fileprivate var readPosition: Int? {
         if case .resume(let resumption) = self { return resumption.position }
         return chosenPosition

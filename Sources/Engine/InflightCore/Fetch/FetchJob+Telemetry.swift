@@ -1,12 +1,12 @@
 import InflightConcurrency
 
-// What listeners are told of a fetch. Nothing is done where nobody listens.
+// Events of a fetch for observers. Without an observer, nothing is recorded.
 
 extension FetchJob {
-    /// Bytes between two events that tell of them.
+    /// The number of bytes between two events that report them.
     private static let toldStep: Int64 = 64 * 1024
 
-    /// What a transport says of its connection, with the times at which it was.
+    /// Records the connection's timings that a transport reports, with the times at which they occurred.
     func tell(_ timings: TransportTimings, _ work: Work) {
         guard let telemetry = engine.telemetry else { return }
         let job = id.number
@@ -34,9 +34,9 @@ extension FetchJob {
         tell(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
     }
 
-    /// Tells that bytes go to the store.
+    /// Records that bytes are passed to the store.
     ///
-    /// - Returns: what tells that the store is through with them.
+    /// - Returns: a closure that records that the store has processed them.
     func tellsStoring(_ count: Int) -> @Sendable () -> Void {
         guard let telemetry = engine.telemetry else { return {} }
         let job = id.number

@@ -1,6 +1,7 @@
 import InflightConcurrency
 
-// The state of a fetch beside its machine, grouped by lifetime: the attempts for a URL, an exchange, a received response.
+// The state of a fetch beside its machine, grouped by lifetime: the attempts for a URL, an exchange, a received
+// response.
 
 extension FetchJob {
     enum Parts: FetchParts {
@@ -23,7 +24,7 @@ extension FetchJob {
 
     /// The current exchange, whose progress the machine tracks.
     struct Exchange {
-        /// The time at which the request was sent, and by the wall clock those of the request and of the response's head.
+        /// The time at which the request was sent, and the wall-clock times of the request and of the response's head.
         var sentAt = MonotonicTime.zero
         var requestTime = WallTime(milliseconds: 0)
         var responseTime = WallTime(milliseconds: 0)

@@ -1,32 +1,32 @@
 import InflightConcurrency
 
-/// Obtains the bytes of one URL, redirects included: one exchange after the other on the transport.
-// Unchecked: `early`, `work`, and in it the machine, `bodyID` and `previews` are touched only while the job's stripe of
-// locks is held; the rest of `work` by what the fetch does one after the other: the transport's calls, the store's, a
-// hook's return and a turn, as the machine says.
+/// Fetches the bytes of one URL and follows redirects, with one exchange at a time on the transport.
+// Unchecked: `early`, `work`, and in it the machine, `bodyID` and `previews` are accessed only while the job's stripe
+// of locks is held. The rest of `work` is accessed by the steps of the fetch, of which the machine allows one at a
+// time: callbacks of the transport and of the store, the return of a hook, and a turn.
 final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
-    /// What a body that nobody wants may cost, so that its connection can be used again.
+    /// The maximum number of unneeded body bytes to receive so that the connection can be reused.
     private static let drainedBytes: Int64 = 64 * 1024
 
-    // Boxed: it is rare, and moved about with every exchange.
+    // Indirect, because it is rare and moves with every exchange.
     indirect enum Verdict {
-        /// Ask the hook for better proof, and send it again.
+        /// Call `willSend` for other credentials, then send the request again.
         case again(ResponseHead)
         case redirect(RedirectPolicy.Exchange)
         case failure(LoadError)
         case info(ImageInfo)
-        /// What is stored is the answer.
+        /// Serve a stored response.
         case stored(StoredAnswer, LoadSource)
-        /// All of the body was there already.
+        /// The first part of the body was already complete.
         case complete(StoredResponse)
-        /// Send it again, this way.
+        /// Send the request again, with these changes.
         case anotherWay(CacheExchange)
     }
 
     let plan: RequestPlan
-    /// What subscribers were last told of the body. Guarded by the engine's lock.
+    /// The progress last reported to subscribers. Guarded by the engine's lock.
     var progress: LoadProgress?
-    /// What came before there was any work.
+    /// The inputs that arrived before there was any `work`.
     private var early = Machine.Early()
     var work: Work?
 
@@ -37,14 +37,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
 
-    /// The URL that is asked now.
+    /// Returns the URL of the current request.
     func currentURL(_ work: Work) -> ResourceURL {
         work.redirected?.url ?? plan.url
     }
 
     override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
 
-    // MARK: Told by the engine
+    // MARK: Calls from the engine
 
     override func start(priority: LoadPriority) {
         let now = engine.clock.now()
@@ -72,7 +72,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         passPriorityOn()
     }
 
-    /// Tells the transfer, and the body that may have paused, the job's present priority.
+    /// Passes the job's current priority to the transfer, and to the body, which may be paused.
     func passPriorityOn() {
         passPriorityOn { priority in
             let (transfer, body) = stripe.lock.withLock {
@@ -106,12 +106,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case .time(let time):
             timer = engine.clock.schedule(at: time) { [self] in wake() }
         }
-        // It may have been started meanwhile, or be over, on another thread.
+        // Another thread may have started or ended the job meanwhile.
         let useless = stripe.lock.withLock { work == nil ? timer : work?.machine.timerSet(timer, for: wait) }
         useless?.cancel()
     }
 
-    /// Waits for its turn from now on, which may be at once.
+    /// Queues the job, which may start at once.
     private func wake() {
         stripe.lock.withLock {
             if let work { work.machine.woke(deadline: deadline(work)) }
@@ -128,7 +128,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         engine.run(letGo())
     }
 
-    /// The job is over: nothing of it is needed any more.
+    /// Releases everything that an ended job holds.
     ///
     /// - Returns: the paused transfers for which there is room now.
     private func letGo() -> [BodyBudget<Paused>.Grant] {
@@ -139,12 +139,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         timer?.cancel()
         work?.previews?.end()
         let grants = work.map(grantsAfterBody) ?? []
-        // Here, with no lock held: what a hook captured may run code of the caller when it goes.
+        // Released here, with no lock held, because releasing a hook's captures may run code of the caller.
         withExtendedLifetime(work) {}
         return grants
     }
 
-    // MARK: Told by the transport
+    // MARK: Calls from the transport
 
     func didReceive(interim head: ResponseHead) {
         guard let work else { return }
@@ -168,7 +168,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         work.exchange.verdict = again(on: head, work: work)
         let head = work.exchange.verdict == nil ? judge(head, work) : head
         if work.response.goingOn != nil {
-            // It was judged when its first part came.
+            // The head was checked when the first part of the body arrived.
             work.response.head = head
             return .proceed
         }
@@ -181,7 +181,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             goOn(work, head, expectedBytes, .byStatus)
             if work.exchange.verdict == nil { return .proceed }
         }
-        // A short body that nobody wants costs less than a new connection.
+        // Receiving a short body that is not needed costs less than a new connection.
         return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
     }
 
@@ -222,7 +222,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         var steps: [JobStep] = []
         steps.reserveCapacity(endings.count)
         for ending in endings {
-            // `tell` gives a type its own receivers alone, and this one is final.
+            // `tell` passes to a type only its own receivers, and this class is final.
             let job = unsafe unsafeDowncast(ending.receiver, to: FetchJob.self)
             if let last = steps.last, last.job.engine !== job.engine {
                 last.job.engine.jobsCameOn(steps)
@@ -235,14 +235,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     // MARK: Deciding
 
-    /// What an answer means that says to ask again with better proof.
+    /// Returns the verdict on a response that requires other credentials.
     private func again(on head: ResponseHead, work: Work) -> Verdict? {
         guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.attempts.hasAskedAgain
         else { return nil }
         return .again(head)
     }
 
-    /// What an answer means that says to ask elsewhere.
+    /// Returns the verdict on a redirect; `nil` if the response is not one.
     func follow(_ head: ResponseHead, _ work: Work) -> Verdict? {
         guard (300..<400).contains(head.status), head.version != .none, plan.request.followsRedirects else {
             return nil
@@ -255,20 +255,20 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
     }
 
-    /// What a status means that says that the body is not what was asked for.
+    /// Returns the failure, if the status means that the body is not the requested resource.
     func failure(on head: ResponseHead) -> Verdict? {
         guard head.version != .none, head.status != 200, plan.goal != .response else { return nil }
         return StatusPolicy.error(for: head, request: plan.request, now: engine.wallTime).map { .failure($0) }
     }
 
-    /// Tasks that share this fetch, but differ in a field that the answer varies by, fetch for themselves (RFC 9110
-    /// section 12.5.5).
+    /// Separates tasks that share this fetch but differ in a header field by which the response varies. They fetch on
+    /// their own (RFC 9110 section 12.5.5).
     func respectVary(_ head: ResponseHead) {
         let concerned = head.namesVaried(among: engine.harmlessFields).subtracting(plan.varying)
         if !concerned.isEmpty { engine.answerVaries(id, of: plan, by: concerned) }
     }
 
-    /// Looks whether enough has come to tell what picture it is, or why that cannot be told.
+    /// Returns whether the received bytes suffice to read the image's header, or to know why it cannot be read.
     func probe(_ work: Work) -> Bool {
         guard work.response.body.count >= work.response.neededBytes else { return false }
         work.exchange.verdict = info(work) { () throws(LoadError) in
@@ -282,7 +282,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return work.exchange.verdict != nil
     }
 
-    /// What picture the whole body is, or why that cannot be told.
+    /// Reads the image's header from the complete body, or determines why it cannot be read.
     func probeWhole(_ work: Work) {
         work.exchange.verdict = info(work) { () throws(LoadError) in
             try engine.codecs.info(of: work.response.body.copy())
@@ -297,7 +297,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
     }
 
-    /// Forgets the exchange that has ended, and what came of it: another follows.
+    /// Discards the ended exchange and its body before another exchange.
     func beginAnew(_ work: Work) {
         work.exchange = Exchange()
         work.forgetBody()
@@ -316,12 +316,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return waitForTurn(work, in: work.cache.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
-    /// When its whole time is up.
+    /// Returns the end of the total time.
     private func deadline(_ work: Work) -> MonotonicTime? {
         plan.request.limits.totalTimeout.map { work.startedAt + $0 }
     }
 
-    /// The job gives its place back and goes on when its turn comes.
+    /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
         _ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool, hasStandIn: Bool = false
     ) -> JobStep {
@@ -332,14 +332,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStandIn: hasStandIn))
     }
 
-    /// The job is over before any exchange was.
+    /// Ends the job.
     ///
-    /// - Parameter ofStored: whether what is stored turned out to be of no use.
+    /// - Parameter ofStored: whether the stored response turned out to be unusable.
     func finish(_ value: JobResult.Value, ofStored: Bool = false) {
         engine.jobsCameOn(CollectionOfOne(ending(value, ofStored: ofStored)))
     }
 
-    /// Ends a job that was cancelled while it waited for something.
+    /// Ends a job that was cancelled while it waited for an event.
     ///
     /// - Returns: whether it was.
     func endsAsCancelled(_ work: Work) -> Bool {

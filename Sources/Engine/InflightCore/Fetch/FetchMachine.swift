@@ -334,7 +334,8 @@ struct FetchMachine<Parts: FetchParts> {
         _ = withExchange { $0.rate?.received(bytes) }
     }
 
-    /// Whether the transport may be paused if the body has to wait; `nil` if it need not wait, since the exchange failed.
+    /// Whether the transport may be paused if the body has to wait; `nil` if it need not wait because the exchange
+    /// failed.
     var mayPause: Bool? {
         require(.stops)
         guard case .exchanging(let exchange) = state, let held = exchange.intake.held else { return true }

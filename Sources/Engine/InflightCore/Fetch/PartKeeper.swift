@@ -1,16 +1,16 @@
 import InflightConcurrency
 
-/// Keeps the first part of a long body in a store while the rest still comes, so that it outlives the process.
+/// Stores the first part of a long body while the rest is received, so that it outlives the process.
 ///
-/// One write is under way at a time, and what comes meanwhile waits for the next, so a slow disk costs writes and no
-/// memory. When the whole is there it takes the part's place.
-// Unchecked: all that changes is touched only while the object's stripe of locks is held.
+/// One write is in flight at a time. Bytes that arrive meanwhile wait for the next write, so a slow disk reduces the
+/// number of writes and takes no memory. The complete body replaces the part.
+// Unchecked: all mutable state is accessed only while the object's stripe of locks is held.
 final class PartKeeper: @unchecked Sendable {
-    /// A part is written when so much more of it is there.
+    /// The number of new bytes after which a part is written.
     static let step = 512 * 1024
 
     private let store: any ResponseStore
-    /// Whoever waits for the store waits for this too.
+    /// Tracks the writes, so that waiting for the store includes them.
     private let storing: StoreWork
     private let key: StoreKey
     private let incoming: IncomingResponse
@@ -19,7 +19,7 @@ final class PartKeeper: @unchecked Sendable {
     private var isWriting = false
     private var isOver = false
 
-    /// - Parameter incoming: what is kept, as it is before its first byte.
+    /// - Parameter incoming: the response to store, as it is before its first byte.
     init(_ store: any ResponseStore, _ storing: StoreWork, key: StoreKey, incoming: IncomingResponse) {
         self.store = store
         self.storing = storing
@@ -31,9 +31,9 @@ final class PartKeeper: @unchecked Sendable {
         LockStripes.stripe(for: self).lock.withLock(body)
     }
 
-    /// So many bytes of the body are there.
+    /// The body has grown to this number of bytes.
     ///
-    /// - Parameter copy: gives those from an offset on.
+    /// - Parameter copy: returns the bytes from an offset on.
     func noticed(_ count: Int, copy: (Int) -> Bytes) {
         let start: Int? = locked {
             guard !isWriting, !isOver, count - keptBytes >= Self.step else { return nil }
@@ -44,12 +44,12 @@ final class PartKeeper: @unchecked Sendable {
         let bytes = copy(start)
         let isTaken = storing(bytes: bytes.count) { done in
             write(bytes, at: start) { [self] id in
-                // What follows from it is begun before this is done: nobody who waits finds a gap.
+                // Work that follows begins before this is done, so that a waiter finds no gap.
                 wrote(id, upTo: start + bytes.count)
                 done()
             }
         }
-        // Too much waits for the store already: later perhaps.
+        // Too many bytes already wait for the store. A later call may succeed.
         if !isTaken { locked { isWriting = false } }
     }
 
@@ -68,15 +68,15 @@ final class PartKeeper: @unchecked Sendable {
             isWriting = false
             self.id = id
             keptBytes = count
-            // A store that does not take it is not asked again for this body.
+            // After the store has rejected a part, no other part of this body is written.
             if id == nil { isOver = true }
             return isOver
         }
         if isLate, let id { storing { store.remove([id], completion: $0) } }
     }
 
-    /// Nothing more is written. Gives the entry that holds the part, if there is one already; one that is still being
-    /// written is let go of as soon as it is there.
+    /// Stops writing, and returns the entry that holds the part, if it is already stored. An entry that is still being
+    /// written is removed as soon as it is stored.
     func end() -> StoredEntry.ID? {
         locked {
             isOver = true

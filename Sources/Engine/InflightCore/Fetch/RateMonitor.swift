@@ -1,16 +1,16 @@
 import InflightConcurrency
 
-/// Decides whether a transfer is slower than its request allows, averaged over a period: a value, fed with times and
-/// bytes.
+/// Decides whether a transfer is slower than its request allows, on average over a period. A value without a clock, fed
+/// with times and bytes.
 ///
-/// The period is measured in slices, so that a burst at its beginning counts for no longer than the period. Time in
-/// which the receiver has paused the transfer does not count.
+/// The period is measured in slices, so that a burst at its beginning counts for no longer than the period. Time during
+/// which the receiver pauses the transfer does not count.
 struct RateMonitor: Sendable {
     enum Verdict: Hashable {
         case tooSlow
-        /// Fast enough so far: ask again then.
+        /// The transfer is fast enough so far. Check again at this time.
         case checkAgain(at: MonotonicTime)
-        /// It is paused: ask again after ``resumed(at:)``.
+        /// The transfer is paused. Check again after ``resumed(at:)``.
         case paused
     }
 
@@ -26,10 +26,10 @@ struct RateMonitor: Sendable {
     private let slice: Int64
     private var ended: [Slice] = []
     private var current = Slice()
-    /// When the time of the current slice was last added up; `nil` while the transfer is paused.
+    /// The time up to which the current slice is counted; `nil` while the transfer is paused.
     private var since: MonotonicTime?
 
-    /// - Returns: `nil` where the limits disable the minimum.
+    /// - Returns: `nil` if the limits disable the minimum.
     init?(_ limits: ImageRequest.Limits, at now: MonotonicTime) {
         guard limits.minimumBytesPerSecond > 0 else { return nil }
         minimumBytesPerSecond = limits.minimumBytesPerSecond
@@ -75,7 +75,7 @@ struct RateMonitor: Sendable {
     private mutating func addTime(until now: MonotonicTime) {
         guard let since else { return }
         let passed = max(0, (now - since).saturatedNanoseconds)
-        // A wait of centuries is as good as one of decades.
+        // Caps the time at about 18 years, so that sums do not overflow.
         current.nanoseconds = min(current.nanoseconds + min(passed, .max / 16), .max / 16)
         self.since = now
     }

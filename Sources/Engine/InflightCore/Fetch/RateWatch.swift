@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// Asks the transfers of a pipeline that take longer than one piece, from time to time, whether they are fast enough: with
-/// one timer for all of them.
+/// Checks periodically whether a pipeline's transfers that take longer than one piece are fast enough, with one timer
+/// for all of them.
 final class RateWatch: Sendable {
     private struct State {
         var jobs: [ObjectIdentifier: FetchJob] = [:]
@@ -35,7 +35,7 @@ final class RateWatch: Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Whether a timer has to be scheduled for a check at that time. Called with the lock held.
+    /// Returns whether a timer has to be scheduled for a check at this time. Called with the lock held.
     private func claim(_ time: MonotonicTime, _ state: inout State) -> Bool {
         guard time < state.deadline else { return false }
         state.deadline = time
@@ -45,7 +45,7 @@ final class RateWatch: Sendable {
     private func schedule(at time: MonotonicTime) {
         let timer = clock.schedule(at: time) { [weak self] in self?.checkAll() }
         let useless: (any ScheduledWork)? = state.withLock { state in
-            // Another thread may have scheduled an earlier one, or the last transfer may have ended.
+            // Another thread may have scheduled an earlier timer, or the last transfer may have ended.
             guard state.deadline == time else { return timer }
             defer { state.timer = timer }
             return state.timer

@@ -1,11 +1,11 @@
-/// What to do with an answer of status 3xx (RFC 9110 section 15.4): a decision, without I/O.
+/// Decides how to handle a response with a status of 3xx (RFC 9110 section 15.4), without I/O.
 struct RedirectPolicy {
-    /// What is sent next. It changes with every redirect that is followed.
+    /// The next request. It changes with every redirect that is followed.
     struct Exchange: Sendable {
         var url: ResourceURL
         var method: String
         var fields: HTTPFields
-        /// Sent to `url`'s own origin alone.
+        /// The header fields that are sent only to `url`'s own origin.
         var originFields: HTTPFields
         var body: Bytes?
         var redirectCount = 0
@@ -13,12 +13,12 @@ struct RedirectPolicy {
 
     enum Decision {
         case follow(Exchange)
-        /// No redirect: the answer is what it is.
+        /// The response is not a redirect, and is used as it is.
         case none
         case refuse(LoadError)
     }
 
-    /// What one origin is sent and no other.
+    /// The header fields that are sent to one origin only.
     static let ownFields = ["authorization", "cookie", "proxy-authorization", "host"]
 
     var maximumRedirects: Int
@@ -51,7 +51,7 @@ struct RedirectPolicy {
 
     private func next(_ exchange: Exchange, target: ResourceURL, status: Int) -> Exchange {
         var next = exchange
-        // Credentials in a Location would be the server's, not the caller's: the URL is taken without them.
+        // Credentials in `Location` would be the server's, not the caller's, so the URL is used without them.
         next.url = target
         next.redirectCount += 1
         let becomesGET =
@@ -65,9 +65,9 @@ struct RedirectPolicy {
             }
         }
         if target.origin != exchange.url.origin {
-            // What was dropped is not sent again if a later redirect comes back.
+            // Fields that were dropped are not sent again, even if a later redirect returns to the origin.
             next.originFields = HTTPFields()
-            // A `Host` of the caller's is another server's name there.
+            // A `Host` field of the caller would name another server there.
             for name in Self.ownFields { next.fields.remove(name) }
         }
         return next

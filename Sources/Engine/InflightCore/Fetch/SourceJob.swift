@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// Obtains bytes or a picture from a program's own code.
-// Unchecked: it adds nothing that changes.
+/// Loads bytes or an image from a program's own code.
+// Unchecked: it adds no mutable state.
 final class SourceJob: EngineJob, @unchecked Sendable {
     private let plan: RequestPlan
     private let call = ExtensionCall()
@@ -52,7 +52,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
             return .response(
                 LoadedResponse(
                     head: Self.head, body: bytes, url: plan.url.string, wireBytes: Int64(bytes.count), source: .source))
-        // Whoever wants a file shares this call with those who want the picture, and is told that there is none.
+        // Tasks that request data share this call with tasks that request the image, and fail because there is no data.
         case (.picture(let pixels), .image), (.picture(let pixels), .data), (.picture(let pixels), .response):
             return .image(
                 LoadedImage(
@@ -79,7 +79,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
 }
 
 extension LoadedImage {
-    /// A picture that needs no decoding, as it would have been decoded with these options.
+    /// Returns an image that needs no decoding, as it would have been decoded with these options.
     func fitted(to options: DecodeOptions) -> LoadedImage {
         var image = self
         if let resize = options.resize {

@@ -6,8 +6,8 @@
     internal import Musl
 #endif
 
-/// A temporary file for a body that does not fit into memory. It has no name, so nothing remains of it, however the process
-/// ends.
+/// A temporary file for a body that does not fit into memory. It has no name, so nothing remains of it, however the
+/// process ends.
 final class SpillFile: Sendable {
     private let descriptor: Int32
 
@@ -65,7 +65,7 @@ final class SpillFile: Sendable {
 
     /// Fills `room` from `offset`.
     ///
-    /// - Returns: how many bytes were there.
+    /// - Returns: the number of bytes read.
     func read(into room: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         var done = 0
         while done < room.count {
@@ -78,7 +78,7 @@ final class SpillFile: Sendable {
         return done
     }
 
-    /// The first `count` bytes, mapped: the kernel reads them when they are looked at, and may drop them again.
+    /// Returns a memory map of the first `count` bytes. The kernel reads them on access, and may drop them again.
     func mapped(_ count: Int) throws(PosixError) -> Bytes {
         let memory = unsafe mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
         guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { throw .last }

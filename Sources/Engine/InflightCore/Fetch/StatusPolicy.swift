@@ -1,6 +1,6 @@
-/// Whether an answer's status means that its body is what was asked for: a decision, without I/O.
+/// Decides from a response's status whether its body is the requested resource, without I/O.
 enum StatusPolicy {
-    /// - Returns: `nil` where the body is good.
+    /// - Returns: `nil` if the body is usable.
     static func error(for head: ResponseHead, request: ImageRequest, now: WallTime) -> LoadError? {
         switch head.status {
         case 204, 205, 304:
@@ -24,7 +24,7 @@ enum StatusPolicy {
         }
     }
 
-    /// For what may pass: with when to come back.
+    /// Returns the error of a failure that may be transient, with the time after which to retry.
     private static func refuse(_ head: ResponseHead, _ message: String, _ now: WallTime) -> LoadError {
         guard let wait = RetryAfter.milliseconds(head.fields, now: now), wait > 0 else {
             return refuse(head, message + " Try again later.")

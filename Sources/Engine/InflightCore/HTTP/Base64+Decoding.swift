@@ -1,14 +1,14 @@
-/// Decoding, in both alphabets (RFC 4648 sections 4 and 5), with or without padding.
+/// Decoding of both alphabets (RFC 4648 sections 4 and 5), with or without padding.
 extension Base64 {
-    /// How many bytes `text` stands for at least, percent-encoding undone: nothing is allocated.
+    /// Returns the minimum number of bytes that `text` decodes to, after percent-decoding, without allocating memory.
     static func leastDecodedCount(_ text: Substring) -> Int {
-        // Three characters for one are counted as one; padding and white space, encoded or not, may be among them.
+        // Percent-encoded characters may be padding or white space, so they do not count.
         let unused = text.utf8.count { isIgnored($0) || $0 == pad }
         let encoded = text.utf8.count { $0 == UInt8(ascii: "%") }
         return max(0, PercentEncoding.decodedCount(text) - unused - encoded) / 4 * 3
     }
 
-    /// `nil` where `text` is no base64. ASCII white space is passed over.
+    /// Returns the decoded bytes; `nil` if `text` is not base64. ASCII white space is ignored.
     static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count / 4 * 3 + 3)

@@ -1,4 +1,4 @@
-/// RFC 4648 section 4.
+/// Base64 (RFC 4648 section 4).
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

@@ -1,47 +1,47 @@
-/// A way in which a body may be coded on its way (RFC 9110 section 8.4.1): how to undo it.
+/// A content coding (RFC 9110 section 8.4.1), and how to decode it.
 public protocol ContentCoding: Sendable {
-    /// What it is called in `Accept-Encoding` and `Content-Encoding`, in lower case; other names of it after that.
+    /// The name in `Accept-Encoding` and `Content-Encoding`, in lower case, followed by its aliases.
     var names: [String] { get }
 
-    /// What undoes the coding of one body. `nil` where there is no memory for it.
+    /// Returns a decoder for one body; `nil` if there is no memory for it.
     func makeDecoder() -> (any ContentDecoder)?
 }
 
-/// Undoes the coding of one body, whose bytes come in pieces. Used on one thread at a time.
+/// Decodes the content coding of one body, whose bytes arrive in pieces. Used on one thread at a time.
 public protocol ContentDecoder: AnyObject {
-    /// Takes `bytes`, and hands on what they decode to, in pieces that are valid for the length of the call. Memory does
-    /// not grow with what comes out.
+    /// Decodes `bytes`, and passes the result on in pieces that are valid for the length of the call. The memory used
+    /// does not grow with the size of the result.
     ///
     /// - Parameters:
-    ///   - bytes: the next bytes; where an earlier call was stopped, those that it did not take, even if there are none.
-    ///   - body: takes a piece, and answers whether to go on; if not, the call returns.
-    /// - Returns: how many of `bytes` it took: all of them, unless it was stopped.
+    ///   - bytes: the next bytes; if an earlier call was stopped, those that it did not consume, perhaps none.
+    ///   - body: takes a piece, and returns whether to continue; if not, the call returns.
+    /// - Returns: the number of `bytes` consumed: all of them, unless the call was stopped.
     @discardableResult
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) -> Int
 
-    /// No more bytes come.
+    /// No more bytes follow.
     func finish() throws(ContentCodingError)
 }
 
-/// Why a coding cannot be undone.
+/// The reason why a body cannot be decoded.
 public enum ContentCodingError: Error, Hashable, Sendable {
     case damaged
-    /// The bytes end before what they code does.
+    /// The bytes end before the coded data does.
     case truncated
     case outOfMemory
-    /// Whoever took what came out wanted no more.
+    /// The receiver of the result wanted no more.
     case stopped
 }
 
-/// The codings that a pipeline undoes.
+/// The content codings that a pipeline decodes.
 struct AcceptedCodings: Sendable {
-    /// More codings over each other than this are an attack.
+    /// The maximum number of codings of one body. More are an attack.
     private static let maximumDepth = 4
 
     private let codings: [any ContentCoding]
-    /// What is sent as `Accept-Encoding`; `nil` where nothing can be undone.
+    /// The value of `Accept-Encoding`; `nil` if there are no codings.
     let accepted: String?
 
     init(_ codings: [any ContentCoding]) {
@@ -50,15 +50,15 @@ struct AcceptedCodings: Sendable {
     }
 
     enum Way {
-        /// The bytes are as they were made.
+        /// The body is not coded.
         case plain
-        /// A coding of these cannot be undone: the bytes are passed on as they are.
+        /// The name of a coding that cannot be decoded, or a description of too many codings.
         case unknown(String)
         case coded([any ContentDecoder])
         case outOfMemory
     }
 
-    /// How to undo what the fields say was done to the body: the last coding first (RFC 9110 section 8.4).
+    /// Returns how to decode a body with these header fields: the last coding first (RFC 9110 section 8.4).
     func way(of fields: HTTPFields) -> Way {
         guard fields.contains("content-encoding") else { return .plain }
         let names = fields.values("content-encoding").flatMap { $0.split(separator: ",") }
@@ -76,25 +76,25 @@ struct AcceptedCodings: Sendable {
     }
 }
 
-/// Undoes the codings of one body, one behind the other, in steps as long as whoever takes the result likes.
+/// Decodes the content codings of one body, one after the other, in steps whose size the receiver decides.
 final class CodedBody {
     private struct Stage {
         let decoder: any ContentDecoder
-        /// Stopped, with these bytes to go.
+        /// The bytes left to decode, if the decoder was stopped.
         var rest: Bytes?
     }
 
     private var stages: [Stage]
 
-    /// - Parameter decoders: that of the last coding first.
+    /// - Parameter decoders: the decoder of the last coding first.
     init(_ decoders: [any ContentDecoder]) {
         stages = decoders.map { Stage(decoder: $0) }
     }
 
-    /// Whether a call was stopped: ``goOn(_:)`` comes before more bytes.
+    /// Whether a call was stopped. If so, ``goOn(_:)`` has to be called before more bytes are decoded.
     var hasMore: Bool { stages.contains { $0.rest != nil } }
 
-    /// Hands on what `bytes` decode to, until `body` answers that it wants no more for now.
+    /// Decodes `bytes` and passes the result on, until `body` returns that it wants no more for now.
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) {
@@ -102,7 +102,7 @@ final class CodedBody {
         _ = try unsafe decode(bytes, from: 0, body)
     }
 
-    /// Goes on where a call was stopped.
+    /// Continues a call that was stopped.
     func goOn(_ body: (UnsafeRawBufferPointer) -> Bool) throws(ContentCodingError) {
         for index in stages.indices.reversed() {
             guard let rest = stages[index].rest else { continue }
@@ -114,7 +114,7 @@ final class CodedBody {
         }
     }
 
-    /// As ``decode(_:_:)``, but whoever wants no more wants nothing at all.
+    /// Decodes like ``decode(_:_:)``, but throws if `body` wants no more.
     func decodeAll(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) {
@@ -122,12 +122,12 @@ final class CodedBody {
         if hasMore { throw .stopped }
     }
 
-    /// No more bytes come: each coding has to be whole.
+    /// No more bytes follow. Throws if a coding is incomplete.
     func finish() throws(ContentCodingError) {
         for stage in stages { try stage.decoder.finish() }
     }
 
-    /// - Returns: whether all of it was taken.
+    /// - Returns: whether all bytes were consumed.
     private func decode(
         _ bytes: UnsafeRawBufferPointer, from index: Int, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) -> Bool {

@@ -1,9 +1,9 @@
-/// The fields of a request or an answer, in the order of the wire, doubled ones included.
+/// The header fields of a request or a response, in wire order, duplicates included.
 ///
-/// They are kept as the bytes that were sent; names are compared without regard to ASCII case (RFC 9110 section 5.1).
-/// One allocation holds them all. Finding a field takes a step for each field before it.
+/// They are stored as the bytes sent. Names are compared without regard to ASCII case (RFC 9110 section 5.1). One
+/// allocation holds all fields. Finding a field takes one step for each field before it.
 public struct HTTPFields: Sendable, Hashable {
-    /// For each field the lengths of its name and of its value, four bytes each, then the name and the value.
+    /// For each field, the lengths of its name and value in four bytes each, followed by the name and the value.
     private var text: [UInt8] = []
     public private(set) var count = 0
 
@@ -23,12 +23,12 @@ public struct HTTPFields: Sendable, Hashable {
 
     public var isEmpty: Bool { count == 0 }
 
-    /// Adds a field behind the others.
+    /// Appends a field.
     public mutating func append(_ name: String, _ value: String) {
         append(name: name.utf8, value: value.utf8)
     }
 
-    /// Adds a field of raw bytes behind the others. The caller has taken optional white space off the value.
+    /// Appends a field of raw bytes. The caller has removed optional white space around the value.
     public mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
         appendLengths(name.count, value.count)
         text.append(contentsOf: name)
@@ -36,12 +36,12 @@ public struct HTTPFields: Sendable, Hashable {
         count += 1
     }
 
-    /// Makes room for the fields of one head: about `lines` of them, whose names and values take about `bytes` in all.
+    /// Reserves memory for the fields of one head: about `lines` fields with about `bytes` bytes of names and values.
     package mutating func reserve(bytes: Int, lines: Int) {
         text.reserveCapacity(bytes + lines * Self.lengthBytes)
     }
 
-    /// ``append(name:value:)`` for bytes that lie in memory as they are: what a transport does for every field.
+    /// Appends a field like ``append(name:value:)``, from contiguous memory, as a transport does for every field.
     package mutating func append(
         rawName name: UnsafeBufferPointer<UInt8>, rawValue value: UnsafeBufferPointer<UInt8>
     ) {
@@ -58,13 +58,13 @@ public struct HTTPFields: Sendable, Hashable {
         unsafe withUnsafeBytes(of: (name, value)) { unsafe text.append(contentsOf: $0) }
     }
 
-    /// Replaces all fields of that name by one.
+    /// Replaces all fields with this name by one.
     public mutating func set(_ name: String, _ value: String) {
         remove(name)
         append(name, value)
     }
 
-    /// Takes out all fields of that name.
+    /// Removes all fields with this name.
     public mutating func remove(_ name: String) {
         guard contains(name) else { return }
         var kept = HTTPFields()
@@ -76,12 +76,12 @@ public struct HTTPFields: Sendable, Hashable {
         self = kept
     }
 
-    /// The first value of that name. Bytes that are not UTF-8 are read as Latin-1.
+    /// The first value with this name. Bytes that are not UTF-8 are decoded as Latin-1.
     public subscript(name: String) -> String? {
         first(name).map { Self.decoded(text[$0.value..<$0.end]) }
     }
 
-    /// All values of that name, in order.
+    /// Returns all values with this name, in order.
     public func values(_ name: String) -> [String] {
         var values: [String] = []
         forEachPosition { position in
@@ -91,7 +91,7 @@ public struct HTTPFields: Sendable, Hashable {
         return values
     }
 
-    /// All values of that name, in order, as the bytes that were sent.
+    /// Returns all values with this name, in order, as the bytes sent.
     public func rawValues(_ name: String) -> [ArraySlice<UInt8>] {
         var values: [ArraySlice<UInt8>] = []
         forEachPosition { position in
@@ -101,7 +101,7 @@ public struct HTTPFields: Sendable, Hashable {
         return values
     }
 
-    /// The fields whose names (in lower case) pass `isKept`, in order.
+    /// Returns the fields whose names (in lower case) pass `isKept`, in order.
     package func filtered(_ isKept: (_ name: String) -> Bool) -> HTTPFields {
         var kept = HTTPFields()
         forEachPosition { position in
@@ -129,7 +129,7 @@ public struct HTTPFields: Sendable, Hashable {
         return text[position.value..<position.end]
     }
 
-    /// How many bytes the fields take, with `": "` and line ends as HTTP/1.1 writes them.
+    /// The size of the fields in bytes, with `": "` and line ends as in HTTP/1.1.
     public var wireSize: Int { text.count + (4 - Self.lengthBytes) * count }
 
     // MARK: Walking
@@ -144,7 +144,7 @@ public struct HTTPFields: Sendable, Hashable {
         }
     }
 
-    /// The field whose lengths stand at `start`.
+    /// Returns the position of the field whose lengths start at `start`.
     private func position(at start: Int) -> Position {
         let (name, value) = unsafe text.withUnsafeBytes { bytes in
             precondition(start + Self.lengthBytes <= bytes.count)

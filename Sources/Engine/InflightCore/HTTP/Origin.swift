@@ -1,7 +1,7 @@
-/// Scheme, host and port: what connections, limits and credentials belong to (RFC 6454 section 4).
+/// Scheme, host and port: the scope of connections, limits and credentials (RFC 6454 section 4).
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
     public let scheme: String
-    /// Lower case, without the brackets of an IPv6 address.
+    /// The host in lower case, without the brackets of an IPv6 address.
     public let host: String
     public let port: Int
 

@@ -1,6 +1,6 @@
 /// Percent-encoding of URLs (RFC 3986 section 2.1).
 public enum PercentEncoding {
-    /// What stands in a path as it is. The percent sign is kept: a path that is already encoded stays so.
+    /// The bytes that are not encoded in a path. They include the percent sign, so an encoded path does not change.
     static let pathBytes = Set("!$&'()*+,-./:;=@_~%[]".utf8)
     static let queryBytes = pathBytes.union("?{}|^`\\".utf8)
 
@@ -21,7 +21,7 @@ public enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The bytes that `text` stands for. A percent sign that is not followed by two hexadecimal digits is kept.
+    /// Returns the decoded bytes. A percent sign that is not followed by two hexadecimal digits is kept.
     public static func decodedBytes(_ text: some StringProtocol) -> [UInt8] {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
@@ -41,7 +41,7 @@ public enum PercentEncoding {
         return bytes
     }
 
-    /// ``decodedBytes(_:)`` as text; what is not UTF-8 becomes U+FFFD.
+    /// Returns ``decodedBytes(_:)`` as text. Bytes that are not UTF-8 become U+FFFD.
     public static func decoded(_ text: some StringProtocol) -> String {
         String(decoding: decodedBytes(text), as: UTF8.self)
     }

@@ -1,5 +1,5 @@
-/// The usual URL, recognised in one pass over its bytes: `http` or `https`, a host of small letters, a path, perhaps a port,
-/// and nothing in it that has to be encoded, resolved or dropped. Everything else takes the long way.
+/// The common form of a URL, parsed in one pass over its bytes: `http` or `https`, a host in lower case, a path,
+/// perhaps a port, and nothing that has to be encoded, resolved or dropped. All other URLs take the general parser.
 struct PlainURL {
     let isSecure: Bool
     let origin: OriginKey
@@ -22,7 +22,7 @@ struct PlainURL {
         self.pathEnd = pathEnd
     }
 
-    /// - Parameter classes: what each of the 256 bytes may be part of.
+    /// - Parameter classes: for each of the 256 byte values, the parts of a URL that it may occur in.
     private static func parse(
         _ bytes: UnsafeBufferPointer<UInt8>, _ classes: UnsafeBufferPointer<UInt8>
     ) -> PlainURL? {
@@ -50,7 +50,7 @@ struct PlainURL {
                 port = port * 10 + Int(digit)
                 position += 1
             }
-            // The usual port is dropped, zeros in front too.
+            // The default port and leading zeros have to be dropped.
             guard position > portStart, port <= 65535, port != usualPort, unsafe bytes[portStart] != UInt8(ascii: "0")
             else { return nil }
         }
@@ -67,10 +67,10 @@ struct PlainURL {
             } else if unsafe classes[Int(byte)] & pathByte == 0 {
                 return nil
             } else if previous == UInt8(ascii: "/"), byte == UInt8(ascii: "."), pathEnd < 0 {
-                // Perhaps a dot segment.
+                // This may be a dot segment.
                 return nil
             } else if byte == UInt8(ascii: "%"), pathEnd < 0 {
-                // Perhaps an encoded dot.
+                // This may be an encoded dot.
                 return nil
             }
             previous = byte

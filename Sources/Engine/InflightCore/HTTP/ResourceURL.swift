@@ -1,16 +1,16 @@
-/// An absolute URL, parsed once: what the engine needs to know of it, and no more (RFC 3986).
+/// An absolute URL, parsed once, reduced to the parts that the engine needs (RFC 3986).
 ///
-/// Bytes that a URL may not hold (spaces, letters beyond ASCII) are percent-encoded as UTF-8, as browsers do; control
-/// characters at the ends are not taken off but refused. The fragment is dropped: it is never sent.
+/// Bytes that are invalid in a URL (spaces, non-ASCII letters) are percent-encoded as UTF-8, as in browsers. Control
+/// characters at the ends are not trimmed but rejected. The fragment is dropped, because it is never sent.
 public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
-    /// Scheme, authority, path and query, without fragment and without user name and password.
+    /// Scheme, authority, path and query, without fragment, user name and password.
     public let string: String
-    /// Lower case.
+    /// The scheme in lower case.
     public let scheme: String
     let originKey: OriginKey
-    /// `user:password`, percent-decoded, where the URL had one.
+    /// `user:password`, percent-decoded, if the URL has it.
     public let userInfo: String?
-    /// Where the path begins and ends in the UTF-8 of `string`.
+    /// The start and end of the path in the UTF-8 of `string`.
     private let pathStart: UInt32
     private let pathEnd: UInt32
 
@@ -20,10 +20,10 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { string }
 
-    /// `nil` where the URL has no authority, as in `data:` and `file:///`.
+    /// The origin; `nil` if the URL has no authority, as in `data:` and `file:///`.
     public var origin: Origin? { originKey.origin }
 
-    /// The path, still percent-encoded. For a URL without a host, such as `data:`, everything behind the colon.
+    /// The path, still percent-encoded. For a URL without a host, such as `data:`, everything after the colon.
     public var path: Substring {
         let utf8 = string.utf8
         let start = utf8.index(utf8.startIndex, offsetBy: Int(pathStart))
@@ -31,7 +31,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         return string[start..<end]
     }
 
-    /// The target of `reference`, resolved against this URL (RFC 3986 section 5.2).
+    /// Returns the target of `reference`, resolved against this URL (RFC 3986 section 5.2).
     public func resolving(_ reference: String) throws(LoadError) -> ResourceURL {
         let parts = URLParts(reference)
         if parts.scheme != nil { return try ResourceURL(reference) }
@@ -55,7 +55,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         return try ResourceURL(prefix + directory + path + suffix)
     }
 
-    /// Where the authority ends in the UTF-8 of `string`, for URLs that have one, `file:///` included.
+    /// The end of the authority in the UTF-8 of `string`, if the URL has one, `file:///` included.
     private var authorityEnd: Int? {
         Int(pathStart) == scheme.utf8.count + 1 ? nil : Int(pathStart)
     }
@@ -66,11 +66,11 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
             message: "This is not a URL that can be loaded: \(why). Give an absolute one, such as https://host/path.")
     }
 
-    /// Of image sources' keys. Parsing refuses it.
+    /// The scheme of image sources' keys. The parser rejects it.
     private static let sourceScheme = "source"
 
-    /// Whether what stands behind a colon is a URL of that scheme, and not a host's port, or a password, of a URL whose
-    /// scheme was left out.
+    /// Returns whether the text after a colon belongs to a URL with this scheme. Otherwise it is the port, or a
+    /// password, of a URL without a scheme.
     private static func isOpaque(_ scheme: String, _ rest: Substring) -> Bool {
         if ["mailto", "javascript", "tel", "about", "blob"].contains(scheme) { return true }
         if scheme == "file" || rest.utf8.contains(UInt8(ascii: "@")) { return false }
@@ -113,7 +113,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
             self.init(scheme: scheme, authority: "", origin: nil, userInfo: nil, parts: parts)
             return
         }
-        // Some read a backslash as a slash, and others as a part of the host: no host is named by both.
+        // Parsers disagree whether a backslash is a slash or part of the host, so the host would be ambiguous.
         guard parts.path.utf8.first != UInt8(ascii: "\\") else {
             throw Self.invalid(text, "its host is followed by a backslash")
         }
@@ -140,7 +140,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         self.init(scheme: scheme, authority: shown, origin: origin, userInfo: info, parts: parts)
     }
 
-    /// A URL that is written as this type would write it: its text is taken over as it is.
+    /// Creates a URL whose text is already in the form that this type would write. The text is used as it is.
     private init(_ plain: PlainURL, text: String) {
         let scheme = plain.isSecure ? "https" : "http"
         string = text
@@ -151,8 +151,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         pathEnd = UInt32(plain.pathEnd)
     }
 
-    /// A URL without a host, such as `data:` or `mailto:`: nothing behind the colon is touched, so that its bytes stay what
-    /// they were.
+    /// Creates a URL without a host, such as `data:` or `mailto:`. The bytes after the colon are not changed.
     private init(scheme: String, opaque: Substring) {
         string = scheme + ":" + opaque
         self.scheme = scheme
@@ -162,7 +161,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         pathEnd = UInt32(string.utf8.count)
     }
 
-    /// What stands for a source in keys and errors: no text that is a URL parses to it.
+    /// Creates the URL that represents a source in keys and errors. No valid URL text parses to it.
     init(source identity: String) {
         let encoded = PercentEncoding.encoded(identity, keeping: PercentEncoding.pathBytes)
         self.init(scheme: Self.sourceScheme, opaque: encoded[...])

@@ -1,14 +1,14 @@
-/// The part of an HTTP answer before its body.
+/// The part of an HTTP response before its body.
 public struct ResponseHead: Sendable, Hashable {
     public enum Version: String, Sendable, Hashable {
         case http1_0 = "1.0"
         case http1_1 = "1.1"
         case http2 = "2"
         case http3 = "3"
-        /// `file:`, `data:` and scripts in tests.
+        /// Not HTTP: `file:`, `data:`, and scripted responses in tests.
         case none = ""
 
-        /// Whether one connection carries many exchanges at once.
+        /// Whether one connection carries several exchanges at once.
         public var isMultiplexed: Bool { self == .http2 || self == .http3 }
     }
 
@@ -24,7 +24,7 @@ public struct ResponseHead: Sendable, Hashable {
 }
 
 extension ResponseHead {
-    /// Which of `names` (in lower case) this answer varies by (RFC 9110 section 12.5.5).
+    /// Returns the elements of `names` (in lower case) that this response varies by (RFC 9110 section 12.5.5).
     func namesVaried(among names: Set<String>) -> Set<String> {
         let named = Set(
             fields.values("vary").flatMap { $0.split(separator: ",") }
@@ -32,7 +32,7 @@ extension ResponseHead {
         return named.contains("*") ? names : named.intersection(names)
     }
 
-    /// Whether this answer varies by a field of `names`. Nothing is looked at where there are none.
+    /// Returns whether this response varies by a field in `names`. No fields are read if `names` is empty.
     func varies(byAnyOf names: Set<String>) -> Bool {
         !names.isEmpty && !namesVaried(among: names).isEmpty
     }

@@ -1,4 +1,4 @@
-/// A URL reference taken apart at its delimiters (RFC 3986 appendix B), nothing decoded.
+/// A URL reference split at its delimiters (RFC 3986 appendix B), without decoding.
 struct URLParts {
     var scheme: Substring?
     var authority: Substring?
@@ -44,7 +44,7 @@ struct URLParts {
         }
     }
 
-    /// Lower-case host without brackets, and port; `nil` where either is malformed.
+    /// Returns the host in lower case without brackets, and the port; `nil` if either is malformed.
     static func hostAndPort(_ text: Substring, defaultPort: Int?) -> (String, Int)? {
         var host = text
         var portText: Substring?
@@ -78,12 +78,12 @@ struct URLParts {
             || letter == UInt8(ascii: ":") || letter == UInt8(ascii: ".")
     }
 
-    /// What no host name holds (the WHATWG URL standard's forbidden host code points).
+    /// Returns whether a byte is invalid in a host (the WHATWG URL standard's forbidden host code points).
     private static func isForbiddenInHost(_ byte: UInt8) -> Bool {
         byte <= 0x20 || byte == 0x7F || "<>\\^|/?#@%[]".utf8.contains(byte)
     }
 
-    /// RFC 3986 section 5.2.4, for a path that begins with a slash.
+    /// Removes dot segments (RFC 3986 section 5.2.4) from a path that begins with a slash.
     static func removingDotSegments(_ path: String) -> String {
         guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
@@ -112,7 +112,7 @@ struct URLParts {
             || (segment.utf8.count <= 6 && [".%2e", "%2e.", "%2e%2e"].contains(segment.lowercased()))
     }
 
-    /// Text that may be no URL at all, as an error shows it: without `user:password@`, control characters encoded.
+    /// Returns text that may not be a valid URL for an error: without `user:password@`, control characters encoded.
     static func shown(_ text: String) -> String {
         let scalars = withoutCredentials(text).unicodeScalars.map { scalar in
             guard scalar.properties.generalCategory == .control else { return String(scalar) }
@@ -123,11 +123,11 @@ struct URLParts {
 
     private static func withoutCredentials(_ text: String) -> String {
         var start = text.range(ofASCII: "//")?.upperBound ?? text.startIndex
-        // Slashes behind an at sign begin no authority.
+        // Slashes after an at sign do not begin an authority.
         if text[..<start].utf8.contains(UInt8(ascii: "@")) { start = text.startIndex }
         let rest = text[start...]
         var end = rest.utf8.firstIndex { "/?#\\".utf8.contains($0) } ?? rest.endIndex
-        // A password that was not encoded may hold a delimiter.
+        // A password that was not encoded may contain a delimiter.
         if rest[..<end].utf8.contains(UInt8(ascii: ":")) { end = rest.endIndex }
         guard let at = rest[..<end].utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
         return String(text[..<start] + rest[rest.utf8.index(after: at)...])

@@ -1,11 +1,11 @@
-/// One thing that happened, for ``ImagePipeline/Configuration/log``.
+/// One log event, for ``ImagePipeline/Configuration/log``.
 public struct LogEntry: Sendable, Hashable, CustomStringConvertible {
     public enum Level: Int, Sendable, Hashable, Comparable, CaseIterable {
         /// Each step of each job.
         case trace
         /// Each exchange and its end.
         case debug
-        /// What a program's owner may want to know of: something was asked for again, or elsewhere.
+        /// Events of interest to a program's owner, such as a repeated request or one that continues elsewhere.
         case notice
         /// A load failed.
         case error
@@ -14,9 +14,9 @@ public struct LogEntry: Sendable, Hashable, CustomStringConvertible {
     }
 
     public let level: Level
-    /// The same words each time the same thing happens; what differs stands in `fields`.
+    /// The message, constant for each kind of event. Details are in `fields`.
     public let message: String
-    /// In a fixed order: what it was about. URLs are without credentials, and nothing here holds a control character.
+    /// The details, in a fixed order. URLs are without credentials, and values contain no control characters.
     public let fields: [(name: String, value: String)]
 
     init(_ level: Level, _ message: String, _ fields: [(name: String, value: String)]) {

@@ -1,19 +1,19 @@
-/// A request that is about to go out, for ``ImagePipeline/Configuration/willSend`` to change.
+/// A request that is about to be sent, for ``ImagePipeline/Configuration/willSend`` to change.
 public struct OutgoingRequest: Sendable {
-    /// Why it goes out.
+    /// The reason why a request is sent.
     public enum Reason: Sendable, Hashable {
-        /// It is the first to this URL in this load.
+        /// The first request to this URL in this load.
         case first
-        /// The same was sent before, and the server answered 401: what was sent as proof is not good any more. Asked
-        /// once for each URL of a load.
-        /// - Parameter sent: the fields that were refused: others may have found better ones since.
+        /// The same request was sent before, and the server responded with 401: its credentials are not valid any more.
+        /// Occurs once for each URL of a load.
+        /// - Parameter sent: the rejected header fields. Another load may have got better ones since.
         case unauthorized(ResponseHead, sent: HTTPFields)
     }
 
-    /// Where it goes: after a redirect, where that led to.
+    /// The URL that the request is sent to, after redirects.
     public let url: ResourceURL
     public let method: String
-    /// What is sent. What is put in here goes to this URL alone, and never follows a redirect.
+    /// The header fields to send. Fields that are added here go to this URL alone, and never follow a redirect.
     public var fields: HTTPFields
     public let reason: Reason
 

@@ -1,20 +1,20 @@
-/// The head of an answer, for ``ImagePipeline/Configuration/didReceive`` to judge before its body is taken.
+/// The head of a response, for ``ImagePipeline/Configuration/didReceive`` to judge before its body is received.
 public struct ReceivedHead: Sendable {
-    /// The URL that answered, after redirects.
+    /// The URL that responded, after redirects.
     public let url: ResourceURL
     public let head: ResponseHead
-    /// The length of the body on the wire, where the server told it.
+    /// The length of the body on the wire, if the server sent it.
     public let expectedBytes: Int64?
 }
 
-/// What is to be done with an answer.
+/// A decision about a response.
 public enum HeadDecision: Sendable {
-    /// What its status means, as without a hook.
+    /// Handle the response by its status, as without a hook.
     case byStatus
-    /// Its body is what was asked for, whatever the status.
+    /// Accept the body, whatever the status.
     case accept
-    /// The load fails with ``LoadError/Code/refused``, and the body is not taken.
+    /// Fail the load with ``LoadError/Code/refused``, without receiving the body.
     case refuse(String)
-    /// The answer is taken to have begun with this head instead; then what its status means.
+    /// Replace the head by this one, then handle the response by its status.
     case rewrite(ResponseHead)
 }

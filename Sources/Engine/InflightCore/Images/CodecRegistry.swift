@@ -1,13 +1,13 @@
 public import InflightConcurrency
 
-/// The codecs that a pipeline has, and the choice between them by what the bytes are.
+/// The codecs of a pipeline, and the choice between them by an image file's first bytes.
 public struct CodecRegistry: Sendable {
     private let decoders: [ImageFormat: any ImageCodec]
     private let encoders: [ImageFormat: any ImageCodec]
     private let signatures: [FormatSignature]
     private let codecs: [any ImageCodec]
 
-    /// Creates a registry of codecs. Where two codecs serve one format, or recognise one file, the earlier is used.
+    /// Creates a registry of codecs. If two codecs serve one format, or recognise one file, the earlier one is used.
     public init(_ codecs: [any ImageCodec]) {
         self.codecs = codecs
         signatures = codecs.flatMap { codec in codec.signatures.filter { codec.decodableFormats.contains($0.format) } }
@@ -21,14 +21,14 @@ public struct CodecRegistry: Sendable {
         self.encoders = encoders
     }
 
-    /// Returns a registry with one more codec, which is preferred to those that serve the same formats.
+    /// Returns a registry with one more codec, which takes precedence over those that serve the same formats.
     ///
     /// ```swift
     /// configuration.codecs = .standard().adding(PPMCodec())
     /// ```
     public func adding(_ codec: any ImageCodec) -> CodecRegistry { CodecRegistry([codec] + codecs) }
 
-    /// Returns the format of an image file, recognised by its first bytes; `nil` if no signature matches.
+    /// Returns the format of an image file, recognised by its first bytes, or `nil` if no signature matches.
     ///
     /// Signatures of registered codecs are compared first, in the order of the codecs, then those of
     /// ``ImageFormat/detect(_:)``. Needs at most the first 1,024 bytes.
@@ -42,18 +42,17 @@ public struct CodecRegistry: Sendable {
     public var decodableFormats: Set<ImageFormat> { Set(decoders.keys) }
     public var encodableFormats: Set<ImageFormat> { Set(encoders.keys) }
 
-    /// From how many bytes the format is told, if there are as many: in front of the first element of markup there may
-    /// be comments.
+    /// The number of bytes that detection needs, if the file has as many. Comments may precede markup's first element.
     private func detectionLength(_ bytes: Bytes) -> Int {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) || [0xEF, 0xBB, 0xBF].contains($0) }
         let first = (0..<min(bytes.count, 64)).lazy.map { bytes[$0] }.first { !isBlank($0) }
         return signatures.reduce(first == UInt8(ascii: "<") ? 1024 : 64) { max($0, $1.reach) }
     }
 
-    /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
+    /// Reads the header at the start of `bytes`, which may be only the first part of an image.
     ///
-    /// Each call begins at the start. Whoever asks again with as many bytes as he is told to get spends time in
-    /// proportion to the header's length, even if that is made of a million parts.
+    /// Each call starts from the first byte. A caller that retries with as many bytes as the result requests spends
+    /// time linear in the header's length, even if the header has a million parts.
     ///
     /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
@@ -67,20 +66,20 @@ public struct CodecRegistry: Sendable {
         return .needsMoreBytes(max(count, bytes.count + bytes.count / 4))
     }
 
-    /// Beyond so many bytes, more are asked for in proportion to those that there are.
+    /// Beyond this many bytes, the number requested next grows in proportion to those available.
     private static let usualHeaderLength = 64 * 1024
 
-    /// Reads the header of a whole picture, without looking at the rest.
+    /// Reads the header of a complete image without examining the rest.
     ///
-    /// - Parameter page: of a picture that has several, TIFF alone here, from 0.
+    /// - Parameter page: the page of a multi-page image (only TIFF here), from 0.
     /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/damaged``;
-    ///   ``LoadError/Code/invalidRequest`` for a page that is not there.
+    ///   ``LoadError/Code/invalidRequest`` if the page does not exist.
     public func info(of bytes: Bytes, page: Int = 0) throws(LoadError) -> ImageInfo {
         let (codec, format) = try decoder(for: bytes)
         return try codec.info(bytes, format: format, page: page)
     }
 
-    /// Walks a whole picture's structure to its end, without decoding, and tells what its header says.
+    /// Walks the structure of a complete image to its end, without decoding, and returns its header's contents.
     public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {
         let (codec, format) = try decoder(for: bytes)
         let info = try codec.info(bytes, format: format, page: 0)
@@ -88,10 +87,10 @@ public struct CodecRegistry: Sendable {
         return info
     }
 
-    /// Decodes the first frame of a whole picture, or the page that `options` name, and tells what its header says.
+    /// Decodes the first frame of a complete image, or the page that `options` select. Returns pixels and header.
     ///
-    /// Throws ``LoadError/Code/tooManyPixels`` and ``LoadError/Code/tooMuchMemory`` on the header's word, before any memory
-    /// is taken.
+    /// Throws ``LoadError/Code/tooManyPixels`` and ``LoadError/Code/tooMuchMemory`` based on the header, before
+    /// allocating memory.
     public func decode(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> (PixelBuffer, ImageInfo) {
@@ -106,12 +105,12 @@ public struct CodecRegistry: Sendable {
         return (pixels, info)
     }
 
-    /// Decodes the first frame of a whole image, or the page that `options` name, and discards its pixels.
+    /// Decodes the first frame of a complete image, or the page that `options` select, and discards its pixels.
     ///
-    /// Takes as long as a decode. Of a baseline JPEG or a PNG only a few rows are in memory at a time.
+    /// Takes as long as a decode. For a baseline JPEG or a PNG, only a few rows are in memory at a time.
     ///
-    /// - Parameter options: limits; the size is ignored.
-    /// - Throws: what ``decode(_:options:cancellation:)`` throws.
+    /// - Parameter options: the limits; the size is ignored.
+    /// - Throws: the errors of ``decode(_:options:cancellation:)``.
     public func verify(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
@@ -127,17 +126,17 @@ public struct CodecRegistry: Sendable {
         try memoryNeeded(bytes, options: Self.verification(options))
     }
 
-    /// The smaller the result, the less memory a codec takes that does not discard rows.
+    /// A codec that does not discard rows takes less memory for a smaller result.
     private static func verification(_ options: DecodeOptions) -> DecodeOptions {
         var options = options
         options.resize = Resize(width: 16, height: 16)
         return options
     }
 
-    /// What decoding a picture will take in memory, as its codec estimates it from the header: bytes. The header may be the
-    /// first part of the file.
+    /// Returns the memory that decoding takes, in bytes, as the codec estimates it from the header.
     ///
-    /// Throws as ``decode(_:options:cancellation:)`` does where that is more than `options` allow.
+    /// `bytes` may be the first part of the file. Throws like ``decode(_:options:cancellation:)`` if the estimate
+    /// exceeds the limit of `options`.
     public func memoryNeeded(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) -> Int {
         let (codec, format) = try decoder(for: bytes)
         if options.page > 0 {
@@ -152,15 +151,15 @@ public struct CodecRegistry: Sendable {
         _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ info: ImageInfo, _ options: DecodeOptions
     ) throws(LoadError) -> Int {
         try info.checkPixels(maximum: options.maximumPixels)
-        // What comes of it has its limit too.
+        // The result has its own pixel limit.
         _ = try options.storedPlan(for: info)
         let needed = max(0, codec.memoryNeeded(bytes, format: format, info: info, options: options))
         guard needed > options.maximumMemory else { return needed }
         throw PictureError.tooMuchMemory(needed, allowed: options.maximumMemory)
     }
 
-    /// Decodes what `options` want of a picture, and crops it afterwards where the picture itself says where: all of it has
-    /// to be made first.
+    /// Decodes an image as `options` specify. If the crop depends on the image's content, decodes the whole scaled
+    /// image first and then crops it.
     private static func resized<Picture>(
         _ info: ImageInfo, _ options: DecodeOptions, decode: (DecodeOptions) throws(LoadError) -> Picture,
         crop: (inout Picture, Resize.Plan, Resize.Gravity) -> Void
@@ -176,10 +175,10 @@ public struct CodecRegistry: Sendable {
         return picture
     }
 
-    /// Decodes what can be shown of a picture of which `bytes` are the first, or whose rest is damaged: `nil` where that is
-    /// nothing, or no more than `detail`; see ``PartialPicture``.
+    /// Decodes the displayable part of a truncated or damaged image.
     ///
-    /// Throws where the bytes are no picture, or the header is damaged as far as it is there, and at limits.
+    /// Returns `nil` if there is none, or if its ``PartialPicture/detail`` is at most `detail`. Throws if the bytes are
+    /// not an image, if the available part of the header is damaged, and if a limit is exceeded.
     public func decodePart(
         _ bytes: Bytes, options: DecodeOptions, beyond detail: Int = 0, cancellation: CancellationFlag
     ) throws(LoadError) -> (PartialPicture, ImageInfo)? {
@@ -195,7 +194,7 @@ public struct CodecRegistry: Sendable {
         return part.map { ($0, info) }
     }
 
-    /// What a whole picture's file says beside its pixels: EXIF and XMP of JPEG, PNG and WebP. Empty where it says nothing.
+    /// Returns a complete image file's EXIF and XMP metadata (JPEG, PNG and WebP); empty if it has none.
     ///
     /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func metadata(of bytes: Bytes) throws(LoadError) -> ImageMetadata {
@@ -203,7 +202,7 @@ public struct CodecRegistry: Sendable {
         return try codec.metadata(bytes, format: format)
     }
 
-    /// Writes pixels as a picture file. Throws ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``.
+    /// Encodes pixels as an image file. Throws ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard let codec = encoders[options.format] else {
             let known = encoders.keys.map(\.rawValue).sorted().joined(separator: ", ")
@@ -214,7 +213,7 @@ public struct CodecRegistry: Sendable {
         return try codec.encode(pixels, options: options)
     }
 
-    /// The codec that reads a format, whatever its files look like; `nil` where there is none.
+    /// Returns the codec that decodes a format, regardless of signatures, or `nil` if there is none.
     package func decoder(of format: ImageFormat) -> (any ImageCodec)? { decoders[format] }
 
     func decoder(for bytes: Bytes) throws(LoadError) -> (any ImageCodec, ImageFormat) {
@@ -231,11 +230,10 @@ public struct CodecRegistry: Sendable {
 }
 
 extension ImageInfo {
-    /// More pixels than these are refused, whatever a request allows: so that no product of theirs overflows.
+    /// The maximum number of pixels, whatever a request allows. It keeps arithmetic on pixel counts from overflowing.
     package static let mostPixels = 1 << 32
 
-    /// Throws ``LoadError/Code/tooManyPixels`` where the header declares more pixels than `maximum`, or than
-    /// ``mostPixels``.
+    /// Throws ``LoadError/Code/tooManyPixels`` if the header declares more pixels than `maximum` or ``mostPixels``.
     package func checkPixels(maximum: Int) throws(LoadError) {
         let maximum = min(maximum, Self.mostPixels)
         let (product, overflow) = storedWidth.multipliedReportingOverflow(by: storedHeight)
@@ -247,7 +245,7 @@ extension ImageInfo {
     }
 }
 
-/// What bytes that are no picture look like, for the message.
+/// A guess at the content of bytes that are not an image, for the error message.
 enum ContentGuess {
     static func message(for bytes: Bytes) -> String {
         if bytes.isEmpty { return "The body is empty." }

@@ -1,27 +1,27 @@
-/// Bytes by which files of a format are recognised.
+/// Bytes that identify files of a format.
 ///
-/// A codec for a format that ``ImageFormat/detect(_:)`` does not know brings its signatures:
+/// A codec for a format that ``ImageFormat/detect(_:)`` does not know declares its signatures:
 ///
 /// ```swift
 /// var signatures: [FormatSignature] { [FormatSignature(.ppm, Array("P6\n".utf8))] }
 /// ```
 public struct FormatSignature: Sendable, Hashable {
-    /// How far into a file a signature may reach, in bytes.
+    /// The maximum offset of a signature's end, in bytes from the start of the file.
     public static let maximumReach = 1024
 
     public let format: ImageFormat
-    /// The bytes that the file holds.
+    /// The bytes to match.
     public let bytes: [UInt8]
-    /// Where they stand, in bytes from the start of the file.
+    /// The offset of the bytes from the start of the file.
     public let offset: Int
 
     /// Creates a signature.
     ///
     /// - Parameters:
     ///   - format: The format of files that match.
-    ///   - bytes: At least one byte. Use as many as the format fixes: signatures of registered codecs are compared before
-    ///     the built-in ones.
-    ///   - offset: Where they stand, in bytes from the start of the file. Traps if the signature begins before the file or
+    ///   - bytes: At least one byte. Use as many as the format fixes, because signatures of registered codecs are
+    ///     compared before the built-in ones.
+    ///   - offset: The offset of the bytes from the start of the file. Traps if the signature begins before the file or
     ///     reaches beyond ``maximumReach``.
     public init(_ format: ImageFormat, _ bytes: [UInt8], at offset: Int = 0) {
         precondition(

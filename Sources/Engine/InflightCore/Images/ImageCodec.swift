@@ -1,81 +1,81 @@
 public import InflightConcurrency
 
-/// Reads and writes picture formats. Called on threads of the engine's decode lane, several at once, with no lock held;
-/// conformers keep no state between calls.
+/// Decodes and encodes image formats.
 ///
-/// Bytes are untrusted: limits are checked on the header, before memory is taken. Errors are thrown without a URL, which
-/// the engine adds. `CodecConformance` in the test kit checks any codec.
+/// The engine calls a codec on threads of its decode lane, several calls at once, with no lock held. Conformers keep no
+/// state between calls. Bytes are untrusted: check limits on the header before allocating memory. Throw errors without
+/// a URL, which the engine adds. `CodecConformance` in the test kit checks any codec.
 public protocol ImageCodec: Sendable {
-    /// The formats whose pictures this codec reads.
+    /// The formats that this codec decodes.
     var decodableFormats: Set<ImageFormat> { get }
-    /// The formats that this codec writes.
+    /// The formats that this codec encodes.
     var encodableFormats: Set<ImageFormat> { get }
-    /// How files of formats that ``ImageFormat/detect(_:)`` does not know are recognised; empty by default.
+    /// The signatures of formats that ``ImageFormat/detect(_:)`` does not know; empty by default.
     ///
     /// Read once, when the codec is registered. Formats that are not among ``decodableFormats`` are ignored.
     var signatures: [FormatSignature] { get }
 
-    /// Reads the header at the start of `bytes`, which may be the first part of a picture only.
+    /// Reads the header at the start of `bytes`, which may be only the first part of an image.
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult
 
-    /// Reads the header of one page of a whole picture, from 0; ``ImageInfo/frameCount`` is the count of all.
+    /// Reads the header of one page of a complete image, from 0. ``ImageInfo/frameCount`` counts all pages.
     ///
-    /// By itself a codec has pictures of one page, and throws ``LoadError/Code/invalidRequest`` for another. So does one
-    /// that has pages, for those that are not there.
+    /// By default a codec supports images of one page and throws ``LoadError/Code/invalidRequest`` for another. A codec
+    /// that supports pages throws it for pages that do not exist.
     func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo
 
-    /// Walks the structure of a whole picture from its first byte to its end, without decoding pixels.
+    /// Walks the structure of a complete image from its first byte to its end, without decoding pixels.
     ///
-    /// Throws ``LoadError/Code/damaged`` where it is cut short or its structure is broken. Bytes behind the picture's
-    /// end are let pass, as every viewer does.
+    /// Throws ``LoadError/Code/damaged`` if the image is truncated or its structure is broken. Bytes after the image's
+    /// end are ignored, as every viewer does.
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError)
 
-    /// Decodes the first frame, or the page that `options` name: orientation applied, colours in sRGB, at the size that `options` want.
+    /// Decodes the first frame, or the page that `options` select, upright, in sRGB and at the size of `options`.
     ///
-    /// Looks at `cancellation` while it works, and throws ``LoadError/Code/cancelled`` soon after it is set.
+    /// Checks `cancellation` while it runs, and throws ``LoadError/Code/cancelled`` soon after the flag is set.
     func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer
 
-    /// Decodes the first frame of an image, or the page that `options` name, and discards its pixels.
+    /// Decodes the first frame of an image, or the page that `options` select, and discards its pixels.
     ///
-    /// By default decodes as ``decode(_:format:options:cancellation:)`` does, to the size of `options`. A codec that reads
-    /// rows discards them instead.
+    /// By default decodes as ``decode(_:format:options:cancellation:)`` does, to the size of `options`. A codec that
+    /// reads rows discards them instead.
     ///
-    /// - Throws: what decoding throws.
+    /// - Throws: the errors of decoding.
     func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError)
 
-    /// What decoding takes in memory at its peak, its result included, in bytes: estimated from the header before anything
-    /// is taken. By itself all pixels of the picture and of the result, four bytes each.
+    /// Returns an estimate, from the header, of the peak memory of decoding, in bytes, including the result. By
+    /// default, counts all pixels of the image and of the result at four bytes each.
     func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int
 
-    /// Decodes what can be shown of a picture of which `bytes` are the first, or whose rest is damaged: `nil` where that is
-    /// nothing, or no more than `detail` (see ``PartialPicture/detail``), which is to be found out cheaply where it can
-    /// be. By itself always `nil`: nothing of this codec's pictures is shown before they are whole.
+    /// Decodes the displayable part of a truncated or damaged image.
     ///
-    /// Throws where the header itself is damaged, and what has to do with other things than these bytes: limits, memory,
-    /// a cancel.
+    /// Returns `nil` if there is none, or if its ``PartialPicture/detail`` is at most `detail`, which is checked
+    /// cheaply where possible. By default always returns `nil`: this codec's images are shown only when complete.
+    /// Throws if the header itself is damaged, and for failures unrelated to these bytes: limits, memory, cancellation.
     func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialPicture?
 
-    /// What a whole file says beside its pixels, as far as the codec knows where that stands: by itself nothing. What is
-    /// damaged there is left out.
+    /// Returns a complete file's metadata, as far as the codec can locate it; empty by default. Skips damaged parts.
     func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata
 
-    /// Opens a whole picture as an animation; `nil` where it is a still, or where this codec reads stills alone.
+    /// Opens a complete image as an animation. Returns `nil` if it is a still, or if this codec decodes only stills.
     ///
-    /// Walks the structure and decodes nothing. A file that is cut short gives the frames that are whole, at least one.
-    /// Refuses more frames than ``DecodeOptions/maximumFrames`` as soon as it has counted as many.
+    /// Walks the structure and decodes nothing. A truncated file yields its complete frames, at least one. Throws as
+    /// soon as it has counted more frames than ``DecodeOptions/maximumFrames``.
     func animation(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
     ) throws(LoadError) -> (any AnimationSource)?
 
-    /// Writes pixels as a picture file, with the metadata that `options` hold and no other. The same pixels and options give the same bytes. A format that
-    /// is not among ``encodableFormats`` is refused with ``LoadError/Code/unsupportedFormat``.
+    /// Encodes pixels as an image file, with the metadata of `options` and no other.
+    ///
+    /// The same pixels and options yield the same bytes. Throws ``LoadError/Code/unsupportedFormat`` for a format that
+    /// is not among ``encodableFormats``.
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
 }
 
@@ -117,61 +117,63 @@ extension ImageCodec {
     }
 }
 
-/// What can be said of a picture's first bytes.
+/// The result of reading the header from an image's first bytes.
 public enum ProbeResult: Sendable, Hashable {
     case info(ImageInfo)
-    /// The header goes on: ask again with at least that many bytes.
+    /// The header continues. Call again with at least that many bytes.
     case needsMoreBytes(Int)
 }
 
-/// How a picture is to be decoded.
+/// The options of decoding an image.
 public struct DecodeOptions: Sendable, Hashable {
-    /// The wanted size; `nil`: the picture's own.
+    /// The requested size; if nil, the image's own.
     public var resize: Resize?
-    /// The byte order and the kind of alpha of the result. A picture without alpha is always
+    /// The byte order and, with ``premultiplied``, the alpha of the result. An image without alpha is always
     /// ``PixelBuffer/Format/Alpha/opaque``.
     public var order: PixelBuffer.Format.Order = .rgba
     public var premultiplied = false
-    /// Which page of a picture that has several, TIFF alone here, from 0. One that is not there, or any but the first of a
-    /// format without pages, is refused with ``LoadError/Code/invalidRequest``. Frames of animations are no pages.
+    /// The page of a multi-page image (only TIFF here), from 0. A page that does not exist, or any but the first of a
+    /// format without pages, fails with ``LoadError/Code/invalidRequest``. Frames of animations are not pages.
     public var page = 0
-    /// More than these, by the header, are refused with ``LoadError/Code/tooManyPixels``; more than four thousand
-    /// million (two to the power of 32) always are.
+    /// The maximum number of pixels that the header may declare. More fail with ``LoadError/Code/tooManyPixels``, and
+    /// more than 2^32 (four thousand million) always do.
     public var maximumPixels: Int = 100_000_000
-    /// What decoding may take in memory, in bytes, as the codec estimates it beforehand
-    /// (``ImageCodec/memoryNeeded(_:format:info:options:)``): more is refused with ``LoadError/Code/tooMuchMemory``.
+    /// The maximum memory of decoding, in bytes, as the codec estimates it beforehand
+    /// (``ImageCodec/memoryNeeded(_:format:info:options:)``). More fails with ``LoadError/Code/tooMuchMemory``.
     public var maximumMemory: Int = 1 << 30
-    /// An animation of more frames is refused with ``LoadError/Code/tooManyFrames``.
+    /// The maximum number of frames of an animation. More fail with ``LoadError/Code/tooManyFrames``.
     public var maximumFrames = 10_000
-    /// An animation with more pixels in all its frames together, each counted as the whole canvas or more, is refused
-    /// with ``LoadError/Code/tooManyPixels``: that much work is one time through it. They are never in memory together.
+    /// The maximum number of pixels in all frames of an animation, each counted as at least the whole canvas. It bounds
+    /// the work of playing the animation once; the frames are never in memory together. More fail with
+    /// ``LoadError/Code/tooManyPixels``.
     public var maximumAnimationPixels = 4_000_000_000
 
     public init(resize: Resize? = nil) {
         self.resize = resize
     }
 
-    /// The form of the pixels of a picture with alpha, or without.
+    /// Returns the pixel format for an image with or without alpha.
     package func pixelFormat(hasAlpha: Bool) -> PixelBuffer.Format {
         PixelBuffer.Format(order: order, alpha: hasAlpha ? (premultiplied ? .premultiplied : .straight) : .opaque)
     }
 }
 
-/// How a picture is to be written.
+/// The options of encoding an image.
 public struct EncodeOptions: Sendable, Hashable {
     public var format: ImageFormat
-    /// 1 … 100; `nil`: the format's usual (JPEG 85, WebP 80). PNG has none.
+    /// The quality, 1 … 100; if nil, the format's default (JPEG 85, WebP 80). PNG has none.
     public var quality: Int?
-    /// JPEG: stored so that it can be shown coarsely first; usually a few hundredths smaller, and slower to make and to
-    /// decode. Other formats have nothing of the kind here.
+    /// Whether a JPEG is progressive: usually a few percent smaller, and slower to encode and to decode. Other formats
+    /// ignore it.
     public var isProgressive = false
-    /// WebP: every pixel as it is. PNG always is; JPEG cannot be, and refuses it.
+    /// Whether a WebP is lossless. PNG always is; JPEG cannot be, and encoding fails.
     public var isLossless = false
-    /// What shines through where a format has no alpha: red, green, blue.
+    /// The colour behind transparent pixels in formats without alpha: red, green, blue.
     public var background: [UInt8] = [255, 255, 255]
-    /// JPEG, PNG and WebP: what is written beside the pixels, ``ImageMetadata/fitted(width:height:)`` to them: they are
-    /// upright. `nil`: nothing is, so that nobody tells by accident where he lives. A format that has no place for it here,
-    /// or not enough, refuses it with ``LoadError/Code/cannotEncode``.
+    /// The metadata to write to JPEG, PNG and WebP, adapted to the upright pixels by
+    /// ``ImageMetadata/fitted(width:height:)``. If nil, none is written, so that a location is not published by
+    /// accident. A format that does not support it here, or lacks the space for it, fails with
+    /// ``LoadError/Code/cannotEncode``.
     public var metadata: ImageMetadata?
 
     public init(format: ImageFormat, quality: Int? = nil) {

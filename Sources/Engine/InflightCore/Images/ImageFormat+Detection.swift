@@ -1,6 +1,6 @@
 extension ImageFormat {
-    /// The format of a picture file, told from its first bytes alone, whatever its name or media type says; `nil` where
-    /// they are none that is known. Needs at most the first 1,024 bytes.
+    /// Returns the format of an image file from its first bytes alone, regardless of name or media type, or `nil` if it
+    /// is unknown. Needs at most the first 1,024 bytes.
     public static func detect(_ bytes: Bytes) -> ImageFormat? {
         for (format, offset, signature) in signatures where bytes.holds(signature, at: offset) {
             return format
@@ -28,14 +28,14 @@ extension ImageFormat {
         (.pdf, 0, Array("%PDF-".utf8)),
     ]
 
-    /// Formats in ISO base media boxes, by the brands of the first box (ISO/IEC 14496-12 section 4.3), and the two old
-    /// ones whose signatures are short and so need a second look.
+    /// Returns the format of ISO base media files by the brands in the first box (ISO/IEC 14496-12 section 4.3), and of
+    /// BMP and ICO, whose short signatures need a second check.
     private static func boxFormat(_ bytes: Bytes) -> ImageFormat? {
         if bytes.holds("ftyp", at: 4) {
             let size = (0..<4).reduce(0) { $0 << 8 | Int(bytes[$1]) }
             let end = min(size, bytes.count, 256)
             var isHEIC = false
-            // The major brand, its version (which is no brand), and the compatible ones.
+            // The major brand, its version (which is not a brand), and the compatible brands.
             for offset in stride(from: 8, to: end - 3, by: 4) where offset != 12 {
                 if bytes.holds("avif", at: offset) || bytes.holds("avis", at: offset) { return .avif }
                 isHEIC = isHEIC || heicBrands.contains { bytes.holds($0, at: offset) }
@@ -43,19 +43,19 @@ extension ImageFormat {
             return isHEIC ? .heic : nil
         }
         if bytes.holds("BM", at: 0), bytes.count >= 18 {
-            // The size of the second header: 12 for the oldest kind, at least 16 for the others.
+            // The size of the second header is 12 for the oldest kind and at least 16 for the others.
             let header = (0..<4).reduce(0) { $0 | Int(bytes[14 + $1]) << (8 * $1) }
             return header == 12 || (16...256).contains(header) ? .bmp : nil
         }
-        // Icons, and cursors, which differ from them in what browsers do not show.
+        // Cursors differ from icons only in fields that browsers do not show.
         if bytes.holds([0, 0, 1, 0], at: 0) || bytes.holds([0, 0, 2, 0], at: 0), bytes.count >= 10 {
-            // At least one picture, and the byte that is reserved in its entry.
+            // Require at least one image, and zero in the reserved byte of its entry.
             return bytes[4] | bytes[5] != 0 && bytes[9] == 0 ? .ico : nil
         }
         return nil
     }
 
-    /// A bitmap as Windows has it in memory, without a file's header: the fields of its own hold few values.
+    /// Whether this is a Windows bitmap without a file header, recognised by header fields that have few valid values.
     private static func isBareBitmap(_ bytes: Bytes) -> Bool {
         guard bytes.count >= 20, bytes[1] == 0, bytes[2] == 0, bytes[3] == 0 else { return false }
         let isOld = bytes[0] == 12
@@ -68,7 +68,7 @@ extension ImageFormat {
 
     private static let heicBrands = ["heic", "heix", "hevc", "hevx", "heim", "heis", "mif1", "msf1"]
 
-    /// Text whose first element is `svg`, behind an XML declaration and comments at most, or that says so.
+    /// Whether the DOCTYPE is `svg`, or the first element, which only an XML declaration and comments may precede.
     private static func isSVG(_ bytes: Bytes) -> Bool {
         let end = min(bytes.count, 1024)
         var position = bytes.holds([0xEF, 0xBB, 0xBF], at: 0) ? 3 : 0
@@ -83,7 +83,7 @@ extension ImageFormat {
                 while position < end, !bytes.holds("-->", at: position) { position += 1 }
                 position += 3
             } else if bytes.holds("<!DOCTYPE svg", at: position) {
-                // It may declare entities for longer than is looked at here, and says enough.
+                // The DOCTYPE may declare entities beyond the bytes examined here, and is sufficient by itself.
                 return true
             } else if bytes.holds("<?xml", at: position) {
                 while position < end, bytes[position] != 0x3E { position += 1 }
@@ -97,7 +97,7 @@ extension ImageFormat {
 }
 
 extension Bytes {
-    /// Whether `expected` stands at `offset`.
+    /// Whether the bytes at `offset` equal `expected`.
     func holds(_ expected: [UInt8], at offset: Int) -> Bool {
         guard offset >= 0, count - offset >= expected.count else { return false }
         return expected.indices.allSatisfy { self[offset + $0] == expected[$0] }

@@ -1,4 +1,4 @@
-/// A format of picture files: an open set.
+/// A format of image files. The set is open.
 public struct ImageFormat: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// A short name in lower case, such as `jpeg`.
     public let rawValue: String
@@ -24,7 +24,7 @@ public struct ImageFormat: RawRepresentable, Hashable, Sendable, CustomStringCon
     public static let psd = ImageFormat(rawValue: "psd")
     public static let pdf = ImageFormat(rawValue: "pdf")
 
-    /// The usual ending of file names, without a dot.
+    /// The usual file name extension, without a dot.
     public var fileExtension: String {
         self == .jpeg ? "jpg" : rawValue
     }

@@ -1,29 +1,28 @@
-/// What the header of a picture says, without decoding it.
+/// The contents of an image's header, read without decoding.
 public struct ImageInfo: Sendable, Hashable {
     public enum ColorModel: String, Sendable, Hashable {
         case gray, rgb, indexed, cmyk, ycck
     }
 
     public var format: ImageFormat
-    /// Pixels as they are stored, before orientation.
+    /// The size in pixels as stored, before orientation.
     public var storedWidth: Int
     public var storedHeight: Int
     public var orientation: ImageOrientation
-    /// How many frames there are; 1 for stills. Where not all of the file was looked at, those that begin in the part
-    /// that was.
+    /// The number of frames; 1 for stills. If only part of the file was examined, only frames that begin in it count.
     public var frameCount: Int
-    /// Whether more frames may follow in the part of an animation that was not looked at.
+    /// Whether more frames may follow in the part of an animation that was not examined.
     public var mayHaveMoreFrames: Bool
     public var colorModel: ColorModel
     public var bitsPerComponent: Int
     public var hasAlpha: Bool
-    /// The name that an embedded colour profile gives itself; `nil` where there is none.
+    /// The name in the embedded colour profile; `nil` if there is none.
     public var profileName: String?
-    /// What the colours are measured by, where a file says so by number in place of a profile (`nclx` of AVIF and HEIC): the
-    /// code point of ITU-T H.273 table 2. 1 are sRGB's, 12 Display P3's, which are heeded; `nil` where nothing is said, or a
-    /// profile says it.
+    /// The colour primaries, if a file names them by number instead of a profile (`nclx` of AVIF and HEIC): the code
+    /// point of ITU-T H.273 table 2. Decoding honours 1 (sRGB) and 12 (Display P3). `nil` if unspecified, or if a
+    /// profile specifies them.
     public var colorPrimaries: Int?
-    /// Stored so that it can be shown coarsely first: progressive JPEG, interlaced PNG and GIF.
+    /// Whether the image can be shown coarsely first: progressive JPEG, interlaced PNG and GIF.
     public var isProgressive: Bool
 
     public init(
@@ -44,16 +43,16 @@ public struct ImageInfo: Sendable, Hashable {
         self.isProgressive = isProgressive
     }
 
-    /// Pixels as they are seen, orientation applied.
+    /// The size in pixels as displayed, with the orientation applied.
     public var width: Int { orientation.swapsAxes ? storedHeight : storedWidth }
     public var height: Int { orientation.swapsAxes ? storedWidth : storedHeight }
 }
 
-/// How stored pixels have to be turned to be seen upright: the values of EXIF's tag 0x0112 (CIPA DC-008 section 4.6.4).
+/// The transform that displays stored pixels upright: the values of EXIF tag 0x0112 (CIPA DC-008 section 4.6.4).
 public enum ImageOrientation: Int, Sendable, Hashable, CaseIterable {
     case up = 1
     case upMirrored, down, downMirrored, leftMirrored, right, rightMirrored, left
 
-    /// Whether width and height change places.
+    /// Whether the orientation swaps width and height.
     public var swapsAxes: Bool { rawValue >= 5 }
 }

@@ -1,12 +1,12 @@
-/// Where a crop keeps what people look at: edges, strong colours and the colours of skin count, by pixels of a small copy
-/// of the picture; of places that are as good the one nearer to the middle is taken.
+/// Finds the part of an image to keep when cropping, by edges, saturated colours and skin colours.
 ///
-/// The measures are those that are usual for this (J. Wagner: smartcrop.js; libvips: `vips_smartcrop`, "attention"); the
-/// weights are ours, looked at on the demo's pictures.
+/// Scores the pixels of a small copy. Of equally good positions, the one nearer to the middle wins. The measures are
+/// usual ones (J. Wagner: smartcrop.js; libvips: `vips_smartcrop`, "attention"). The weights are ours, checked by eye
+/// on the demo's images.
 struct InterestFinder {
     private let width: Int
     private let height: Int
-    /// Sums over all pixels left of and above a corner.
+    /// The sums of the scores of all pixels left of and above a corner.
     private let sums: [Double]
 
     private static let longestSide = 96
@@ -30,7 +30,7 @@ struct InterestFinder {
         self.sums = sums
     }
 
-    /// Where a part of that share of both sides is best begun, each 0 … 1 of what is left over.
+    /// Returns the best position of a part with these shares of both sides, each 0 … 1 of the remaining space.
     func place(widthShare: Double, heightShare: Double) -> (x: Double, y: Double) {
         let wide = max(1, min(width, Int((Double(width) * widthShare).rounded())))
         let high = max(1, min(height, Int((Double(height) * heightShare).rounded())))
@@ -54,7 +54,7 @@ struct InterestFinder {
         return lower - sums[y * row + x + wide] + sums[y * row + x]
     }
 
-    /// How much each pixel counts. Never nothing at all, so that in an even picture the middle is best.
+    /// Returns a score for each pixel, at least 1, so that in a uniform image the middle is best.
     private static func scores(_ pixels: PixelBuffer) -> [Float] {
         let (width, height) = (pixels.width, pixels.height)
         var colors = [SIMD4<Float>](repeating: .zero, count: width * height)
@@ -77,13 +77,13 @@ struct InterestFinder {
             let color = colors[index]
             let strongest = max(color[0], color[1], color[2])
             let saturation = strongest > 0 ? (strongest - min(color[0], color[1], color[2])) / strongest : 0
-            // What is very dark or very light has colours that nobody sees.
+            // In very dark or very light pixels the colour is not visible.
             let isSeen = light[index] > 25 && light[index] < 235
             return 1 + edge + (isSeen ? 12 * saturation : 0) + (isSeen ? 40 * skin(color) : 0)
         }
     }
 
-    /// How near a colour is to that of skin, 0 … 1, by its direction alone: as all kinds of skin are.
+    /// Returns how near a colour is to skin, 0 … 1, by its direction alone, in which all skin tones agree.
     private static func skin(_ color: SIMD4<Float>) -> Float {
         let length = (color[0] * color[0] + color[1] * color[1] + color[2] * color[2]).squareRoot()
         guard length > 40 else { return 0 }

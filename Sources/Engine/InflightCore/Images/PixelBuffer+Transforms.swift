@@ -1,10 +1,10 @@
 extension PixelBuffer {
-    /// The picture scaled and cropped as `plan` says, in the same format and in the light that it names.
+    /// Returns the image scaled and cropped as `plan` specifies, in the same format and in the plan's ``Resize/Light``.
     ///
-    /// Straight alpha is multiplied in for the time of the resizing, so that colours of transparent pixels do not bleed.
-    /// Time is linear in the pixels of source and result; the memory beyond the result's is that of some rows.
+    /// Straight alpha is premultiplied during the resize, so that colours of transparent pixels do not bleed. Time is
+    /// linear in the pixels of source and result. Memory beyond the result's is a few rows.
     ///
-    /// - Precondition: what the plan keeps lies inside of what it scales to.
+    /// - Precondition: the part that the plan keeps lies inside the scaled image.
     public func resized(to plan: Resize.Plan) -> PixelBuffer {
         precondition(plan.cropX >= 0 && plan.cropX + plan.width <= plan.scaledWidth, "the crop is too wide")
         precondition(plan.cropY >= 0 && plan.cropY + plan.height <= plan.scaledHeight, "the crop is too high")
@@ -21,15 +21,15 @@ extension PixelBuffer {
         }
     }
 
-    /// The picture scaled and cropped as `resize` asks for, by what is of interest too.
+    /// Returns the image scaled and cropped as `resize` specifies, including content-aware crops.
     func resized(by resize: Resize) -> PixelBuffer {
         let (plan, first) = resize.plans(sourceWidth: width, sourceHeight: height)
         return resized(to: first).cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
     }
 
-    /// The part of the picture that begins at `x`, `y`, copied.
+    /// Returns a copy of the part of the image that begins at `x`, `y`.
     ///
-    /// - Precondition: the part lies inside the picture.
+    /// - Precondition: the part lies inside the image.
     public func cropped(x: Int, y: Int, width: Int, height: Int) -> PixelBuffer {
         precondition(x >= 0 && y >= 0 && x + width <= self.width && y + height <= self.height, "the crop is outside")
         return resized(
@@ -37,9 +37,9 @@ extension PixelBuffer {
                 scaledWidth: self.width, scaledHeight: self.height, cropX: x, cropY: y, width: width, height: height))
     }
 
-    /// The part of that size that `gravity` says, copied.
+    /// Returns a copy of the part of that size at the position of `gravity`.
     ///
-    /// - Precondition: it is not larger than the picture.
+    /// - Precondition: the part is not larger than the image.
     public func cropped(width: Int, height: Int, gravity: Resize.Gravity) -> PixelBuffer {
         precondition(width <= self.width && height <= self.height, "the crop is larger than the picture")
         if width == self.width, height == self.height { return self }
@@ -50,10 +50,11 @@ extension PixelBuffer {
         return cropped(x: corner.x, y: corner.y, width: width, height: height)
     }
 
-    /// Where the part of that size begins in which there is most to look at: edges, strong colours, and the colours of
-    /// skin. In an even picture it is the middle. It costs about what making the picture small does.
+    /// Returns the origin of the part of that size with the most interest: edges, saturated colours and skin colours.
     ///
-    /// - Precondition: it is not larger than the picture.
+    /// In a uniform image it is the middle. It costs about as much as downscaling the image.
+    ///
+    /// - Precondition: the part is not larger than the image.
     public func interestingPart(width: Int, height: Int) -> (x: Int, y: Int) {
         precondition(width <= self.width && height <= self.height, "the part is larger than the picture")
         let place = InterestFinder(self).place(
@@ -64,11 +65,11 @@ extension PixelBuffer {
         )
     }
 
-    /// The picture turned upright: what is stored with `orientation` becomes what is seen.
+    /// Returns the image turned upright: pixels stored with `orientation` become pixels as displayed.
     public func oriented(_ orientation: ImageOrientation) -> PixelBuffer {
         if orientation == .up { return self }
         let target = orientation.swapsAxes ? (width: height, height: width) : (width: width, height: height)
-        // The stored pixel that is seen at the top left, and the steps to its neighbours as seen.
+        // The offset of the stored pixel that is displayed at the top left, and the steps to its displayed neighbours.
         let lastX = (width - 1) * 4
         let lastY = (height - 1) * bytesPerRow
         let (start, right, down) =
@@ -86,7 +87,7 @@ extension PixelBuffer {
             let output = memory.baseAddress!
             unsafe withUnsafeBytes { source in
                 let input = source.baseAddress!
-                // Blocks keep both sides in the cache where the axes change places.
+                // Blocks keep both source and target in the CPU cache when the axes are swapped.
                 let side = 32
                 for blockY in stride(from: 0, to: target.height, by: side) {
                     for blockX in stride(from: 0, to: target.width, by: side) {
@@ -104,10 +105,10 @@ extension PixelBuffer {
         }
     }
 
-    /// The same picture in another byte order or with another kind of alpha.
+    /// Returns the image in another byte order or with another kind of alpha.
     ///
-    /// An opaque picture stays so, whatever kind of alpha is asked for; to make one opaque means to leave out its alpha,
-    /// over a colour of ``flattened(onto:_:_:)``.
+    /// An opaque image stays opaque, whatever alpha is requested. Converting to opaque drops alpha; to composite over a
+    /// colour instead, use ``flattened(onto:_:_:)``.
     public func converted(to wanted: Format) -> PixelBuffer {
         var wanted = wanted
         if format.alpha == .opaque { wanted.alpha = .opaque }
@@ -116,12 +117,12 @@ extension PixelBuffer {
         return mapped(to: wanted) { change($0) }
     }
 
-    /// The same pixels in the form that is wanted of a decoded picture.
+    /// Returns the pixels in the format that `options` request of a decoded image.
     func inForm(of options: DecodeOptions) -> PixelBuffer {
         converted(to: options.pixelFormat(hasAlpha: format.alpha != .opaque))
     }
 
-    /// The same change in place, on pixels without gaps between the rows.
+    /// Converts pixels like ``converted(to:)``, in place, without gaps between the rows.
     package static func bring(_ pixels: UnsafeMutableRawBufferPointer, from format: Format, to wanted: Format) {
         guard format != wanted, let base = pixels.baseAddress else { return }
         let change = change(from: format, to: wanted)
@@ -147,7 +148,7 @@ extension PixelBuffer {
         }
     }
 
-    /// The picture over a plain colour, opaque.
+    /// Returns the image composited over a plain colour, opaque.
     public func flattened(onto red: UInt8, _ green: UInt8, _ blue: UInt8) -> PixelBuffer {
         if format.alpha == .opaque { return self }
         let isStraight = format.alpha == .straight

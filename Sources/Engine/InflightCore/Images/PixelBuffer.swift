@@ -1,17 +1,16 @@
-/// Decoded pixels, in memory that the buffer owns, whatever kind of memory that is: allocated, mapped from a file, or
-/// shared by another process. Handing it on copies a reference, never pixels.
+/// Decoded pixels in memory that the buffer owns: allocated, mapped from a file, or shared by another process.
 ///
-/// Rows run from top to bottom, `bytesPerRow` apart; a pixel is four bytes in the order that ``Format`` names. Colours
-/// are sRGB. It may be read from any thread; it is never written after it was made.
+/// Copying a buffer copies a reference, never pixels. Rows run from top to bottom, `bytesPerRow` apart. A pixel is four
+/// bytes in the order of ``Format``. Colours are sRGB. A buffer is immutable and may be read from any thread.
 public struct PixelBuffer: Sendable {
     public struct Format: Hashable, Sendable {
         public enum Order: UInt8, Hashable, Sendable { case rgba, bgra }
         public enum Alpha: UInt8, Hashable, Sendable {
             /// The fourth byte is 255 everywhere.
             case opaque
-            /// Colours as they are, alpha apart.
+            /// Colours are not multiplied by alpha.
             case straight
-            /// Colours multiplied by alpha, as compositors want them.
+            /// Colours are multiplied by alpha, as compositors expect.
             case premultiplied
         }
 
@@ -35,12 +34,12 @@ public struct PixelBuffer: Sendable {
     /// At least `width` × 4.
     public let bytesPerRow: Int
     public let format: Format
-    /// The memory; at least `bytesPerRow` × (`height` - 1) + `width` × 4 bytes of it.
+    /// The memory, at least `bytesPerRow` × (`height` - 1) + `width` × 4 bytes.
     public let bytes: Bytes
 
     /// Wraps memory that already holds pixels.
     ///
-    /// - Precondition: both sides are at least 1 and the memory is as large as the layout says.
+    /// - Precondition: both sides are at least 1 and the memory is at least as large as the layout requires.
     public init(width: Int, height: Int, bytesPerRow: Int, format: Format, bytes: Bytes) {
         precondition(width > 0 && height > 0, "a picture of \(width) × \(height) pixels cannot be")
         let needed = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
@@ -52,9 +51,9 @@ public struct PixelBuffer: Sendable {
         self.bytes = bytes
     }
 
-    /// Allocates memory for `width` × `height` pixels, rows without a gap, and has `fill` write all of it.
+    /// Allocates memory for `width` × `height` pixels, with no gaps between rows, and calls `fill` to write all of it.
     ///
-    /// The memory is not cleared beforehand: `fill` owes every byte, and may throw instead.
+    /// The memory is not cleared beforehand. `fill` must write every byte, or throw.
     public init<Failure: Error>(
         width: Int, height: Int, format: Format,
         filledBy fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
@@ -70,10 +69,10 @@ public struct PixelBuffer: Sendable {
         self.init(width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: memory.shared)
     }
 
-    /// What the pixels take in memory, in bytes: the cost of this buffer in a cache.
+    /// The memory of the pixels, in bytes: the cost of this buffer in a cache.
     public var byteCount: Int { bytes.count }
 
-    /// The least memory that such a layout needs, or `nil` where it is impossible or the product overflows.
+    /// Returns the minimum memory of a layout, in bytes, or `nil` if the layout is invalid or the product overflows.
     public static func byteCount(width: Int, height: Int, bytesPerRow: Int) -> Int? {
         guard width > 0, height > 0 else { return nil }
         let row = width.multipliedReportingOverflow(by: 4)
@@ -83,7 +82,7 @@ public struct PixelBuffer: Sendable {
         return rows.overflow || total.overflow ? nil : total.partialValue
     }
 
-    /// Gives the memory for the length of the call.
+    /// Calls `body` with the memory, which is valid during the call.
     @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -1,4 +1,4 @@
-/// A row of pixels, changed four at once; where fewer are left, one at a time.
+/// Transforms a row of pixels, four at once; the remaining ones one at a time.
 @inline(__always)
 func changeFours(
     _ width: Int, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer,
@@ -17,26 +17,26 @@ func changeFours(
     }
 }
 
-/// A colour, spread for arithmetic on four pixels at once whose bytes lie in halves of words: first and third channel in
-/// one vector, second and fourth in another.
+/// A colour spread for arithmetic on four pixels at once, in 16-bit lanes: the first and third channel in one vector,
+/// the second and fourth in another.
 struct PixelPairs {
     private let outer: SIMD8<UInt16>
     private let inner: SIMD8<UInt16>
 
-    /// The first channel in the lowest byte.
+    /// The first channel is in the lowest byte.
     init(_ color: UInt32) {
         outer = Self.halves(SIMD4(repeating: color & 0x00FF_00FF))
         inner = Self.halves(SIMD4(repeating: color >> 8 & 0x00FF_00FF))
     }
 
-    /// Four pixels over this colour, opaque.
+    /// Returns four pixels composited over this colour, opaque.
     @inline(__always)
     func under(_ pixels: SIMD4<UInt32>, isStraight: Bool) -> SIMD4<UInt32> {
         let alpha = Self.halves((pixels &>> 24) | (pixels &>> 8) & 0x00FF_0000)
         let factor = isStraight ? alpha : SIMD8(repeating: 255)
         func over(_ channels: SIMD8<UInt16>, _ ground: SIMD8<UInt16>) -> SIMD4<UInt32> {
             let over = channels &* factor
-            // At most 255 × 255, unless a colour is above its alpha, as none should be.
+            // At most 255 × 255, unless a malformed premultiplied colour exceeds its alpha.
             let sum = over &+ pointwiseMin(ground &* (255 &- alpha), 65025 &- over)
             return unsafe unsafeBitCast(Self.dividedBy255(sum), to: SIMD4<UInt32>.self)
         }
@@ -45,7 +45,7 @@ struct PixelPairs {
         return first | second &<< 8 | 0xFF00_0000
     }
 
-    /// Rounded; right for everything that two bytes can make.
+    /// Divides with rounding; exact for every product of two bytes.
     @inline(__always)
     private static func dividedBy255(_ product: SIMD8<UInt16>) -> SIMD8<UInt16> {
         let sum = product &+ 128

@@ -1,9 +1,9 @@
 extension Resize.Plan {
-    /// The same plan for the pixels as they are stored, which `orientation` turns upright afterwards.
+    /// Returns the same plan for the pixels as stored, which `orientation` turns upright afterwards.
     package func stored(for orientation: ImageOrientation) -> Resize.Plan {
         let right = scaledWidth - cropX - width
         let below = scaledHeight - cropY - height
-        // Where the kept part begins on the stored axes.
+        // The origin of the kept part on the stored axes.
         let (x, y) =
             switch orientation {
             case .up: (cropX, cropY)

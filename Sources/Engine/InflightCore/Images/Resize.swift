@@ -1,17 +1,17 @@
-/// The size that is wanted of a picture, and how it is fitted into it.
+/// A target size for an image, and how the image fits into it.
 public struct Resize: Sendable, Hashable {
     public enum Fit: String, Sendable, Hashable, CaseIterable {
-        /// The whole picture, inside the box: one side may be smaller than wanted.
+        /// Fits the whole image inside the box. One side may be smaller than requested.
         case contain
-        /// The box filled, what stands out is cropped: where, says the ``Resize/gravity``.
+        /// Fills the box and crops the overflow as ``Resize/gravity`` specifies.
         case cover
-        /// The box filled, the picture's shape given up.
+        /// Fills the box without preserving the aspect ratio.
         case fill
-        /// As ``fill``, and enlarged if need be, whether ``Resize/enlarges`` or not: the result has the box's size.
+        /// Like ``fill``, but enlarges regardless of ``Resize/enlarges``, so that the result has the box's size.
         case exact
     }
 
-    /// Which part of a picture is kept where not all of it can be.
+    /// The part of an image to keep when cropping.
     public enum Gravity: String, Sendable, Hashable, CaseIterable {
         case center
         case top
@@ -22,11 +22,11 @@ public struct Resize: Sendable, Hashable {
         case topRight = "top-right"
         case bottomLeft = "bottom-left"
         case bottomRight = "bottom-right"
-        /// What people look at: see ``PixelBuffer/interestingPart(width:height:)``. All of the scaled picture is made
-        /// before it is cropped, which takes its memory.
+        /// The most interesting part: see ``PixelBuffer/interestingPart(width:height:)``. The whole scaled image is
+        /// decoded before it is cropped, which takes its memory.
         case interest
 
-        /// What of the pixels that are left over lies to the left of the part that is kept, and above it; in halves.
+        /// The share of the surplus pixels to the left of the kept part and above it, in halves.
         fileprivate var halves: (x: Int, y: Int) {
             switch self {
             case .center, .interest: (1, 1)
@@ -46,23 +46,23 @@ public struct Resize: Sendable, Hashable {
         }
     }
 
-    /// What is added up where pixels are made of several.
+    /// The values that are averaged when several pixels become one.
     public enum Light: String, Sendable, Hashable, CaseIterable {
-        /// Samples as they are stored, as browsers and most programs do. Fine dark and light detail becomes darker than
-        /// it is seen from afar.
+        /// Averages samples as stored, as browsers and most programs do. Fine dark and light detail becomes darker than
+        /// it looks from afar.
         case encoded
-        /// The light that samples of sRGB stand for: black and white in a fine chequer become the grey that it is seen
-        /// as, 188 and not 128. It takes longer, and JPEG's and WebP's short ways to small pictures are not taken.
+        /// Averages the light that sRGB samples encode: a fine black and white chequer becomes the grey it looks like,
+        /// 188 and not 128. It is slower, and JPEG and WebP are not decoded at reduced size.
         case linear
     }
 
-    /// In pixels, at least 1; `nil`: whatever the other side and the picture's shape give.
+    /// The size in pixels, each side at least 1. If nil, a side follows from the other and the image's aspect ratio.
     public var width: Int?
     public var height: Int?
     public var fit: Fit
-    /// What is kept where ``Fit/cover`` crops.
+    /// The part to keep when ``Fit/cover`` crops.
     public var gravity: Gravity
-    /// Whether a picture smaller than the box is made larger.
+    /// Whether to upscale an image smaller than the box.
     public var enlarges: Bool
     public var light: Light
 
@@ -78,30 +78,30 @@ public struct Resize: Sendable, Hashable {
         self.light = light
     }
 
-    /// A size in points, of which each is `scale` pixels wide, as on a screen of high density. Rounded to pixels.
+    /// Returns a size from points of `scale` pixels each, as on a high-density screen, rounded to pixels.
     public static func points(
         width: Double? = nil, height: Double? = nil, scale: Double, fit: Fit = .contain, gravity: Gravity = .center,
         enlarges: Bool = false, light: Light = .encoded
     ) -> Resize {
-        // What is no size at all becomes none that a load accepts.
+        // An invalid size becomes one that requests reject.
         func pixels(_ points: Double) -> Int { Int(max(0, min((points * scale).rounded(), 1e9))) }
         return Resize(
             width: width.map(pixels), height: height.map(pixels), fit: fit, gravity: gravity, enlarges: enlarges,
             light: light)
     }
 
-    /// A side that no picture can have; `nil`: both are possible.
+    /// A requested side outside the valid range; `nil` if there is none.
     var impossibleSide: Int? { [width, height].compactMap(\.self).first { !(1...1_000_000).contains($0) } }
 
-    /// Everything that makes the result another.
+    /// Every property that affects the result, as text.
     package var identity: String {
         let sides = [width, height].map { $0.map(String.init) ?? "" }.joined(separator: "x")
         return "\(sides) \(fit.rawValue) \(enlarges)" + (gravity == .center ? "" : " \(gravity.rawValue)")
             + (light == .encoded ? "" : " \(light.rawValue)")
     }
 
-    /// What has to be done to a picture of a known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep
-    /// `width` × `height` of that from `cropX`, `cropY`.
+    /// The steps for an image of known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep `width` ×
+    /// `height` of that from `cropX`, `cropY`.
     public struct Plan: Sendable, Hashable {
         public var scaledWidth: Int
         public var scaledHeight: Int
@@ -127,10 +127,10 @@ public struct Resize: Sendable, Hashable {
         public var crops: Bool { width != scaledWidth || height != scaledHeight }
     }
 
-    /// The plan for a picture of `sourceWidth` × `sourceHeight` pixels, as it is seen (orientation applied).
+    /// Returns the plan for an image of `sourceWidth` × `sourceHeight` pixels as displayed (orientation applied).
     ///
     /// Sizes are rounded to the nearest pixel and are at least 1. Without `enlarges` nothing is scaled up: `contain`
-    /// keeps the picture's own size; `cover` and `fill` shrink the box, `cover` keeping the box's shape.
+    /// keeps the image's own size; `cover` and `fill` shrink the box, and `cover` keeps the box's aspect ratio.
     public func plan(sourceWidth: Int, sourceHeight: Int) -> Plan {
         var plan = sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
         plan.light = light
@@ -161,7 +161,7 @@ public struct Resize: Sendable, Hashable {
                     .sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
             }
             let scale = max(horizontal, vertical)
-            // A box that the picture cannot fill shrinks, in its own shape, until it does.
+            // If the image cannot fill the box, the box shrinks, keeping its aspect ratio, until it can.
             let shrink = enlarges ? 1 : 1 / max(scale, 1)
             let box = Self.whole(Double(boxWidth) * shrink, Double(boxHeight) * shrink)
             let applied = scale * shrink
@@ -175,8 +175,8 @@ public struct Resize: Sendable, Hashable {
         }
     }
 
-    /// The plan, and what has to be done before the picture itself says where it is cropped: the same, but where
-    /// ``Gravity/interest`` does, and then without the crop.
+    /// Returns the plan, and the one to run before the crop position is known. They differ only if ``Gravity/interest``
+    /// determines the crop; then the first one does not crop.
     package func plans(sourceWidth: Int, sourceHeight: Int) -> (plan: Plan, first: Plan) {
         let plan = plan(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
         guard gravity == .interest, plan.crops else { return (plan, plan) }

@@ -1,6 +1,6 @@
 public import InflightConcurrency
 
-/// What one place on the screen shows: it loads one request at a time, and a new request replaces the old one.
+/// Loads the image for one place on the screen: one request at a time, each replacing the one before.
 ///
 /// ```swift
 /// @MainActor final class PhotoView {
@@ -13,33 +13,32 @@ public import InflightConcurrency
 ///
 ///     func bind(_ url: String) {
 ///         loader.request = ImageRequest(url, resize: Resize(width: 320))
-///         show(loader.picture)          // the picture itself where it is in memory, else the placeholder
+///         show(loader.picture)          // the image if it is in memory, else the placeholder
 ///     }
 /// }
 /// ```
 ///
-/// - Thread: made with one serial callback queue, or with `.main`; used only there. Elsewhere every method and property
-///   stops the program at once, in release builds too, with a message that names the queue that was expected and the one
-///   that was found. Whether a queue is serial cannot be asked of it. The class is not `Sendable`: hold it from
-///   elsewhere by a `ConfinedReference`.
-/// - Order: ``onChange`` is called on the callback queue, never inside a call of yours: what your own call changed you
-///   read after it. Progress comes before the ending.
-/// - Late answers: once ``request`` was set to another one, nothing of the old one is shown or told any more, in whatever
-///   order the answers come.
-/// - Cancellation: by ``cancel()``, ``reset()``, another request, and by releasing the loader, on any thread. Work that
-///   others wait for goes on. Two requests that share work (one URL in two sizes) go on sharing it when one replaces the
+/// - Thread: created with one serial callback queue, or with `.main`, and used only there. Elsewhere every method and
+///   property traps, in release builds too, with a message that names the expected and the actual queue. The loader
+///   cannot check that a queue is serial. The class is not `Sendable`: hold it from elsewhere by a `ConfinedReference`.
+/// - Order: ``onChange`` is called on the callback queue, never inside a call of yours: read the changes that your own
+///   call made after it. Progress comes before the ending.
+/// - Late results: once ``request`` was set to another one, no result of the old one is shown or delivered any more, in
+///   whatever order results arrive.
+/// - Cancellation: by ``cancel()``, ``reset()``, another request, and by releasing the loader, on any thread. Jobs with
+///   other subscribers continue. Jobs that two requests share (one URL in two sizes) continue when one replaces the
 ///   other.
-/// - Release: the handler, and what it captured, is released on the callback queue, or inside the call of yours that
-///   replaces it. The loader holds its handler: capture the view `weak`.
-/// - Errors: ``State/failed(_:)``, with ``failurePicture`` to show. It stays until ``start()`` or another request. An
-///   answer that the callback queue drops (see `CallbackQueue.mayDrop`) leaves the loader idle.
-/// - Cost: about 50 ns for each use on a dispatch queue, to look where it is; to set a request, two looks at its URL and
-///   one at the memory cache.
+/// - Release: the handler and its captures are released on the callback queue, or inside your call that replaces it.
+///   The loader retains its handler: capture the view `weak`.
+/// - Errors: ``State/failed(_:)``, with ``failurePicture`` to show. It stays until ``start()`` or another request. If
+///   the callback queue drops the result (see `CallbackQueue.mayDrop`), the loader becomes idle.
+/// - Cost: about 50 ns for each use on a dispatch queue, to check the queue; to set a request, two passes over its URL
+///   and one lookup in the memory cache.
 public final class ImageLoader: Confined {
     public enum State: Sendable {
-        /// Nothing is loaded or under way.
+        /// Nothing is loaded or loading.
         case idle
-        /// How far the bytes have come, as soon as that is known.
+        /// Loading, with the progress as soon as it is known.
         case loading(LoadProgress?)
         case loaded(LoadedImage)
         case failed(LoadError)
@@ -55,21 +54,21 @@ public final class ImageLoader: Confined {
     private var pictures: (placeholder: PixelBuffer?, failure: PixelBuffer?) = (nil, nil)
     private var handler: ((ImageLoader) -> Void)?
     private var task: ImageTask?
-    /// Held by the closure that will be called with the ending: gone without it where the queue dropped it.
+    /// Retained by the completion closure. If it is nil before the ending came, the queue dropped that closure.
     private weak var answer: Answer?
 
     private final class Answer: Sendable {
         func came() {}
     }
 
-    /// A loader that is used on the main actor; its handler may touch views.
+    /// Creates a loader that is used on the main actor. Its handler may touch views.
     @MainActor
     public init(pipeline: ImagePipeline, callbackQueue: MainCallbackQueue) {
         self.pipeline = pipeline
         confinement = callbackQueue.queue
     }
 
-    /// A loader that is used on `callbackQueue`, which has to be serial. It may be made elsewhere.
+    /// Creates a loader that is used on `callbackQueue`, which must be serial. May be called elsewhere.
     public init(pipeline: ImagePipeline, callbackQueue: CallbackQueue) {
         self.pipeline = pipeline
         confinement = callbackQueue
@@ -77,17 +76,17 @@ public final class ImageLoader: Confined {
 
     deinit {
         task?.cancel()
-        // On any thread. Taken, so that nothing here holds the handler any more: what it captured goes where it would
+        // On any thread. Taken out, so that nothing here retains the handler: its captures are released where it would
         // have been called.
         if handler != nil { confinement.release(ConfinedBox(handler.take())) }
     }
 
-    // MARK: What is wanted
+    // MARK: Request
 
-    /// What is shown here. Setting it starts, and replaces what was there before.
+    /// The request to show. Setting it starts its load and replaces the one before.
     ///
-    /// A picture that is in memory is there when this returns. One that asks for the same as before begins no new load
-    /// while that is under way, has been loaded or has failed; its priority is taken over. `nil` is ``reset()``.
+    /// An image in memory is there when this returns. An equivalent request starts no new load while the one before is
+    /// loading, loaded or failed; only its priority is applied. Setting nil is ``reset()``.
     public var request: ImageRequest? {
         get {
             checkConfinement()
@@ -104,8 +103,8 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// What is done to every picture here, after the processors of the request. Changing them loads anew what is shown or
-    /// under way; what they have in common goes on.
+    /// Processors that are applied to every image here, after those of the request. Changing them restarts the load,
+    /// unless the loader is idle; jobs that both loads have in common continue.
     public var processors: [ImageProcessor] {
         get {
             checkConfinement()
@@ -121,30 +120,30 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Begins to load the request where it was cancelled, and tries again where it has failed. Otherwise nothing.
+    /// Loads the request if it was cancelled, and retries it if it failed. Otherwise does nothing.
     public func start() {
         checkConfinement()
         noticeDroppedAnswer()
         perform(machine.startCalled())
     }
 
-    /// Stops what is under way: idle, and silent until ``start()`` or a request. Without effect when it has ended.
+    /// Cancels the load: idle, and silent until ``start()`` or a request. Does nothing if it has ended.
     public func cancel() {
         checkConfinement()
         perform(machine.cancelCalled())
     }
 
-    /// Stops what is under way and forgets request and picture. Handler, processors and placeholders stay: for a cell that
-    /// waits to be used again.
+    /// Cancels the load, and releases the request and the image. Handler, processors and placeholders stay: for a cell
+    /// that is about to be reused.
     public func reset() {
         checkConfinement()
         wanted = nil
         perform(machine.resetCalled())
     }
 
-    // MARK: What is there
+    // MARK: State
 
-    /// How far it has come.
+    /// The state of the load.
     public var state: State {
         checkConfinement()
         noticeDroppedAnswer()
@@ -156,15 +155,15 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// What there is of the picture that is under way, where the request wants previews.
+    /// The latest preview of the image that is loading, if the request wants previews.
     public var preview: ImagePreview? {
         checkConfinement()
         return machine.preview
     }
 
-    /// What is to be shown now: the loaded picture; while it loads its ``preview``; where it failed the ``failurePicture``;
-    /// else the ``placeholder``, which also stands in for a failure picture that is not there. Where a preview is
-    /// transparent (``ImagePreview/coversAll``), the placeholder may be drawn below it.
+    /// The picture to show now: the loaded image; the ``preview`` while it loads; the ``failurePicture`` if it failed;
+    /// else the ``placeholder``, which also replaces a missing failure picture. If a preview is transparent
+    /// (``ImagePreview/coversAll``), the placeholder may be drawn below it.
     public var picture: PixelBuffer? {
         checkConfinement()
         switch machine.state {
@@ -174,7 +173,7 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Shown while there is no picture.
+    /// Shown while there is no image.
     public var placeholder: PixelBuffer? {
         get {
             checkConfinement()
@@ -186,7 +185,7 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Shown where the load failed.
+    /// Shown if the load failed.
     public var failurePicture: PixelBuffer? {
         get {
             checkConfinement()
@@ -198,11 +197,11 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Called on the callback queue when progress, a preview, a picture or a failure has come, with the loader, so that it need not
-    /// capture it. Never called for what a call of yours changed.
+    /// Called on the callback queue with the loader, which it thus need not capture, when progress, a preview, an image
+    /// or a failure has arrived. Never called for changes that a call of yours made.
     ///
-    /// It may be set, replaced or cleared at any time, also while it runs; the one that is set when something comes is
-    /// called. It may do anything: set another request, or let go of the loader.
+    /// It may be set, replaced or cleared at any time, also while it runs; the handler set at the time of an event is
+    /// called. It may do anything, such as set another request or release the loader.
     public var onChange: ((ImageLoader) -> Void)? {
         get {
             checkConfinement()
@@ -210,14 +209,14 @@ public final class ImageLoader: Confined {
         }
         set {
             checkConfinement()
-            // Taken out first: what the old one captured may use this loader when it goes.
+            // Taken out first, because releasing the old handler's captures may use this loader.
             let old = handler.take()
             handler = newValue
             withExtendedLifetime(old) {}
         }
     }
 
-    // MARK: The load
+    // MARK: Loading
 
     private func isSame(_ request: ImageRequest?) -> Bool {
         guard let request, let current = machine.request else { return false }
@@ -234,7 +233,7 @@ public final class ImageLoader: Confined {
     private func begin(_ number: Int) {
         guard let request = machine.request else { return }
         let image = pipeline.cachedForLoad(request)
-        // A processor's identity, which was asked for, is code of the caller: it may have set another request.
+        // Reading a processor's identity runs the caller's code, which may have set another request.
         guard machine.awaits(number) else { return }
         if let image { return machine.foundInMemory(image, for: number) }
         let answer = Answer()

@@ -1,7 +1,7 @@
 extension ImageRequest {
-    /// Whether both ask for the same, in the same way. Their priorities may differ, and so may their fallbacks, which take
-    /// no part in what makes loads the same; and their URLs where they have one identity. Processors are the same where
-    /// their identities are: it asks the caller's own code for them.
+    /// Returns whether both request the same image in the same way. Their priorities and fallbacks may differ, and
+    /// their URLs if they have the same identity. Processors are equal if their identities are; reading these runs the
+    /// caller's code.
     func asksForTheSame(as other: ImageRequest) -> Bool {
         guard resize == other.resize else { return false }
         if isUsual, other.isUsual { return url == other.url }
@@ -15,9 +15,9 @@ extension ImageRequest {
             && limits == other.limits && processors == other.processors
     }
 
-    /// The same request, whose picture goes through these processors after its own.
+    /// Returns the same request with these processors after its own.
     func processed(by more: [ImageProcessor]) -> ImageRequest {
-        // A request that stays as most are stays small.
+        // Without processors, keep the request's compact default form.
         if more.isEmpty { return self }
         var request = self
         request.processors += more

@@ -1,13 +1,13 @@
-/// What a loader decides, as a value: it is told what happened, changes its state, and answers what is to be done. No
-/// queue, no pipeline, no code of a caller.
+/// The state machine of a loader, as a value: events in, actions out. It knows no queue and no pipeline, and runs no
+/// caller's code.
 ///
 ///     idle ──request set, start──▶ loading ──ended──▶ loaded, failed
 ///      ▲  ▲                          │                  │
 ///      │  └──cancel, answer dropped──┘                  │  another request: loading again
 ///      └──reset───────────────────────◀─────────────────┘
 ///
-/// Every load has a number, and only the latest counts: what an earlier one says changes nothing, in whatever order it
-/// comes.
+/// Every load has a number, and only the latest counts: events of earlier ones change nothing, in whatever order they
+/// come.
 struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
     enum State {
         case idle
@@ -16,11 +16,11 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
         case failed(Failure)
     }
 
-    /// What is to be done, in this order: the new load joins before the old one leaves, so that what they share goes on.
+    /// The actions, in this order: the new load joins before the old one leaves, so that their common jobs continue.
     struct Actions: Hashable {
-        /// Begin the load of ``request`` under this number.
+        /// Start the load of ``request`` under this number.
         var begins: Int?
-        /// Cancel the load that was under way before.
+        /// Cancel the previous load.
         var leavesOld = false
 
         static var nothing: Self { Self() }
@@ -28,7 +28,7 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
 
     private(set) var request: Request?
     private(set) var state = State.idle
-    /// What there is of the picture that is under way.
+    /// The latest preview of the image that is loading.
     private(set) var preview: Preview?
     /// The number of the latest load.
     private(set) var latest = 0
@@ -38,12 +38,12 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
         return false
     }
 
-    /// Whether the load of this number is under way and wanted.
+    /// Returns whether the load of this number is in progress and wanted.
     func awaits(_ number: Int) -> Bool { number == latest && isLoading }
 
-    // MARK: Told by the owner
+    // MARK: Owner events
 
-    /// - Parameter isSame: whether it asks for the same as the request before.
+    /// - Parameter isSame: whether it requests the same as the request before.
     mutating func requestSet(_ new: Request?, isSame: Bool) -> Actions {
         guard let new else { return resetCalled() }
         let isSame = isSame && request != nil
@@ -52,8 +52,8 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
         return begin()
     }
 
-    /// The request is to be loaded another way: what was shown, or is under way, is not what is wanted any more. Nothing
-    /// is begun that was not begun before.
+    /// The request is to be loaded in another way, which makes the current load or image obsolete. An idle loader
+    /// starts nothing.
     mutating func requestAltered(_ new: Request, isSame: Bool) -> Actions {
         request = new
         if case .idle = state { return .nothing }
@@ -62,7 +62,7 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
 
     mutating func startCalled() -> Actions { startCalled(again: true) }
 
-    /// - Parameter again: whether what has failed is tried again.
+    /// - Parameter again: whether a failed load is retried.
     private mutating func startCalled(again: Bool) -> Actions {
         switch state {
         case .idle: request == nil ? .nothing : begin()
@@ -96,34 +96,34 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
         preview = nil
     }
 
-    // MARK: Told by the load
+    // MARK: Load events
 
     mutating func foundInMemory(_ picture: Picture, for number: Int) {
         if awaits(number) { enter(.loaded(picture)) }
     }
 
-    /// - Returns: whether that is news.
+    /// - Returns: whether this changes the state.
     mutating func progressed(to progress: Progress, in number: Int) -> Bool {
         guard awaits(number) else { return false }
         state = .loading(progress)
         return true
     }
 
-    /// - Returns: whether that is news.
+    /// - Returns: whether this changes the state.
     mutating func previewed(_ new: Preview, in number: Int) -> Bool {
         guard awaits(number) else { return false }
         preview = new
         return true
     }
 
-    /// - Returns: whether that is news.
+    /// - Returns: whether this changes the state.
     mutating func loadEnded(_ number: Int, with outcome: State) -> Bool {
         guard awaits(number) else { return false }
         enter(outcome)
         return true
     }
 
-    /// The callback queue let go of the ending: nobody will hear of it.
+    /// The callback queue dropped the ending, which is never delivered.
     mutating func answerDropped() {
         if isLoading { enter(.idle) }
     }

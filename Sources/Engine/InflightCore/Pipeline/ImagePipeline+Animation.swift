@@ -1,19 +1,19 @@
 public import InflightConcurrency
 
 extension ImagePipeline {
-    /// The picture as an animation: fetched as ``data(for:)`` fetches, shared, and through the caches; opened on one of
-    /// `workers`, where its frames are made later. A still comes as an animation of one frame.
+    /// Returns the image as an animation. A still image becomes an animation of one frame.
     ///
-    /// The request's size, its processors and its limit of pixels hold for each frame. The bytes stay in memory as long as
-    /// the animation, which may outlive the pipeline; neither it nor its frames go into the memory cache, nor do they take
-    /// places of decodes.
+    /// The bytes are fetched as by ``data(for:)``: coalesced, and through the caches. The animation is opened on one of
+    /// `workers`, where its frames are decoded later. The request's size, processors and pixel limit apply to each
+    /// frame. The animation retains the bytes and may outlive the pipeline. Neither it nor its frames are stored in the
+    /// memory cache, and they take no slots of the decode lane.
     ///
     /// - Parameters:
-    ///   - configure: changes how it is decoded: its limits of frames, for example.
-    ///   - workers: where frames are made: not where the pipeline decodes, so that what is seen for the first time does
-    ///     not wait for what moves.
-    /// - Throws: what ``data(for:)`` and ``CodecRegistry/animation(of:options:processors:buffer:clock:workers:)`` throw;
-    ///   ``LoadError/Code/cancelled`` where the surrounding task is.
+    ///   - configure: changes the decode options, for example the limits of frames.
+    ///   - workers: the executor that decodes frames. It is separate from the pipeline's decode threads, so that images
+    ///     that are not on screen yet do not wait for animations.
+    /// - Throws: errors of ``data(for:)`` and ``CodecRegistry/animation(of:options:processors:buffer:clock:workers:)``;
+    ///   ``LoadError/Code/cancelled`` if the surrounding task is cancelled.
     public func animation(
         for request: ImageRequest, buffer: AnimatedImage.Buffer = .init(),
         workers: any WorkExecutor = AnimatedImage.sharedWorkers,

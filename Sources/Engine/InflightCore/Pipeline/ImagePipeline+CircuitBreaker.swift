@@ -1,17 +1,17 @@
 internal import InflightConcurrency
 
 extension ImagePipeline {
-    /// When the pipeline stops connecting to an origin that cannot be reached, and what its loads do meanwhile.
+    /// When the pipeline stops connecting to an unreachable origin, and how the origin's loads behave meanwhile.
     ///
-    /// The origin's circuit opens after ``failuresToOpen`` connection failures in a row: refused connections, names that
-    /// do not resolve, unreachable networks, and timeouts before any response. A status is a response, and closes it.
-    /// While the circuit is open, the pipeline sends nothing to the origin. After a backoff it sends one load's request as
-    /// a probe: its success closes the circuit, its failure opens it again for a longer time.
+    /// The origin's circuit opens after ``failuresToOpen`` connection failures in a row: refused connections, names
+    /// that do not resolve, unreachable networks, and timeouts before any response. A status is a response, and closes
+    /// it. While the circuit is open, the pipeline sends nothing to the origin. After a backoff it sends one load's
+    /// request as a probe: its success closes the circuit, its failure opens it again for a longer time.
     ///
-    /// Attempts that ``RetryPolicy`` repeats are sent whether the circuit is open or not, unless loads wait. Files and
-    /// `data:` URLs have no origin.
+    /// Retries by ``RetryPolicy`` are sent whether the circuit is open or not, unless ``whileOpen`` is `wait`. Files
+    /// and `data:` URLs have no origin.
     public struct CircuitBreaker: Sendable, Hashable {
-        /// What a load does whose origin's circuit is open.
+        /// The behaviour of a load while its origin's circuit is open.
         public enum OpenPolicy: String, Sendable, Hashable, CaseIterable {
             /// Fail at once with ``LoadError/Code/originUnavailable``, queued loads too.
             case fail
@@ -21,12 +21,12 @@ extension ImagePipeline {
 
         /// The number of connection failures in a row that open a circuit, 1 or more.
         public var failuresToOpen = 5
-        /// The time from opening a circuit to its first probe. It doubles with each probe that fails. Between half of it
-        /// and all of it is waited, by chance.
+        /// The time from opening a circuit to its first probe. It doubles with each probe that fails. The actual wait
+        /// is random, between half of it and all of it.
         public var firstBackoff: Duration = .seconds(1)
         /// The longest time between two probes.
         public var maximumBackoff: Duration = .seconds(60)
-        /// What loads of an origin do while its circuit is open.
+        /// The behaviour of an origin's loads while its circuit is open.
         public var whileOpen = OpenPolicy.fail
         /// The maximum number of failing origins to remember. Failures of origins beyond these are not counted.
         public var maximumOrigins = 1024
@@ -37,7 +37,7 @@ extension ImagePipeline {
 }
 
 extension ImagePipeline.CircuitBreaker {
-    /// The time to the next probe.
+    /// Returns the time to the next probe.
     ///
     /// - Parameters:
     ///   - openings: how often the circuit has opened in a row, from 1.

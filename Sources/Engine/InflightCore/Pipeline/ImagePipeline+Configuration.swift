@@ -1,105 +1,104 @@
 public import InflightConcurrency
 
 extension ImagePipeline {
-    /// What a pipeline is made of, and the bounds that it keeps.
+    /// The parts and the limits of a pipeline.
     public struct Configuration: Sendable {
-        /// A transport, and who ends it.
+        /// A transport, and its owner.
         public enum TransportSource: Sendable {
-            /// Made for this pipeline, and ended with it.
+            /// Created for this pipeline, and shut down with it.
             case owned(@Sendable (Configuration) throws(LoadError) -> any Transport)
-            /// Lent to this pipeline, which never ends it.
+            /// Lent to this pipeline, which never shuts it down.
             case shared(any Transport)
         }
 
-        /// A store, and who ends it.
+        /// A store, and its owner.
         public enum StoreSource: Sendable {
-            /// Made for this pipeline, and ended with it.
+            /// Created for this pipeline, and shut down with it.
             case owned(@Sendable (Configuration) throws(LoadError) -> any ResponseStore)
-            /// Lent to this pipeline, which never ends it. Several pipelines may share one.
+            /// Lent to this pipeline, which never shuts it down. Several pipelines may share one.
             case shared(any ResponseStore)
         }
 
-        /// Who moves the bytes. For a scheme that several serve, the last.
+        /// The transports. If several serve a scheme, the last one is used.
         public var transports: [TransportSource]
         public var codecs: CodecRegistry
-        /// The content codings that are asked for and undone; a request with an `Accept-Encoding` of its own asks for what
-        /// it says. Where there are none, the transport does as it likes.
+        /// The content codings to accept and decode. A request with its own `Accept-Encoding` sends that instead. If
+        /// there are none, the transport decides.
         public var contentCodings: [any ContentCoding] = []
         public var clock: any EngineClock = SystemClock()
-        /// Decoded pictures; their cost is the bytes of their pixels.
+        /// The limits of the cache of decoded images. The cost of an image is the size of its pixels in bytes.
         public var memoryCache = MemoryCacheConfiguration()
-        /// Whether the memory cache serves stale images to every load, as ``ImageRequest/allowsStaleFromMemory`` says for one.
+        /// Whether the memory cache serves stale images to every load: see ``ImageRequest/allowsStaleFromMemory``.
         public var allowsStaleFromMemory = false
-        /// What keeps decoded pictures in place of the cache that ``memoryCache`` describes.
+        /// A cache of decoded images that replaces the one that ``memoryCache`` describes.
         public var imageCache: (any ImageCaching)?
-        /// Fetches under way at once, over all origins.
+        /// The maximum number of running fetches, over all origins.
         public var maximumConcurrentFetches = 64
-        /// Fetches under way at once from one origin, as long as it speaks HTTP/1.1: that many connections.
+        /// The maximum number of running fetches from one origin while it speaks HTTP/1.1, each on its own connection.
         public var maximumConcurrentFetchesPerOrigin = 6
-        /// The same for an origin that was found to speak HTTP/2: that many streams, on one connection.
+        /// The same for an origin known to speak HTTP/2: the maximum number of streams, on one connection.
         public var maximumStreamsPerOrigin = 64
-        /// The maximum number of bytes that the bodies of all transfers hold in memory together: content coding undone, and
-        /// the coded bytes too where a store keeps them. A body counts from its first byte until its fetch ends. When they
-        /// are used up, transfers pause until others end; the oldest goes on, with its body in a temporary file that has no
-        /// name. Transfers that share a connection (HTTP/2) are not paused, but spill likewise. Up to half of the limit is
-        /// set aside for the pieces that transfers have at hand when they pause: 2 MiB for each of
-        /// ``maximumConcurrentFetches``. Time in which a transfer is paused counts for its total timeout alone.
+        /// The maximum number of bytes that the bodies of all transfers hold in memory together: decoded, and the coded
+        /// bytes too if a store keeps them. A body counts from its first byte until its fetch ends. When the limit is
+        /// reached, transfers pause until others end; the oldest continues, with its body in an unnamed temporary file.
+        /// Transfers that share a connection (HTTP/2) are not paused, but spill likewise. Up to half of the limit is
+        /// reserved for bytes that transfers already hold when they pause: 2 MiB for each of
+        /// ``maximumConcurrentFetches``. While a transfer is paused, only its total timeout runs.
         public var maximumBodyBytesInFlight: Int64 = 256 << 20
-        /// The folder for such files; if `nil`, `TMPDIR`, `/var/tmp` or `/tmp`.
+        /// The folder for such files; if nil, `TMPDIR`, `/var/tmp` or `/tmp`.
         public var temporaryFolder: String?
-        /// Decodes and processors under way at once: that many threads.
+        /// The maximum number of running decodes and processors, and of threads for them.
         public var decodeConcurrency = MachineSize.processors
-        /// What all decodes under way may take in memory together, in bytes, as their codecs estimate it from the headers. One
-        /// that does not fit waits for others to end; one that never fits is refused with
-        /// ``LoadError/Code/tooMuchMemory``. What is in processes of their own counts too.
+        /// The maximum memory for all running decodes together, in bytes, as their codecs estimate it from the headers.
+        /// A decode that does not fit waits for others to end. One that can never fit fails with
+        /// ``LoadError/Code/tooMuchMemory``. Memory of decoder processes counts too.
         public var maximumDecodeMemory = 1 << 30
-        /// How long one decode may take, waiting for a thread not counted: then it ends with
-        /// ``LoadError/Code/timedOut``. `nil`: as long as it takes, but for what decoders in processes of their own are
-        /// allowed.
+        /// The maximum time for one decode, not counting the wait for a thread. After that it ends with
+        /// ``LoadError/Code/timedOut``. If nil, there is no limit but that of decoder processes.
         public var maximumDecodeTime: Duration? = .seconds(60)
-        /// Where they run instead of on threads of the pipeline's own: for a program that has threads for such work
-        /// already, or a test that steps it. It is never given more at once than ``decodeConcurrency``,
-        /// and one turn for a body that is decoded or spilled behind its transfer.
+        /// The executor of decodes and processors instead of the pipeline's own threads, for a program that has threads
+        /// for such work, or a test that steps it. It never gets more than ``decodeConcurrency`` work items at once,
+        /// plus one at a time that decodes or spills a body outside the transport's thread.
         public var decodeExecutor: (any WorkExecutor)?
-        /// Who goes first among loads of one priority.
+        /// The order of queued loads with the same priority.
         public var order = LoadOrder.firstInFirstOut
-        /// Names of header fields that cannot change what an answer holds. Loads that differ in nothing else share their
-        /// work, unless the answer's `Vary` names one of them.
+        /// The names of header fields that cannot change a response's content. Requests that differ only in these are
+        /// coalesced, unless the response's `Vary` names one of them.
         public var harmlessFields: [String] = []
 
-        /// Where answers are kept beyond the life of the process; `nil`: nowhere.
+        /// The store that keeps responses beyond the life of the process. If nil, none are stored.
         public var store: StoreSource?
-        /// What is done about failures that may pass; `nil`: they are told at once.
+        /// The policy for retries after transient failures. If nil, such failures are delivered at once.
         public var retry: RetryPolicy?
-        /// When the pipeline stops connecting to an origin that cannot be reached. If nil, every load tries by itself.
+        /// When the pipeline stops connecting to an unreachable origin. If nil, every load tries by itself.
         public var circuitBreaker: CircuitBreaker?
-        /// The maximum number of loads in progress, queued and running; further loads fail at once with
-        /// ``LoadError/Code/overloaded``, on their callback queues. It counts every task that waits for work: those that
-        /// share work, prefetches and requests for responses behind stale ones too. An image in memory is always served,
-        /// and a load that was admitted is never refused later. If nil, there is no limit.
+        /// The maximum number of loads in progress, queued and running. Further loads fail at once with
+        /// ``LoadError/Code/overloaded``, on their callback queues. Every task that waits for a job counts, including
+        /// coalesced ones, prefetches and requests that revalidate a stale response. An image in memory is always
+        /// served, and a load that was admitted is never refused later. If nil, there is no limit.
         public var maximumQueuedTasks: Int?
-        /// Gives numbers from 0 to 1 for jitter, which spreads retries and probes over time. Any thread, with no lock held.
+        /// Returns numbers from 0 to 1 for the jitter of retries and probes. Called on any thread, with no lock held.
         public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
-        /// Bytes of bodies that may wait to be kept: what comes beyond them is not kept. The store's own threads write.
+        /// The maximum number of body bytes queued for the store, whose threads write them. More are not stored.
         public var maximumBytesToStore: Int64 = 64 << 20
 
-        /// Changes each request before it goes out over HTTP: a token, a signature. Asked once more after a 401, and for
-        /// each redirect. It may be slow and may be called for many loads at once; ``SharedValue`` fetches a token once
-        /// for all of them. What it throws ends the load. Loads share their work by what they were asked for, so what
-        /// it adds must not make answers differ.
+        /// Changes each request before it is sent over HTTP, for example to add a token or a signature. Called again
+        /// after a 401, and for each redirect. It may be slow, and may be called for many loads at once;
+        /// ``SharedValue`` fetches a token once for all of them. An error that it throws ends the load. Requests are
+        /// coalesced by their values before this call, so the fields that it adds must not make responses differ.
         ///
-        /// Called on ``taskExecutor``, with no lock held, while the load holds its place. Where the load is cancelled,
-        /// or its whole time is up, the task that it runs in is cancelled.
+        /// Called on ``taskExecutor``, with no lock held, while the load keeps its slot in the lane. If the load is
+        /// cancelled, or its total timeout passes, the task that runs it is cancelled.
         public var willSend: (@Sendable (inout OutgoingRequest) async throws -> Void)?
-        /// Judges each answer over HTTP that is no redirect, by its status and its fields, before its body is taken.
-        /// The body waits meanwhile. What it throws ends the load. Called as ``willSend`` is.
+        /// Judges each HTTP response other than redirects by its status and header fields, before its body is received.
+        /// The body waits meanwhile. An error that it throws ends the load. Called as ``willSend`` is.
         public var didReceive: (@Sendable (ReceivedHead) async throws -> HeadDecision)?
-        /// Hears what happens. Called on whichever thread it happens, with no lock held, so it must be quick; unset it
-        /// costs nothing.
+        /// Receives log entries. Called on the thread where the event happens, with no lock held, so it must be quick.
+        /// If nil, it costs nothing.
         public var log: (@Sendable (LogEntry) -> Void)?
-        /// Hears of every stage of every load, with times, in order; unset it costs nothing.
+        /// The observer of every stage of every load, with times, in order. If nil, it costs nothing.
         public var listening: PipelineListening?
-        /// Where hooks and sources run; `nil`: where tasks without an executor do.
+        /// The executor of hooks and sources. If nil, they run where tasks without an executor do.
         public var taskExecutor: (any TaskExecutor)?
 
         public init(transports: [TransportSource], codecs: CodecRegistry) {
@@ -110,7 +109,7 @@ extension ImagePipeline {
 
     public enum LoadOrder: Sendable {
         case firstInFirstOut
-        /// For lists that scroll: what was asked for last is what is seen.
+        /// For lists that scroll: the latest request is the one on screen.
         case lastInFirstOut
     }
 }

@@ -1,42 +1,42 @@
 extension ImagePipeline {
-    /// What a pipeline did so far, and what it has under way: always counted, whoever listens or not.
+    /// The counters of a pipeline, and its state now. Always counted, with or without an observer.
     ///
-    /// It costs a load an addition or two, and a reader a lock for the time of copying some numbers. How times and sizes
-    /// are spread is not here: histograms of waiting, first byte, fetch, decode and delivery, from `p50` to `p99`, are those
-    /// of a ``PipelineMeter``, which a ``PipelineListener`` keeps for a program that wants them. What both count has the
-    /// same name and the same meaning.
+    /// They cost a load one or two additions, and a reader a lock for the time of copying some numbers. Distributions
+    /// are not included: histograms of queueing, first byte, fetch, decode and delivery, from `p50` to `p99`, are those
+    /// of a ``PipelineMeter``, which a ``PipelineListener`` maintains if a program wants them. Counters in both have
+    /// the same name and the same meaning.
     public struct Statistics: Sendable, Hashable {
-        /// Tasks that had to wait for work; what was in memory is not counted.
+        /// The number of tasks that had to wait for a job. Images found in memory are not counted.
         public internal(set) var tasks = 0
-        /// Tasks that found work under way that they could share.
+        /// The number of tasks that were coalesced with a job in flight.
         public internal(set) var sharedTasks = 0
-        /// Turns that fetches and sources were given in time: one for each redirect too, none for what is asked again after
-        /// a 401.
+        /// The number of slots that fetches and sources were given in time: one for each redirect too, none for the
+        /// repeated request after a 401.
         public internal(set) var exchanges = 0
 
-        /// Tasks that wait for work now.
+        /// The number of tasks that wait for a job now.
         public internal(set) var tasksUnderWay = 0
-        /// Jobs that wait, work, or have not stopped yet.
+        /// The number of jobs that are queued or running, or have not stopped yet.
         public internal(set) var jobsUnderWay = 0
-        /// Bytes of bodies in flight that are in memory now; see ``ImagePipeline/Configuration/maximumBodyBytesInFlight``.
+        /// The bytes of bodies in flight that are in memory; see
+        /// ``ImagePipeline/Configuration/maximumBodyBytesInFlight``.
         public internal(set) var bodyBytesInFlight: Int64 = 0
-        /// Transfers that are paused now, because bodies in flight use up their memory.
+        /// The number of transfers that are paused now, because bodies in flight have used up their memory.
         public internal(set) var pausedTransfers = 0
         var waitingJobs = Lanes()
         var runningJobs = Lanes()
 
-        /// Loads that went well, by where their answers came from: hits by kind. Only sources that gave something are there.
+        /// The number of successful loads by source (hits by kind). Only sources with a success are included.
         ///
-        /// Counted where a load's result becomes known. What ``ImagePipeline/cached(_:)`` finds is no load: it is among the
-        /// hits of ``ImagePipeline/memoryCacheStatistics``.
+        /// A load is counted when its result becomes known. A lookup by ``ImagePipeline/cached(_:)`` is no load. Its
+        /// hits are in ``ImagePipeline/memoryCacheStatistics``.
         public internal(set) var successes: [LoadSource: Int] = [:]
-        /// Loads that went badly, by why; a fallback that went well instead makes a load a success.
+        /// The number of failed loads by error code. A load whose fallback succeeded counts as a success.
         public internal(set) var failures: [LoadError.Code: Int] = [:]
-        /// Loads that were cancelled before they were told an ending. One of which the result was known already is among
-        /// ``successes`` or ``failures`` too.
+        /// The number of loads that were cancelled before their result was delivered. If the result was known already,
+        /// the load is also in ``successes`` or ``failures``.
         public internal(set) var cancelledLoads = 0
-        /// Bytes of bodies, content coding undone, that were not fetched once more, because loads shared what was under
-        /// way.
+        /// The bytes of bodies, after content coding is decoded, that coalescing saved from being fetched again.
         public internal(set) var bytesSavedBySharing: Int64 = 0
 
         struct Lanes: Sendable, Hashable {
@@ -52,10 +52,10 @@ extension ImagePipeline {
 }
 
 extension ImagePipeline.Statistics {
-    /// Jobs that wait for a place now, by lane; every lane is there.
+    /// The number of jobs that wait for a slot now, by lane. Every lane is included.
     public var waiting: [PipelineEvent.Lane: Int] { waitingJobs.byName }
 
-    /// Jobs that have a place now, by lane; every lane is there. Previews that are being made have places for decoding.
+    /// The number of jobs that have a slot now, by lane. Every lane is included. Running previews have decode slots.
     public var running: [PipelineEvent.Lane: Int] { runningJobs.byName }
 
     /// In the order of ``place(of:)``.
@@ -63,7 +63,7 @@ extension ImagePipeline.Statistics {
         .memory, .network, .shared, .disk, .revalidated, .file, .data, .source,
     ]
 
-    /// Where a source is counted; `nil`: by its name.
+    /// Returns the index of the source's counter, or nil if it is counted by name.
     static func place(of source: LoadSource) -> Int? {
         switch source {
         case .memory: 0

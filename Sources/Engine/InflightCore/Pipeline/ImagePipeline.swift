@@ -18,13 +18,14 @@ public import InflightConcurrency
 //
 // Documentation/Architecture.md follows one request through them; `make path` prints the functions that it enters.
 
-/// The engine: fetches, shares, caches, decodes, resizes and delivers pictures.
+/// The image-loading engine: fetches, coalesces, caches, decodes, resizes and delivers images.
 ///
-/// What is asked for while the same work is under way shares it; the last one to leave stops it. Every call returns at
-/// once, may come from any thread, and touches no file and no network on the caller's thread.
+/// Requests for the same resource share one job while it is in flight, and the job stops when its last subscriber
+/// leaves. Every call returns at once, may come from any thread, and does no file or network I/O on the caller's
+/// thread.
 ///
-/// A pipeline lives until its last task has ended, and its own transports end with it. ``shutdown(_:)`` ends it earlier
-/// and tells when that is done.
+/// A pipeline lives until its last task has ended, and the transports that it owns end with it. ``shutdown(_:)`` ends
+/// it earlier, and returns when that is done.
 ///
 /// ```swift
 /// let pipeline = try ImagePipeline(configuration: .init())
@@ -33,40 +34,38 @@ public import InflightConcurrency
 public final class ImagePipeline: Sendable {
     let engine: Engine
 
-    /// - Throws: ``LoadError`` where a transport of its own cannot be made, because a CA file cannot be read for example.
+    /// - Throws: ``LoadError`` if a transport of its own cannot be created, for example if a CA file is unreadable.
     public init(configuration: Configuration) throws(LoadError) {
         engine = try Engine(configuration)
     }
 
-    /// The codecs that this pipeline decodes with, for work on bytes that are already there.
+    /// The codecs of this pipeline, for bytes that are already in memory.
     public var codecs: CodecRegistry { engine.codecs }
 
-    /// What happened so far, and what is under way now: always counted, and cheap to ask for. Histograms are a
-    /// ``PipelineMeter``'s.
+    /// The counters so far, and the state now. Always counted, and cheap to read. For histograms see ``PipelineMeter``.
     public var statistics: Statistics { engine.statistics }
 
-    /// How many jobs may work in a lane at once.
+    /// Returns the maximum number of running jobs in a lane.
     public func limit(of lane: PipelineEvent.Lane) -> Int { engine.laneLimits[lane] ?? 0 }
 
-    /// The decoded pictures: to be trimmed, emptied, or looked at.
+    /// The statistics of the cache of decoded images.
     public var memoryCacheStatistics: MemoryCacheStatistics { engine.cache.statistics }
 
-    /// Drops the least valuable pictures until those left cost at most `cost` bytes.
+    /// Evicts the least valuable images until the rest cost at most `cost` bytes.
     public func trimMemoryCache(to cost: Int) { engine.cache.trim(to: cost) }
 
-    /// Drops every picture that is kept in memory.
+    /// Removes every image from the memory cache.
     public func removeAllFromMemoryCache() { engine.cache.removeAll() }
 
     // MARK: Callbacks
 
-    /// Loads a picture. `completion` is called on the main queue, never inside this call, and never after a `cancel()`
+    /// Loads an image. `completion` is called on the main queue, never inside this call, and never after a `cancel()`
     /// there.
     ///
     /// - Parameters:
-    ///   - progress: told how far the bytes have come; what it is too slow for is left out.
-    ///   - preview: given what there is of the picture, each better than the one before, where
-    ///     ``ImageRequest/previews`` wants that.
-    ///   - completion: told the one ending.
+    ///   - progress: called with the progress of the fetch. Intermediate progress may be dropped.
+    ///   - preview: called with partial images, each better than the one before, if ``ImageRequest/previews`` is set.
+    ///   - completion: called once, with the result.
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: MainCallbackQueue,
@@ -88,8 +87,8 @@ public final class ImagePipeline: Sendable {
         return engine.add(request, goal: .image, sink: sink)
     }
 
-    /// Loads a picture. `progress`, `preview` and `completion` are called on `queue`, in order, never inside this call; where the
-    /// queue is serial, never after a `cancel()` on it.
+    /// Loads an image. `progress`, `preview` and `completion` are called on `queue`, in order, never inside this call.
+    /// On a serial queue, they are never called after a `cancel()` on it.
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: CallbackQueue,
@@ -102,8 +101,8 @@ public final class ImagePipeline: Sendable {
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
     }
 
-    /// Loads bytes without decoding them, but for previews where the request wants them. The result is a failure where the
-    /// status says that they are not what was asked for. Callbacks as with
+    /// Loads bytes without decoding them, except for previews if the request asks for them. The result is a failure if
+    /// the status says that they are not the requested resource. Callbacks as with
     /// ``load(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)``.
     @discardableResult
     public func loadResponse(
@@ -119,41 +118,41 @@ public final class ImagePipeline: Sendable {
 
     // MARK: Awaited
 
-    /// The picture. Cancelling the surrounding task throws ``LoadError/Code/cancelled``.
+    /// Returns the image. Cancelling the surrounding task throws ``LoadError/Code/cancelled``.
     public func image(for request: ImageRequest) async throws(LoadError) -> LoadedImage {
         let (result, isShared) = try await outcome(of: request, goal: .image)
         return try result.image(isShared: isShared).get()
     }
 
-    /// The bytes, without decoding them; only where the status says that they are what was asked for.
+    /// Returns the bytes without decoding them. Throws if the status says that they are not the requested resource.
     public func data(for request: ImageRequest) async throws(LoadError) -> Data {
         let (result, isShared) = try await outcome(of: request, goal: .data)
         return Data(try result.response(isShared: isShared).get().body)
     }
 
-    /// The answer to any HTTP exchange, whatever its status, redirects followed.
+    /// Returns the response to any HTTP exchange, whatever its status, after following redirects.
     public func response(for request: ImageRequest) async throws(LoadError) -> LoadedResponse {
         let (result, isShared) = try await outcome(of: request, goal: .response)
         return try result.response(isShared: isShared).get()
     }
 
-    /// What the header of a picture says. No more is read than that takes: the transfer is stopped as soon as it is
-    /// known.
+    /// Returns the information in the header of an image. The transfer stops as soon as the header is known, and reads
+    /// no more than that needs.
     public func info(for request: ImageRequest) async throws(LoadError) -> RemoteImageInfo {
         let (result, _) = try await outcome(of: request, goal: .info)
         return try result.info.get()
     }
 
-    /// Progress as it comes, then one ending. The load begins when the first event is asked for; letting go of the
-    /// sequence, or of its iterator, cancels it.
+    /// Returns the events of a load: progress as it happens, then one ending. The load begins when the first event is
+    /// requested. Releasing the sequence and its iterators cancels the load.
     public func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents(task: engine.prepare(request, goal: .image, hearsProgress: true))
     }
 
-    /// Returns the image, if it is in memory: at once, without waiting for anything, on any thread.
+    /// Returns the cached image, if it is in memory. Returns at once, without blocking, on any thread.
     ///
-    /// It may be stale (RFC 9111 section 4.2), and is marked so then (``LoadedImage/isStale``): good enough to be shown
-    /// until a load, which asks its origin, has brought what is current.
+    /// The image may be stale (RFC 9111 section 4.2), and is then marked (``LoadedImage/isStale``). It can be shown
+    /// until a load, which contacts the origin, delivers the current one.
     public func cached(_ request: ImageRequest) -> LoadedImage? {
         guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields) else {
             return nil
@@ -161,7 +160,7 @@ public final class ImagePipeline: Sendable {
         return engine.cached(plan)
     }
 
-    /// What a load would be given from memory.
+    /// Returns the image that a load would find in memory.
     func cachedForLoad(_ request: ImageRequest) -> LoadedImage? {
         guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields),
             let hit = engine.findInMemory(plan), hit.steps == plan.stepCount
@@ -189,21 +188,21 @@ public final class ImagePipeline: Sendable {
     // MARK: Ending
 
     public enum ShutdownMode: Sendable {
-        /// What is under way is finished.
+        /// Loads in progress are finished.
         case finish
-        /// What is under way is stopped; its callers are told ``LoadError/Code/shutDown``.
+        /// Loads in progress are stopped with ``LoadError/Code/shutDown``.
         case cancel
     }
 
-    /// Takes no more loads, and returns when the last has ended, all work has stopped, and the pipeline's own transports
-    /// have let go of their threads and connections.
+    /// Accepts no more loads. Returns when the last one has ended, all work has stopped, and the pipeline's own
+    /// transports have released their threads and connections.
     public func shutdown(_ mode: ShutdownMode) async {
         await engine.shutdown(mode)
     }
 }
 
 extension Data {
-    /// The same bytes without copying them.
+    /// Creates data with the same bytes without copying them.
     public init(_ bytes: Bytes) {
         let count = bytes.count
         guard count > 0 else {
@@ -212,7 +211,7 @@ extension Data {
         }
         self = unsafe bytes.withUnsafeBytes { memory in
             guard let base = memory.baseAddress else { return Data() }
-            // The closure keeps the bytes alive; nobody writes through the pointer, because `Data` copies first.
+            // The closure retains the bytes. Nothing writes through the pointer, because `Data` copies first.
             return unsafe Data(
                 bytesNoCopy: UnsafeMutableRawPointer(mutating: base), count: count,
                 deallocator: .custom { _, _ in withExtendedLifetime(bytes) {} })

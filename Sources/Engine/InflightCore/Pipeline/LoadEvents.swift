@@ -1,18 +1,17 @@
 import InflightConcurrency
 
-/// What happens in one load, in order: progress, previews where the request wants them, a picture that is stale where HTTP
-/// allows it, then one ending, `success` or `failure`, after which the sequence ends.
+/// The events of one load, in order: progress, previews if requested, a stale image if HTTP allows it, then one ending,
+/// `success` or `failure`, after which the sequence ends.
 ///
-/// Progress and previews that nobody asked for in time are left out, so nothing piles up. It can be gone through once. Letting go of
-/// the sequence and its iterator cancels the load; so does cancelling the task that goes through it, whose next event is
-/// then a failure with the code ``LoadError/Code/cancelled``.
+/// Progress and previews that are not consumed in time are dropped, so nothing accumulates. The sequence can be
+/// iterated once. Releasing the sequence and its iterator cancels the load. So does cancelling the task that iterates
+/// over it, whose next event is then a failure with the code ``LoadError/Code/cancelled``.
 public struct LoadEvents: AsyncSequence, Sendable {
     public enum Event: Sendable {
         case progress(LoadProgress)
-        /// What there is of the picture: each better than the one before, and none after the ending. See
-        /// ``ImageRequest/previews``.
+        /// A partial image, better than the one before. None follows the ending. See ``ImageRequest/previews``.
         case preview(ImagePreview)
-        /// What is stored, past its time, while its origin is asked for what follows (`stale-while-revalidate`, RFC 5861).
+        /// A stored image that is stale, while its successor is requested (`stale-while-revalidate`, RFC 5861).
         case stale(LoadedImage)
         case success(LoadedImage)
         case failure(LoadError)
@@ -21,7 +20,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
     public typealias Element = Event
     public typealias Failure = Never
 
-    /// Cancels when the last who could ask for an event is gone.
+    /// Cancels the load when the sequence and its iterators are released.
     fileprivate final class Owner: Sendable {
         let task: ImageTask
         private let hasBegun = Guarded(false)
@@ -30,7 +29,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
             self.task = task
         }
 
-        /// Sets the load going, once, however many iterators there are.
+        /// Starts the load, once, however many iterators there are.
         func begin() {
             let isFirst = hasBegun.withLock { hasBegun in
                 defer { hasBegun = true }
@@ -50,7 +49,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
         owner = Owner(task)
     }
 
-    /// The task behind the events: to change its priority, or to cancel it.
+    /// The task behind the events, for changing its priority or cancelling it.
     public var task: ImageTask { owner.task }
 
     public func makeAsyncIterator() -> AsyncIterator {

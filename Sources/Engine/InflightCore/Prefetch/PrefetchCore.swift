@@ -1,19 +1,19 @@
 import InflightConcurrency
 
-/// The thin shell around the machine of a prefetcher. It outlives its prefetcher until what is under way was cancelled.
+/// Owns the machine of a prefetcher behind a lock. It outlives its prefetcher until the loads in flight are cancelled.
 final class PrefetchCore: Sendable {
     typealias Machine = PrefetchMachine<JobKey, ImageRequest, ImageTask, LoadedResponse>
 
     private struct State: Sendable {
         var machine: Machine
-        /// Ends the turn, where it is ended by time.
+        /// Ends the turn, if turns end by time.
         var timer: (any ScheduledWork)?
     }
 
     private let pipeline: ImagePipeline
     private let goal: RequestPlan.Goal
     private let turn: Prefetcher.Turn
-    /// Where endings are told and, where time ends a turn, it is ended.
+    /// The queue for the endings of loads, and for the ends of timed turns.
     private let queue: CallbackQueue
     private let state: Guarded<State>
 
@@ -34,12 +34,12 @@ final class PrefetchCore: Sendable {
         }
     }
 
-    // MARK: Ways in
+    // MARK: Input
 
     func start(_ requests: some Sequence<ImageRequest>) {
         var wishes: [(key: JobKey, wish: ImageRequest)] = []
         var refused = 0
-        // Keys are made before the lock is taken: that asks code of the caller's.
+        // Keys are made before the lock is taken, because that runs the caller's code.
         for request in requests {
             if let key = key(of: request) { wishes.append((key, request)) } else { refused += 1 }
         }
@@ -78,12 +78,12 @@ final class PrefetchCore: Sendable {
         let harmless = pipeline.engine.harmlessFields
         let taken = state.withLock { state in
             state.machine.taken(key) { wish, response in
-                // An answer that varies by a field which the key leaves out is for those alone who send the same.
+                // A response that varies by a field outside the key serves only requests with the same value.
                 harmless.isEmpty
                     || wish.agrees(with: request, in: response.head.namesVaried(among: harmless))
             }
         }
-        // What is left of the wish goes with no lock held.
+        // The remains of the entry are released with no lock held.
         return withExtendedLifetime(taken) { taken?.yield }
     }
 
@@ -109,7 +109,7 @@ final class PrefetchCore: Sendable {
         case .time(let duration):
             let clock = pipeline.engine.clock
             let timer = clock.schedule(at: clock.now() + duration) { [weak self] in
-                // A clock's thread has nothing to wait for: what a turn's end brings asks code of the caller's.
+                // Not on the clock's thread, which must not be blocked: the end of a turn runs the caller's code.
                 guard let self else { return }
                 endTurn(on: queue)
             }
@@ -121,7 +121,7 @@ final class PrefetchCore: Sendable {
         }
     }
 
-    /// A queue that drops its work ends the turn as well.
+    /// A queue that drops its work ends the turn too.
     private func endTurn(on queue: CallbackQueue) {
         let work = DroppableWork(run: { self.endTurn() }, dropped: { self.endTurn() })
         queue.submit { work.run() }
@@ -131,9 +131,9 @@ final class PrefetchCore: Sendable {
         perform(state.withLock { $0.machine.turnEnded() })
     }
 
-    // MARK: Carrying out
+    // MARK: Actions
 
-    /// Does what the machine said, with no lock held. What is not needed any more goes at the end of this.
+    /// Performs the machine's actions, with no lock held. Whatever is not needed any more is released at the end.
     private func perform(_ actions: Machine.Actions) {
         for task in actions.cancels { task.cancel() }
         for (id, wish) in actions.sends { send(id, wish) }

@@ -1,14 +1,14 @@
-/// What a prefetcher decides, as a value: it is told what happened and answers what is to be done. No lock, no clock, no
-/// pipeline, no code of a caller; what it lets go of it gives back, to be released outside the lock.
+/// The state machine of a prefetcher, as a value: events in, actions out. It has no lock, clock or pipeline, and runs
+/// no caller's code. It returns the values that it drops, to be released outside the lock.
 ///
-/// A wish is known by its key. `started` and `stopped` only write down what is wanted; at the end of the turn that is
-/// compared with what there is, so what was taken back within the turn was never sent.
+/// A request is identified by its key. `started` and `stopped` only record what is wanted. The end of the turn compares
+/// that with the entries, so that a request that was started and stopped within the turn is never sent.
 ///
-///     new ──turn ends──▶ waiting ──a place──▶ sending ──wasSent──▶ running ──ended──▶ kept, or gone
+///     new ──turn ends──▶ waiting ──a slot──▶ sending ──wasSent──▶ running ──ended──▶ kept, or gone
 struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     typealias ID = Int
 
-    /// What is to be done, the cancels first: their places are given to the sends.
+    /// The actions. Cancellations come first, because the sends take their slots.
     struct Actions {
         var cancels: [Work] = []
         var sends: [(id: ID, wish: Wish)] = []
@@ -19,9 +19,9 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
 
     enum Ending {
         case loaded
-        /// It was in memory.
+        /// The image was in memory.
         case found
-        /// Something to be kept, which costs so much.
+        /// A response to keep, and its cost.
         case gave(Yield, cost: Int64)
         case failed
     }
@@ -29,7 +29,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     fileprivate enum Phase {
         case new
         case waiting
-        /// Handed out to be sent; what stands for it has not come yet.
+        /// Returned to be sent; ``wasSent(_:as:)`` has not been called yet.
         case sending
         case running(Work)
         case kept(Yield, cost: Int64)
@@ -58,12 +58,12 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     /// In the order of the calls.
     private var touched: [ID] = []
     private var isTurnUnderWay = false
-    /// Those that wait, in the order of asking; some have left.
+    /// The waiting entries in the order of their requests, including some that have left.
     private var line: ArraySlice<ID> = []
-    /// Those that are kept, the oldest first; some have left.
+    /// The kept entries, oldest first, including some that have left.
     private var kept: ArraySlice<ID> = []
 
-    /// - Parameter keptLimit: what may be kept at most.
+    /// - Parameter keptLimit: the maximum total cost of kept responses.
     init(limit: Int, keptLimit: Int64 = 0) {
         self.limit = max(1, limit)
         self.keptLimit = keptLimit
@@ -77,9 +77,9 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return statistics
     }
 
-    // MARK: Told by the owner
+    // MARK: Owner events
 
-    /// - Returns: whether a turn begins with this, whose end has to be told.
+    /// - Returns: whether this begins a turn. Its end must be reported.
     mutating func started(_ wishes: [(key: Key, wish: Wish)]) -> Bool {
         if isClosed { return false }
         for (key, wish) in wishes {
@@ -96,13 +96,13 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return beginTurn()
     }
 
-    /// These can never be loaded.
+    /// Requests were started that can never be loaded.
     mutating func refused(_ count: Int) {
         counters.asked += count
         counters.failed += count
     }
 
-    /// - Returns: whether a turn begins with this, whose end has to be told.
+    /// - Returns: whether this begins a turn. Its end must be reported.
     mutating func stopped(_ keys: [Key]) -> Bool {
         for key in keys {
             if let id = ids[key] { touch(id, isWanted: false) }
@@ -110,7 +110,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return beginTurn()
     }
 
-    /// - Returns: whether a turn begins with this, whose end has to be told.
+    /// - Returns: whether this begins a turn. Its end must be reported.
     mutating func allStopped() -> Bool {
         for id in entries.keys.sorted() { touch(id, isWanted: false) }
         return beginTurn()
@@ -138,7 +138,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return next()
     }
 
-    /// Hands out what is kept, which is not kept any more; it stays where `isRight` says that it is not what was asked for.
+    /// Takes a kept response. It stays if `isRight` returns false, because it is not valid for the request.
     mutating func taken(
         _ key: Key, where isRight: (Wish, Yield) -> Bool = { _, _ in true }
     ) -> (yield: Yield, leftover: Wish)? {
@@ -150,18 +150,18 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return (yield, entry.wish)
     }
 
-    /// Nothing is wanted any more, now and ever.
+    /// Nothing is wanted any more, for good.
     mutating func closed() -> Actions {
         isClosed = true
         _ = allStopped()
         return turnEnded()
     }
 
-    // MARK: Told by the work
+    // MARK: Work events
 
-    /// The work of a wish that was handed out is under way.
+    /// The load of an entry has been started.
     ///
-    /// - Returns: whether it is still wanted, and not over.
+    /// - Returns: whether it is still wanted and has not ended.
     mutating func wasSent(_ id: ID, as work: Work) -> Bool {
         guard let entry = entries[id], case .sending = entry.phase else { return false }
         entries[id]?.phase = .running(work)
@@ -171,7 +171,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     mutating func ended(_ id: ID, with ending: Ending) -> Actions {
         var actions = Actions()
         guard let entry = entries[id] else {
-            // Stopped meanwhile: what it gave is not wanted.
+            // Stopped meanwhile: the response is not wanted.
             if case .gave(let yield, _) = ending { actions.droppedYields.append(yield) }
             return actions
         }
@@ -199,7 +199,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return actions
     }
 
-    // MARK: Inside
+    // MARK: Implementation
 
     private mutating func touch(_ id: ID, isWanted: Bool) {
         guard let entry = entries[id] else { return }
@@ -215,7 +215,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return true
     }
 
-    /// Compares what is wanted with what there is.
+    /// Applies the wanted state of an entry at the end of a turn.
     private mutating func settle(_ id: ID, _ actions: inout Actions) {
         guard let entry = entries[id] else { return }
         entries[id]?.isTouched = false
@@ -253,7 +253,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             guard let entry = entries[id], case .waiting = entry.phase else { continue }
             waiting -= 1
             guard entry.isWanted else {
-                // Stopped in the turn under way: whether it stays so is known at its end.
+                // Stopped in the current turn, whose end will decide.
                 entries[id]?.phase = .new
                 continue
             }

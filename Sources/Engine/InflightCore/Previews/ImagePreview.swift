@@ -1,31 +1,31 @@
-/// What a picture looks like so far, while the rest of it is on its way: resized and processed as was asked for.
+/// A preview of an image that is still loading, resized and processed as requested.
 public struct ImagePreview: Sendable {
     public var pixels: PixelBuffer
-    /// What the header says.
+    /// The information in the image's header.
     public var info: ImageInfo
-    /// The bytes of the body that it was made of.
+    /// The number of body bytes that it was made from.
     public var receivedBytes: Int64
-    /// Of two previews of one load the later one has more: see ``PartialPicture/detail``.
+    /// The amount of detail. Of two previews of one load, the later has more: see ``PartialPicture/detail``.
     public var detail: Int
-    /// Whether something is shown everywhere, if coarsely. Else what is missing is transparent.
+    /// Whether the whole area is covered, if coarsely. If not, missing parts are transparent.
     public var coversAll: Bool
 }
 
-/// Whether a load shows what there is of the picture while it comes, and how often.
+/// Options for showing an image progressively while it loads.
 ///
-/// Progressive JPEG and interlaced PNG are shown from edge to edge, coarsely at first; other JPEG, PNG, WebP and GIF from
-/// the top down. Other formats are not shown before they are whole.
+/// Progressive JPEG and interlaced PNG are shown from edge to edge, coarsely at first; other JPEG, PNG, WebP and GIF
+/// from the top down. Other formats have no previews.
 public struct PreviewOptions: Sendable, Hashable {
-    /// The least time from one preview to the next, and before the first: what loads quickly has none.
+    /// The minimum time between previews, and before the first, so that a quick load has none.
     public var interval: Duration
-    /// With fewer bytes of the body none is made.
+    /// The minimum number of body bytes for a preview.
     public var minimumBytes: Int64 = 1024
 
     public init(interval: Duration = .milliseconds(200)) {
         self.interval = interval
     }
 
-    /// Where several want them: as often as any of them does.
+    /// Returns options that serve both: the shorter interval and the lower minimum.
     func together(with other: PreviewOptions?) -> PreviewOptions {
         guard let other else { return self }
         var options = PreviewOptions(interval: min(interval, other.interval))

@@ -1,36 +1,36 @@
 internal import InflightConcurrency
 
-/// When previews of one body are made, as a value: it is told what happened and answers what is to be done.
+/// Decides when previews of one body are made, as a value: events in, actions out.
 ///
-/// One is made at a time, no sooner than an interval after the last one was, or after the body began, and only when there
-/// is an eighth more than it had: so that all previews together cost a few times what the picture itself does, however
-/// long it takes. What comes in between is not forgotten: a body that stalls is shown as far as it has come.
+/// Previews are made one at a time, no sooner than an interval after the last one or the start of the body, and only
+/// when the body has grown by an eighth since the last one. All previews together thus cost a few times as much as the
+/// image itself, however long it takes. Bytes that arrive in between are shown later, even if the body stalls.
 struct PreviewMachine {
     enum Action: Hashable {
         case nothing
-        /// Of what there is.
+        /// Make a preview of the bytes so far.
         case make
-        /// Say ``timeCame(now:)`` then.
+        /// Report ``timeCame(now:)`` at this time.
         case wake(MonotonicTime)
     }
 
     private enum Phase {
-        /// There is nothing new.
+        /// Nothing new has arrived.
         case resting
         case waiting
         case making
-        /// No more are made.
+        /// No more previews are made.
         case ended
     }
 
-    /// After what cannot be made for want of a place.
+    /// The minimum pause after a preview found no free slot.
     static let leastPause = Duration.milliseconds(50)
 
     private let interval: Duration
     private let leastBytes: Int64
     private var phase = Phase.resting
     private var bytes: Int64 = 0
-    /// How many of them the last one was made of.
+    /// The number of bytes that the last preview was made from.
     private var usedBytes: Int64 = 0
     private var next: MonotonicTime
 
@@ -42,22 +42,22 @@ struct PreviewMachine {
 
     var isEnded: Bool { phase == .ended }
 
-    /// That many bytes of the body are there.
+    /// `count` bytes of the body have arrived.
     mutating func bytesCame(_ count: Int64, now: MonotonicTime) -> Action {
         bytes = count
         return phase == .resting ? goOn(now) : .nothing
     }
 
-    /// The time that ``Action/wake(_:)`` named.
+    /// The time of ``Action/wake(_:)`` has come.
     mutating func timeCame(now: MonotonicTime) -> Action {
         guard phase == .waiting else { return .nothing }
         phase = .resting
         return goOn(now)
     }
 
-    /// What was to be made is made, or turned out not to be there yet.
+    /// The preview was made, or there was nothing new to show yet.
     ///
-    /// - Parameter isFinal: whether none that is better will come.
+    /// - Parameter isFinal: whether no better preview will follow.
     mutating func made(isFinal: Bool, now: MonotonicTime) -> Action {
         guard phase == .making else { return .nothing }
         phase = isFinal ? .ended : .resting
@@ -65,7 +65,7 @@ struct PreviewMachine {
         return isFinal ? .nothing : goOn(now)
     }
 
-    /// What was to be made has no place now.
+    /// There is no slot for the preview now.
     mutating func refused(now: MonotonicTime) -> Action {
         guard phase == .making else { return .nothing }
         phase = .resting
@@ -74,7 +74,7 @@ struct PreviewMachine {
         return goOn(now)
     }
 
-    /// The body begins anew.
+    /// The body starts over.
     mutating func beganAnew() {
         bytes = 0
         usedBytes = 0

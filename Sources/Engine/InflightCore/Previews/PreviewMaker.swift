@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// The thin shell around the machine: makes previews of what one fetch has so far, for those who wait and want them.
-// Unchecked: `state` is touched only while `lock` is held.
+/// Makes previews of a fetch's partial body, for the tasks that want them. Owns the machine behind a lock.
+// Unchecked: `state` is accessed only while `lock` is held.
 final class PreviewMaker: @unchecked Sendable {
     private let engine: Engine
     private let job: Engine.Machine.JobID
@@ -10,15 +10,15 @@ final class PreviewMaker: @unchecked Sendable {
 
     private struct State {
         var machine: PreviewMachine
-        /// What there is of the body.
+        /// The body so far.
         var bytes = Bytes.empty
         var timer: (any ScheduledWork)?
-        /// What has been shown, for each picture that is made of this body.
+        /// The detail shown so far, for each image that is made of this body.
         var details: [JobKey: Int] = [:]
     }
 
     private let cancellation = CancellationFlag()
-    /// More pictures of one body than these are not previewed.
+    /// The maximum number of images of one body that are previewed.
     private static let mostPictures = 4
 
     init(engine: Engine, job: Engine.Machine.JobID, _ options: PreviewOptions) {
@@ -27,9 +27,9 @@ final class PreviewMaker: @unchecked Sendable {
         state = State(machine: PreviewMachine(options, now: engine.clock.now()))
     }
 
-    // MARK: Told by the fetch
+    // MARK: Fetch events
 
-    /// More bytes have come.
+    /// More bytes have arrived.
     func bytesCame(_ body: inout BodyBuffer) {
         let now = engine.clock.now()
         lock.lock()
@@ -42,7 +42,7 @@ final class PreviewMaker: @unchecked Sendable {
         perform(action)
     }
 
-    /// What came is of no use: it is fetched again, or elsewhere.
+    /// The bytes so far are useless: the body is fetched again, or from elsewhere.
     func beganAnew() {
         let old = lock.withLock {
             state.machine.beganAnew()
@@ -52,7 +52,7 @@ final class PreviewMaker: @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// The body is whole, or nobody wants it: no more are made.
+    /// The body is complete, or not wanted any more. No more previews are made.
     func end() {
         let (timer, old) = lock.withLock {
             state.machine.ended()
@@ -64,7 +64,7 @@ final class PreviewMaker: @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    // MARK: Carrying out
+    // MARK: Actions
 
     private func perform(_ action: PreviewMachine.Action) {
         switch action {
@@ -100,7 +100,7 @@ final class PreviewMaker: @unchecked Sendable {
         tell { $0.made(isFinal: isFinal, now: $1) }
     }
 
-    /// - Returns: whether none that is better will come.
+    /// - Returns: whether no better preview will follow.
     private func show(_ bytes: Bytes, _ details: [JobKey: Int]) -> Bool {
         var isFinal = true
         for (key, listeners) in engine.previewListeners(of: job).prefix(Self.mostPictures) {
@@ -119,7 +119,7 @@ final class PreviewMaker: @unchecked Sendable {
                 for listener in listeners { listener.task.didPreview(box, fallback: listener.fallback) }
                 if !part.isFinal { isFinal = false }
             } catch {
-                // Whatever it is, the whole picture's own decoding will tell it.
+                // The decode of the complete image will report the error.
                 continue
             }
         }
@@ -147,10 +147,10 @@ final class PreviewMaker: @unchecked Sendable {
 }
 
 extension Engine {
-    /// A task, and how many of its fallbacks it has asked.
+    /// A task, and the number of its fallbacks that were taken.
     typealias PreviewListener = (task: ImageTask, fallback: UInt16)
 
-    /// Those who wait for what comes of a fetch and want to see it before it is whole, by what they will get.
+    /// Returns the tasks that depend on a fetch and want previews, grouped by the key of their image.
     func previewListeners(of id: Machine.JobID) -> [(JobKey, [PreviewListener])] {
         var listeners: [PreviewListener] = []
         readMachine { machine in
@@ -170,7 +170,7 @@ extension Engine {
         return groups
     }
 
-    /// - Returns: whether there is a place for making one; it is given back with ``endPreview()``.
+    /// - Returns: whether there is a slot for a preview. ``endPreview()`` gives it back.
     func beginPreview(of id: Machine.JobID) -> Bool {
         var isThere = false
         change { machine, _ in isThere = machine.previewWanted(of: id) }

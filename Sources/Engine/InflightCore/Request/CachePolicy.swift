@@ -1,26 +1,26 @@
-/// What a request wants of what is stored of earlier answers. The raw values are what the command line takes.
+/// How a request uses stored responses. The raw values are the arguments of the command line option.
 public enum CachePolicy: String, Sendable, Hashable, CaseIterable {
-    /// HTTP's rules (RFC 9111) decide, with the request's own `Cache-Control`.
+    /// Follows HTTP caching (RFC 9111), with the request's own `Cache-Control`.
     case obey
-    /// The origin is asked whether what is stored still holds, whatever its age, and caches on the way are asked to pass
-    /// the question on. What is `immutable` and fresh is not asked about (RFC 8246 section 2): a request with
-    /// `Cache-Control: no-cache` asks about that too.
+    /// Revalidates the stored response with the origin, whatever its age, and asks caches on the path to do the same.
+    /// A fresh `immutable` response is not revalidated (RFC 8246 section 2), unless the request has
+    /// `Cache-Control: no-cache`.
     case refresh
-    /// Nothing stored is used, nor asked about: the origin, and caches on the way, are asked for all of it, and the response
-    /// is stored in the place of what there was.
+    /// Neither uses nor revalidates stored responses. The origin, and caches on the path, send the complete response,
+    /// which replaces the stored one.
     case reload
-    /// No origin is asked. What HTTP's rules would not let be used as it is fails, as `only-if-cached` does with status
-    /// 504 (RFC 9111 section 5.2.1.7); `Cache-Control: max-stale` in the request lets stale answers pass as well.
+    /// Contacts no origin. Unless HTTP allows a stored response to be used without revalidation, the load fails, as
+    /// `only-if-cached` does with status 504 (RFC 9111 section 5.2.1.7). `Cache-Control: max-stale` allows stale ones.
     case onlyCached = "only-cached"
-    /// What is stored is used whatever its age, and the origin asked only where nothing is, or where the stored answer
-    /// itself forbids its use unasked (`no-cache`; `must-revalidate`, once it is stale).
+    /// Uses a stored response whatever its age. The origin is contacted only if nothing is stored, or if the stored
+    /// response requires revalidation (`no-cache`, or `must-revalidate` once it is stale).
     case preferCached = "prefer-cached"
-    /// Nothing stored is used, and nothing of the exchange is stored.
+    /// Uses nothing stored, and stores nothing of the exchange.
     case noStore = "no-store"
 }
 
 extension CachePolicy {
-    /// Whether what was answered before is not good enough, be it a response, an image in memory or a failure.
+    /// Whether earlier results (responses, images in memory, failures) are not good enough.
     var asksAnew: Bool {
         switch self {
         case .refresh, .reload, .noStore: true

@@ -1,8 +1,8 @@
-/// What bytes have to add up to: SHA-256 (FIPS 180-4).
+/// An expected SHA-256 (FIPS 180-4).
 public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     let bytes: [UInt8]
 
-    /// - Parameter text: `sha256:` and 64 hexadecimal digits, in either case. `nil` for anything else.
+    /// - Parameter text: `sha256:` and 64 hexadecimal digits, in either case. Returns nil for anything else.
     public init?(_ text: String) {
         let prefix = "sha256:"
         guard text.hasPrefix(prefix) else { return nil }

@@ -1,23 +1,23 @@
-/// A program's own code as a place where pictures come from: an archive, a database, a generator.
+/// A program's own code as a source of images: an archive, a database, a generator.
 ///
-/// Loads of one identity share one call of it while it is under way, and its result in the memory cache, as loads of one
-/// URL do. It takes a place in the fetch lane, counts as an origin of its own kind together with all other sources, and
-/// is cancelled (as a task of Swift's is) when the last who waits for it has left.
+/// Loads with one identity share one call while it is in flight, and its result in the memory cache, as loads of one
+/// URL do. The call takes a slot in the fetch lane, where sources, files and `data:` URLs count as one origin. It is
+/// cancelled (as a Swift task is) when its last subscriber leaves.
 public struct ImageSource: Sendable {
-    /// What a source gives.
+    /// The result of a source.
     public enum Output: Sendable {
-        /// A picture's file, to be decoded.
+        /// An image file to decode.
         case bytes(Bytes)
-        /// A picture: it is resized as the request wants, and processed.
+        /// A decoded image, to be resized and processed as the request says.
         case picture(PixelBuffer)
     }
 
-    /// What makes two sources the same.
+    /// The identity by which two sources are the same.
     public let identity: String
     let load: @Sendable () async throws -> Output
 
     /// - Parameter load: called on the configuration's task executor, with no lock held. It may throw a ``LoadError``;
-    ///   any other error is ``LoadError/Code/extensionFailed``.
+    ///   any other error becomes ``LoadError/Code/extensionFailed``.
     public init(_ identity: String, load: @escaping @Sendable () async throws -> Output) {
         self.identity = identity
         self.load = load

@@ -1,12 +1,12 @@
-/// What makes two jobs the same job: one type of key for each stage, each holding the one before it.
+/// The key by which requests share a job. Each stage has its own key type, which contains the key of the stage before:
 ///
 ///     FetchKey ──► DecodeKey ──► ProcessKey (one for each prefix of the processors)
 ///
-/// Two requests with one URL and two sizes share the fetch; two with one size and the processors `[a]` and `[a, b]` share
-/// all but `b`. A key is made before any lock is taken, with its hash; comparing and hashing it under a lock runs no code
-/// of a user. Keys are references, because a million of them may wait.
+/// Two requests with one URL and two sizes share the fetch; two with one size and the processors `[a]` and `[a, b]`
+/// share all but `b`. A key and its hash are computed before any lock is taken. Comparing and hashing it under a lock
+/// runs no user code. Keys are references, because a million of them may be queued.
 class JobKey: Hashable, @unchecked Sendable {
-    // Unchecked: the subclasses are final and hold nothing that changes.
+    // Unchecked: the subclasses are final and immutable.
     final let hash: Int
 
     fileprivate init(hash: Int) {
@@ -24,9 +24,9 @@ class JobKey: Hashable, @unchecked Sendable {
     fileprivate func isSame(as other: JobKey) -> Bool { false }
 }
 
-/// The URL, and everything else that may change what a fetch gives; secrets in it are a keyed hash.
+/// The URL, and everything else that may change the result of a fetch. Secrets in it are a keyed hash.
 final class FetchKey: JobKey, @unchecked Sendable {
-    // Unchecked: nothing in it changes.
+    // Unchecked: immutable.
     private let url: String
     private let rest: [UInt8]
 
@@ -45,14 +45,14 @@ final class FetchKey: JobKey, @unchecked Sendable {
     }
 }
 
-/// A fetch, and how its bytes are made into pixels.
+/// A fetch, and how its bytes are decoded.
 final class DecodeKey: JobKey, @unchecked Sendable {
-    // Unchecked: nothing in it changes.
+    // Unchecked: immutable.
     private let fetch: FetchKey
     private let options: DecodeOptions
     private let wishes: Wishes
 
-    /// What is wanted beside the pixels as they are.
+    /// The options of a decode besides those for the pixels.
     struct Wishes: OptionSet, Hashable {
         let rawValue: UInt8
 
@@ -76,9 +76,9 @@ final class DecodeKey: JobKey, @unchecked Sendable {
     }
 }
 
-/// A decode, and the identities of the processors that its picture went through.
+/// A decode, and the identities of the processors applied to its image.
 final class ProcessKey: JobKey, @unchecked Sendable {
-    // Unchecked: nothing in it changes.
+    // Unchecked: immutable.
     private let decode: DecodeKey
     private let identities: [String]
 

@@ -1,8 +1,8 @@
-/// How far a fetch has come.
+/// The progress of a fetch.
 public struct LoadProgress: Sendable, Hashable {
-    /// Bytes of the body so far, content coding undone.
+    /// The number of bytes of the body received so far, after its content coding is decoded.
     public var receivedBytes: Int64
-    /// The length of the body that the server announced, on the wire; `nil` where it did not.
+    /// The length of the body on the wire, as the server announced it; nil if it did not.
     public var expectedBytes: Int64?
 
     public init(receivedBytes: Int64, expectedBytes: Int64?) {
@@ -10,7 +10,7 @@ public struct LoadProgress: Sendable, Hashable {
         self.expectedBytes = expectedBytes
     }
 
-    /// From 0 to 1, or `nil` where the length is not known.
+    /// The completed fraction, from 0 to 1, or nil if the length is not known.
     public var fraction: Double? {
         guard let expectedBytes, expectedBytes > 0 else { return nil }
         return min(1, Double(receivedBytes) / Double(expectedBytes))

@@ -8,19 +8,19 @@ public struct LoadSource: RawRepresentable, Hashable, Sendable, CustomStringConv
 
     public var description: String { rawValue }
 
-    /// A request of this task's own went out.
+    /// The task's own request to a server.
     public static let network = LoadSource(rawValue: "network")
-    /// Another task's request was under way for the same thing.
+    /// Another task's request for the same resource, which was in flight.
     public static let shared = LoadSource(rawValue: "shared")
     /// The memory cache.
     public static let memory = LoadSource(rawValue: "memory")
-    /// What was stored of an earlier answer.
+    /// A stored response.
     public static let disk = LoadSource(rawValue: "disk")
-    /// What was stored of an earlier answer, after its origin said that it still holds.
+    /// A stored response, after its origin confirmed it.
     public static let revalidated = LoadSource(rawValue: "revalidated")
     /// A local file.
     public static let file = LoadSource(rawValue: "file")
-    /// A source of the program's own.
+    /// The program's own source (``ImageSource``).
     public static let source = LoadSource(rawValue: "source")
     /// A `data:` URL.
     public static let data = LoadSource(rawValue: "data")

@@ -1,24 +1,24 @@
-/// A decoded picture, and where it came from.
+/// A decoded image, and where it came from.
 public struct LoadedImage: Sendable {
     public var pixels: PixelBuffer
-    /// What the header of the source said; sizes and orientation are those before any change.
+    /// The information in the source's header. Sizes and orientation are those before any change.
     public var info: ImageInfo
-    /// The answer that the picture was decoded from, without its body: pixels are kept, bytes are not.
+    /// The response that the image was decoded from, without its body: the pixels are retained, the bytes are not.
     public var head: ResponseHead
-    /// The URL that answered, after redirects.
+    /// The URL of the response, after redirects.
     public var url: String
-    /// Bytes of the body, content coding undone.
+    /// The number of bytes of the body, after its content coding is decoded.
     public var bodyBytes: Int64
-    /// Bytes of the body on the wire.
+    /// The number of bytes of the body on the wire.
     public var wireBytes: Int64
     public var source: LoadSource
-    /// What the file says beside its pixels, where ``ImageRequest/keepsMetadata`` asks for it: as it stands there, so that
-    /// its orientation is that of the file and not of the pixels.
+    /// The file's metadata as it is in the file, if ``ImageRequest/keepsMetadata`` asks for it. Its orientation is that
+    /// of the file, not of the pixels.
     public var metadata: ImageMetadata?
-    /// Whether it is stale: made from a stored response past its freshness lifetime (see ``LoadedResponse/isStale``), or
-    /// served from memory after that (see ``ImagePipeline/cached(_:)`` and ``ImageRequest/allowsStaleFromMemory``).
+    /// Whether the image is stale: decoded from a stale response (``LoadedResponse/isStale``), or served stale from
+    /// memory (``ImagePipeline/cached(_:)``, ``ImageRequest/allowsStaleFromMemory``).
     public var isStale = false
-    /// Whether only a part of the picture could be decoded, the rest being transparent or coarse: see
+    /// Whether only a part of the image could be decoded, and the rest is transparent or coarse. See
     /// ``ImageRequest/acceptsIncomplete``.
     public var isIncomplete = false
     /// See ``LoadedResponse/storable``.

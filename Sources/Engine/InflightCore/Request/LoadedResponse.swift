@@ -1,19 +1,19 @@
-/// What a fetch gave: any HTTP answer, a file, or the bytes of a `data:` URL.
+/// The result of a fetch: any HTTP response, a file, or the bytes of a `data:` URL.
 public struct LoadedResponse: Sendable {
     public var head: ResponseHead
-    /// The body, content coding undone.
+    /// The body, after its content coding is decoded.
     public var body: Bytes
-    /// The URL that answered, after redirects, without credentials and fragment.
+    /// The URL of the response, after redirects, without credentials and fragment.
     public var url: String
-    /// Bytes of the body on the wire, before its content coding was undone.
+    /// The number of bytes of the body on the wire, before its content coding was decoded.
     public var wireBytes: Int64
     public var source: LoadSource
-    // Small beside `isStale`, so that a result stays within what is allocated without a lock.
+    // An `Int32` beside `isStale`, so that a result still fits a size that is allocated without a lock.
     private var followedRedirects: Int32
-    /// Whether it is a stored answer past its time, which HTTP's rules let be used: what follows it is asked for, or its
-    /// server failed.
+    /// Whether this is a stored response past its freshness lifetime that HTTP allows to be used, because its successor
+    /// is being requested or its server failed.
     public var isStale = false
-    // Boxed, since few answers have any: see above.
+    // Boxed, since few responses have any: see above.
     private var surroundings: Surroundings?
 
     public init(
@@ -27,38 +27,38 @@ public struct LoadedResponse: Sendable {
         followedRedirects = Int32(clamping: redirectCount)
     }
 
-    /// How many redirects were followed.
+    /// The number of redirects that were followed.
     public var redirectCount: Int { Int(followedRedirects) }
 }
 
 extension LoadedResponse {
-    /// The interim answers (1xx) that came before it, in order, as `103 Early Hints` does (RFC 8297). None of them is
+    /// The interim responses (1xx) before this one, in order, such as `103 Early Hints` (RFC 8297). They are never
     /// stored.
     public var interimHeads: [ResponseHead] {
         get { surroundings?.values.interimHeads ?? [] }
         set { surround { $0.interimHeads = newValue } }
     }
 
-    /// The trailer fields that came behind the body, as they came (RFC 9110 section 6.5). They are no part of ``head``, and
-    /// are not stored (RFC 9111 section 3.1): what is served from a store has none.
+    /// The trailer fields after the body, as received (RFC 9110 section 6.5). They are not part of ``head`` and are not
+    /// stored (RFC 9111 section 3.1), so a response from a store has none.
     public var trailers: HTTPFields {
         get { surroundings?.values.trailers ?? HTTPFields() }
         set { surround { $0.trailers = newValue } }
     }
 
-    /// What may be kept of a picture that is made of it; `nil` where nobody wants that, or HTTP forbids it.
+    /// How a processed image of this response may be stored; nil if no caller wants that, or HTTP forbids it.
     var storable: StorableAnswer? {
         get { surroundings?.values.storable }
         set { surround { $0.storable = newValue } }
     }
 
-    /// How long images made of it may be served from memory; `nil` where HTTP has no say.
+    /// How long images of this response may be served from memory; nil if HTTP sets no limit.
     var lifetime: ImageLifetime? {
         get { surroundings?.values.lifetime }
         set { surround { $0.lifetime = newValue } }
     }
 
-    /// What holds the body in a store, or will; `nil` where nothing does.
+    /// The store entry that holds the body, or will; nil if there is none.
     var entry: StoredEntryReference? {
         get { surroundings?.values.entry }
         set { surround { $0.entry = newValue } }

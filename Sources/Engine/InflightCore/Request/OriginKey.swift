@@ -8,9 +8,9 @@ import InflightConcurrency
     internal import Musl
 #endif
 
-/// An origin with its hash, as the fetch lane groups by it. What has no origin (files, `data:`) is one group.
+/// An origin with its hash, by which the fetch lane groups. URLs without an origin (files, `data:`) form one group.
 ///
-/// One reference, because every waiting job holds one; the latest few are kept, so that URLs of one origin share it.
+/// A reference, because every queued job holds one. The latest few are cached, so that URLs of one origin share it.
 final class OriginKey: Hashable, Sendable, CustomStringConvertible {
     let origin: Origin?
     private let hash: Int
@@ -43,10 +43,10 @@ final class OriginKey: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The latest origins of plain URLs, each in the place that its host's bytes give it.
+    /// The latest origins of plain URLs, indexed by a hash of the host's bytes and the port.
     private static let latest = Guarded([OriginKey?](repeating: nil, count: 64))
 
-    /// The key of `http` or `https`, a host in lower case, and a port.
+    /// Returns the key of `http` or `https`, a host in lower case, and a port.
     static func shared(isSecure: Bool, host: UnsafeBufferPointer<UInt8>, port: Int) -> OriginKey {
         var place = port
         for index in host.indices { place = (place &* 31 &+ Int(unsafe host[index])) & 0xFFFF }

@@ -1,11 +1,11 @@
-/// What the header of a picture at a URL says.
+/// The information in the header of an image at a URL.
 public struct RemoteImageInfo: Sendable {
     public var info: ImageInfo
-    /// The URL that answered, after redirects.
+    /// The URL of the response, after redirects.
     public var url: String
-    /// The length of the whole file, where the server told it.
+    /// The length of the whole file, if the server announced it.
     public var contentLength: Int64?
-    /// How many bytes were read to learn this.
+    /// The number of bytes that were read to find the information.
     public var readBytes: Int64
     public var source: LoadSource
 }

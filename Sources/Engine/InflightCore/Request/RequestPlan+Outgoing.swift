@@ -1,14 +1,14 @@
-// What goes out for a request, before hooks and conditions of ours.
+// The outgoing request, before hooks and conditional header fields are added.
 
 extension RequestPlan {
     /// - Parameters:
-    ///   - redirected: what is asked for after a redirect; `nil` for the first exchange.
-    ///   - usualFields: what is sent where the caller says nothing else.
+    ///   - redirected: the exchange after a redirect; nil for the first exchange.
+    ///   - usualFields: the default header fields, which the caller's own replace.
     func outgoing(
         after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, limits: TransportRequest.Limits,
         priority: LoadPriority
     ) -> TransportRequest {
-        // The usual case without building anything.
+        // Fast path: nothing has to be built.
         if redirected == nil, goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
             url.userInfo == nil
         {
@@ -24,7 +24,7 @@ extension RequestPlan {
         if exchange.url.origin != nil {
             for index in 0..<usualFields.count {
                 let name = usualFields.name(index)
-                // Somebody who asks for any answer says himself what he takes.
+                // A caller that asks for any response sets its own `Accept`.
                 guard !fields.contains(name), goal != .response || name != "Accept" else { continue }
                 fields.append(name: usualFields.rawName(index), value: usualFields.rawValue(index))
             }
@@ -46,7 +46,7 @@ extension RequestPlan {
         return exchange
     }
 
-    /// What stored answers are looked for by, and compared with.
+    /// Returns the key of stored responses, and the request to match them against.
     func stored(
         after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, harmlessFields: Set<String>
     ) -> (StoreKey, CachingRequest) {
@@ -65,7 +65,7 @@ extension RequestPlan {
         return (StoreKey(identity.map { "identity " + $0 } ?? url), caching)
     }
 
-    /// What the caller sets for one origin alone is a credential too, unless the configuration says that it does not matter.
+    /// Names of fields for the first origin only are credentials too, unless the configuration declares them harmless.
     private func credentialNames(
         _ redirected: RedirectPolicy.Exchange?, _ harmlessFields: Set<String>
     ) -> Set<String> {

@@ -1,29 +1,28 @@
 import InflightConcurrency
 
-/// A request made ready: checked, its URL parsed, its keys made. What comes after needs no code of the caller any more
-/// but its processors.
+/// A validated request with its parsed URL and its keys. Later stages run no code of the caller but its processors.
 final class RequestPlan: Sendable {
     enum Goal: Sendable {
         case image
-        /// The bytes; only where the status says that they are what was asked for.
+        /// The bytes, only if the status says that they are the requested resource.
         case data
-        /// The answer, whatever its status.
+        /// The response, whatever its status.
         case response
-        /// What the picture's header says, and no more bytes than that takes.
+        /// The information in the image's header, reading no more bytes than that needs.
         case info
     }
 
-    /// Why it is asked for.
+    /// The reason for the request.
     enum Purpose: Sendable, Equatable {
         case usual
-        /// The store has answered with what is stale, a picture or else; this is the answer that follows.
+        /// The store served a stale result, an image or not; this request fetches its successor.
         case revalidation(ofPicture: Bool)
-        /// What is stored turned out to be of no use.
+        /// The stored data turned out to be unusable.
         case refetch
-        /// The image is looked for in the store as its first so many processors made it, and nothing is asked.
+        /// The image is looked up in the store as its first `prefix` processors produced it. Nothing is fetched.
         case processed(prefix: Int)
 
-        /// Loads of another purpose are other jobs.
+        /// The bytes that separate the keys of different purposes.
         fileprivate var keyBytes: [UInt8] {
             switch self {
             case .usual: []
@@ -38,15 +37,15 @@ final class RequestPlan: Sendable {
     let purpose: Purpose
     let url: ResourceURL
     let goal: Goal
-    /// Names of harmless fields, in lower case, that an answer was found to vary by: they are in the keys.
+    /// The harmless fields, in lower case, by which a response was found to vary. They are part of the keys.
     let varying: Set<String>
     var origin: OriginKey { url.originKey }
     let fetchKey: FetchKey
-    /// `nil` where bytes are wanted and no picture.
+    /// The key of the decode; nil if the goal is not an image.
     let decodeKey: DecodeKey?
-    /// The first of the processors that is to be applied: those before it made what is looked for in the store.
+    /// The index of the first processor to apply. Those before it produced the image that is looked up in the store.
     let firstProcessor: Int
-    /// One for each prefix of the processors that are to be applied.
+    /// One key for each prefix of the processors to apply.
     let processKeys: [ProcessKey]
 
     init(
@@ -72,7 +71,6 @@ final class RequestPlan: Sendable {
         self.varying = varying
         let bytes = Self.fetchBytes(
             request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying), varying: varying)
-        // A space: no URL has one.
         var rest = purpose == .usual ? bytes : bytes + purpose.keyBytes
         var firstProcessor = 0
         if case .processed(let prefix) = purpose {
@@ -80,6 +78,7 @@ final class RequestPlan: Sendable {
             rest += Array(Self.pictureIdentity(request, prefix, request.storedForm.processedOptions).utf8)
         }
         self.firstProcessor = firstProcessor
+        // The space keeps identities apart from URLs, which have none.
         let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
         self.fetchKey = fetchKey
         guard goal == .image else {
@@ -101,13 +100,13 @@ final class RequestPlan: Sendable {
         }
     }
 
-    /// What the picture of a step, from 0 for the decoded one, is known by in memory: the same whatever the purpose and
-    /// the policy. `nil`: it is not kept there. May ask processors for their identity: not to be called under a lock.
+    /// Returns the memory cache key of a step's image (0 is the decoded one), the same for every purpose and policy, or
+    /// nil if it is not cached. May call processors for their identity, so it must not be called under a lock.
     func memoryKey(at step: Int, harmlessFields: Set<String>) -> JobKey? {
         memoryPlan(harmlessFields)?.imageKey(firstProcessor + step)
     }
 
-    /// The plan whose keys images in memory are known by: see ``memoryKey(at:harmlessFields:)``.
+    /// Returns the plan whose keys identify images in memory: see ``memoryKey(at:harmlessFields:)``.
     func memoryPlan(_ harmlessFields: Set<String>) -> RequestPlan? {
         guard goal == .image else { return nil }
         if request.isUsual, purpose == .usual { return self }
@@ -118,23 +117,22 @@ final class RequestPlan: Sendable {
         return try? RequestPlan(usual, goal: .image, harmlessFields: harmlessFields, varying: varying)
     }
 
-    /// The key of what the first `count` processors give.
+    /// Returns the key of the image after the first `count` processors.
     func imageKey(_ count: Int) -> JobKey { count == 0 ? decodeKey ?? fetchKey : processKeys[count - 1] }
 
-    /// What the request itself says of caching.
+    /// The request's own `Cache-Control`.
     private var requestControl: CacheControl {
         request.fields.isEmpty ? CacheControl() : CacheControl(request: request.fields)
     }
 
-    /// Whether the request lets what is in memory be used, whose exact age is the store's to look at.
+    /// Whether the request allows an image from memory. Directives that need its exact age are left to the store.
     private var allowsMemory: Bool {
         guard !request.cachePolicy.asksAnew else { return false }
         let control = requestControl
         return !control.noCache && !control.noStore && control.maxAge == nil && control.minFresh == nil
     }
 
-    /// What responses to a request are told apart by, as far as images in memory are concerned: limits and policy have no
-    /// part in it.
+    /// Returns the key that separates responses, as far as images in memory are concerned, without limits and policy.
     func resource(after redirected: RedirectPolicy.Exchange?, harmlessFields: Set<String>) -> LifetimeTable.Key {
         let name = redirected?.url.string ?? request.identity.map { "identity " + $0 } ?? url.string
         if redirected == nil, request.isUsual, url.userInfo == nil { return LifetimeTable.Key(name: name) }
@@ -147,41 +145,41 @@ final class RequestPlan: Sendable {
         return LifetimeTable.Key(name: name, rest: rest)
     }
 
-    /// Whether nothing but a picture is of use.
+    /// Whether only an image is of use.
     var wantsPicture: Bool {
         goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsPicture)
     }
 
-    /// Whether it only looks for what is stored.
+    /// Whether this plan only looks for a stored processed image.
     var isProcessedLookUp: Bool { if case .processed = purpose { true } else { false } }
 
     var checksum: Checksum? { request.isUsual ? nil : request.checksum }
 
-    /// Whether a store could answer it without anybody being asked.
+    /// Whether a store might serve the request without contacting the origin.
     var mayBeStored: Bool {
         url.origin != nil && request.source == nil && request.cachePolicy != .noStore
             && (request.isUsual || CachingRequest.isReading(request.method))
     }
 
-    /// Whether a picture that is in memory is good enough.
+    /// Whether an image in memory may be served.
     var mayBeInMemory: Bool {
         purpose == .usual && (request.isUsual || allowsMemory)
     }
 
-    /// Fetch, decode, and a step for each processor.
+    /// The number of steps: fetch, decode, and one for each processor.
     var stepCount: Int { decodeKey == nil ? 1 : 2 + processKeys.count }
 
-    /// The key of what the caller gets.
+    /// The key of the caller's result.
     var finalKey: JobKey { processKeys.last ?? decodeKey ?? fetchKey }
 
-    /// Whether the finished picture may be stored.
+    /// Whether to look in the store for the processed image.
     var looksForProcessed: Bool {
         goal == .image && purpose == .usual && !request.isUsual && request.storedForm.processedOptions != nil
             && mayBeStored && !request.cachePolicy.asksAnew && request.method == "GET" && request.checksum == nil
     }
 
-    /// What makes the image that the first `count` processors give another than others of the same bytes: the same in
-    /// every process.
+    /// Returns the identity of the image after the first `count` processors, which separates it from other images of
+    /// the same bytes. It is the same in every process.
     func pictureIdentity(_ count: Int, _ options: EncodeOptions?) -> String {
         Self.pictureIdentity(request, count, options)
     }
@@ -205,7 +203,7 @@ final class RequestPlan: Sendable {
             }
             if request.keepsMetadata { parts.append("with its metadata") }
         }
-        // Identities of processors may be anything.
+        // A processor's identity may be any text, so each part is hashed with its length.
         var hash = SHA256()
         for part in parts { hash.append(Array("\(part.utf8.count) \(part)".utf8)) }
         return hash.hex
@@ -228,7 +226,7 @@ final class RequestPlan: Sendable {
         options.premultiplied = request.premultipliesAlpha
         options.maximumPixels = request.limits.maximumPixels
         options.maximumMemory = request.limits.maximumDecodeBytes
-        // What is stored as it was asked for has no other.
+        // A stored processed image has one page.
         options.page = isStoredImage ? 0 : request.page
         return options
     }
@@ -249,7 +247,7 @@ final class RequestPlan: Sendable {
                 guard !fields.rawName(index).isEmpty, fields.rawName(index).allSatisfy(isTokenByte) else {
                     throw refuse("A header's name is not a word that HTTP allows (RFC 9110 section 5.1).")
                 }
-                // A line end in a value would let whoever made it add headers of his own.
+                // A line end in a value would allow header injection.
                 guard fields.rawValue(index).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                     throw refuse("The value of the header \(fields.name(index)) holds a control character.")
                 }
@@ -275,7 +273,7 @@ final class RequestPlan: Sendable {
         }
     }
 
-    // Of exchanges that nobody else may share.
+    // Numbers for exchanges that must not be coalesced.
     private static let exchangeNumbers = Numbers()
 
     private final class Numbers: Sendable {
@@ -292,7 +290,7 @@ final class RequestPlan: Sendable {
     private static func fetchBytes(
         _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>, varying: Set<String>
     ) -> [UInt8] {
-        // Empty for most requests, and then nothing is allocated for it.
+        // Empty for most requests, so that nothing is allocated.
         var bytes: [UInt8] = []
         if !request.isUsual, request.method != "GET" {
             bytes.append(5)
@@ -302,13 +300,13 @@ final class RequestPlan: Sendable {
         switch goal {
         case .image, .data: break
         case .response where !request.isUsual && !Invalidation.isSafe(request.method):
-            // A method that changes something is sent as often as it is asked for (RFC 9111 section 4).
+            // Every request with an unsafe method is sent (RFC 9111 section 4).
             bytes.append(14)
             unsafe withUnsafeBytes(of: exchangeNumbers.next()) { unsafe bytes.append(contentsOf: $0) }
         case .response: bytes.append(1)
         case .info: bytes.append(6)
         }
-        // Said even where the request has none of them: else it would be met by those whose fields were not looked at.
+        // Added even if the request has none of them. Otherwise its key would equal one that ignores these fields.
         if !varying.isEmpty {
             bytes.append(7)
             for name in varying.sorted() {
@@ -344,7 +342,7 @@ final class RequestPlan: Sendable {
         return bytes
     }
 
-    /// Names in lower case and in alphabetical order; values of one name in their own order.
+    /// Appends names in lower case and in alphabetical order; values of one name keep their order.
     private static func append(_ fields: HTTPFields, ignored: Set<String>, to bytes: inout [UInt8]) {
         let sorted = (0..<fields.count).map { (name: fields.name($0).lowercased(), index: $0) }
             .filter { !ignored.contains($0.name) }
@@ -352,13 +350,13 @@ final class RequestPlan: Sendable {
         for (name, index) in sorted {
             bytes.append(contentsOf: name.utf8)
             bytes.append(UInt8(ascii: ":"))
-            // All of them: what is secret in a field of somebody's own cannot be known.
+            // Every value is hashed, because a custom field may hold a secret.
             SecretHash.append(fields.rawValue(index), to: &bytes)
             bytes.append(0)
         }
     }
 
-    /// Loads with other limits are other jobs: one may fail where the other goes on.
+    /// Appends limits other than the defaults. Such loads are other jobs, since one may fail and the other succeed.
     private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
         var fetchLimits = limits
         fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels

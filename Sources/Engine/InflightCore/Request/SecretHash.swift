@@ -1,7 +1,7 @@
-/// A keyed hash of 128 bits for what may not stand in a key as it is: passwords, cookies, tokens, bodies.
+/// A keyed hash of 128 bits for values that keys must not contain as they are: passwords, cookies, tokens, bodies.
 ///
-/// Two runs of the standard library's SipHash, each behind a secret of its own that is drawn once for each process.
-/// Whoever does not know the secrets can neither find two values with one hash nor test guesses.
+/// Two runs of the standard library's SipHash, each with its own secret, which is drawn once per process.
+/// Without the secrets it is not possible to find two values with one hash, nor to test guesses.
 struct SecretHash {
     private static let secrets: (UInt64, UInt64, UInt64, UInt64) = {
         var generator = SystemRandomNumberGenerator()

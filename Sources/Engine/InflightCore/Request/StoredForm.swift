@@ -1,29 +1,29 @@
-/// What a store keeps of a picture.
+/// The representation in which an image is stored.
 ///
-/// A picture that is kept as it was asked for, resized and processed, costs no more work when it is asked for again in
-/// just that way, and often takes less room. It is used as long as HTTP lets the answer be used that it was made of, and as
-/// nothing newer is stored of that; then the picture is made again. Of a load that was redirected only the bytes are kept.
+/// A processed image (resized and processed as requested) needs no such work when the same request comes again, and
+/// often takes less space. It is used while HTTP allows the response that it was made from to be used and nothing newer
+/// is stored of that response; after that it is made again. After a redirect only the bytes are stored.
 public enum StoredForm: Sendable, Hashable {
-    /// The bytes, as they came.
+    /// The bytes as received.
     case original
-    /// The picture as it was asked for, written in this way. With PNG its pixels come back as they were; with JPEG what is
-    /// transparent in it would be lost, so that such a picture is written as PNG whatever is said here. The file that is
-    /// found again is all there is to know: `info`, `bodyBytes` speak of it. ``ImageRequest/keepsMetadata`` goes before
-    /// metadata that stands here; where the format has no place for it, nothing is kept.
+    /// The processed image, encoded with these options. PNG preserves its pixels exactly. JPEG would lose transparency,
+    /// so a transparent image is stored as PNG instead. When the image is served from the store, the stored file is all
+    /// that is known of it, and `info` and `bodyBytes` describe that file. ``ImageRequest/keepsMetadata`` takes
+    /// precedence over metadata in these options. If the format has no place for metadata, none is stored.
     case processed(EncodeOptions)
-    /// Both: the next size is made without asking the server.
+    /// Both, so that another size is made without contacting the server.
     case both(EncodeOptions)
 
-    /// The picture as it was asked for, without loss.
+    /// The processed image, lossless.
     public static var processed: StoredForm { .processed(EncodeOptions(format: .png)) }
-    /// The bytes, and the picture as it was asked for, without loss.
+    /// The bytes, and the processed image, lossless.
     public static var both: StoredForm { .both(EncodeOptions(format: .png)) }
 
     var keepsOriginal: Bool {
         if case .processed = self { false } else { true }
     }
 
-    /// How processed pictures are written; `nil` where none are kept.
+    /// The options by which processed images are encoded; nil if none are stored.
     var processedOptions: EncodeOptions? {
         switch self {
         case .original: nil

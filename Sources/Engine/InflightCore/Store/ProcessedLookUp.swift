@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// Looks whether a picture is stored as it was asked for. Where it is not, its load goes on with the bytes.
-// Unchecked: it adds nothing that changes.
+/// Looks up a processed image in the store. On a miss, the load continues with the original bytes.
+// Unchecked: it adds no mutable state.
 final class ProcessedLookUp: EngineJob, @unchecked Sendable {
     private let plan: RequestPlan
 
@@ -18,7 +18,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         }
         let (key, request) = plan.stored(
             after: nil, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
-        // What is transparent was written as PNG.
+        // Images with transparency were encoded as PNG.
         let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
         let identities = ways.map { plan.pictureIdentity(plan.firstProcessor, $0) }
         let now = engine.wallTime
@@ -77,11 +77,11 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
 }
 
 extension EncodeOptions {
-    /// Whether what is written so comes back as it was: only such an image is processed further, so that what comes out
-    /// does not depend on what is stored.
+    /// Whether encoding is lossless. Only such images are processed further, so that the result does not depend on the
+    /// contents of the store.
     var isExact: Bool { format == .png || (format == .webp && isLossless) }
 
-    /// How a picture is written that has alpha, where these are for a format that has none.
+    /// The options to encode an image with alpha, if the format of these has none.
     var keepingAlpha: EncodeOptions {
         var options = EncodeOptions(format: .png)
         options.metadata = metadata

@@ -1,9 +1,9 @@
-/// What answers are found by in a store: a digest of whatever makes two requests ask for the same thing.
+/// The key under which responses are stored: a digest of everything that makes two requests equivalent.
 ///
-/// The same in every process and in every version of one layout: it is made of the cache identity or the URL (and of
-/// nothing that changes with the process, as the keys of jobs in memory are).
+/// It is the same in every process and in every version of one layout. It is made from the cache identity or the URL,
+/// and not from anything that changes with the process, unlike the keys of jobs in memory.
 public struct StoreKey: Hashable, Sendable {
-    /// What is asked for, as it is shown in lists: a URL without credentials and fragment, or an identity.
+    /// The resource as shown in lists: a URL without credentials and fragment, or an identity.
     public var text: String
 
     public init(_ text: String) {
@@ -11,9 +11,9 @@ public struct StoreKey: Hashable, Sendable {
     }
 }
 
-/// One answer in a store.
+/// One response in a store.
 public struct StoredEntry: Sendable, Hashable {
-    /// Names this entry of its store, in every process, as long as it is there; never used again.
+    /// An entry's identifier, valid in every process while the entry exists. It is never reused.
     public struct ID: Hashable, Sendable {
         public var rawValue: Int64
 
@@ -31,57 +31,57 @@ public struct StoredEntry: Sendable, Hashable {
     }
 }
 
-/// Keeps answers beyond the life of the process: the disk cache, or what a test or a program puts in its place.
+/// A store for responses that outlives the process: the disk cache, or a replacement by a test or a program.
 ///
-/// It stores and finds; what may be done with what it found is HTTP's rules' to say. Every call returns at once, from any
-/// thread, touches no file on the caller's thread, and calls back exactly once, on a thread of the store's own, never
-/// inside the call. A store that is broken (its disk full, its folder gone) answers that it has nothing, and takes
-/// nothing: no load fails because of it.
+/// It only stores and finds; the rules of HTTP decide how its entries may be used. Every call returns at once, may be
+/// made from any thread, does not access files on the caller's thread, and calls back exactly once, on one of the
+/// store's own threads and never inside the call. A broken store (its disk is full, its folder is gone) finds nothing
+/// and stores nothing; no load fails because of it.
 public protocol ResponseStore: AnyObject, Sendable {
-    /// Looks for what is kept under `key`, newest first, and reads the body of one in the same turn.
+    /// Finds the entries under `key`, newest first, and reads the body of one in the same step.
     ///
     /// - Parameters:
-    ///   - choose: called on the store's thread, with nothing held: the position of the entry whose body is to be read,
-    ///     or `nil` for none. It must not block.
-    ///   - completion: what was found, and the chosen entry's bytes. A body that was damaged or has vanished is no body:
-    ///     its entry is gone from the store and from `found`.
+    ///   - choose: called on the store's thread, with no lock held; returns the position of the entry whose body to
+    ///     read, or `nil` for none. It must not block.
+    ///   - completion: called with the entries and the chosen entry's bytes. If the body is damaged or has vanished, it
+    ///     is `nil`, and its entry is removed from the store and from `found`.
     func find(
         _ key: StoreKey, choose: @escaping @Sendable (_ found: [StoredEntry]) -> Int?,
         completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void)
 
-    /// Keeps an answer with its whole body (or, where its ``StoredResponse/bodyRange`` says so, a part of one).
+    /// Stores a response with its complete body, or with the part that its ``StoredResponse/bodyRange`` states.
     ///
     /// - Parameters:
-    ///   - replaced: entries that it takes the place of, in the same step: either all of that is done, or nothing.
-    ///   - completion: the entry, once it would outlive the process; `nil` where it was not kept.
+    ///   - replaced: the entries that it replaces in the same step: either all of that is done, or nothing.
+    ///   - completion: called with the entry once it would outlive the process; `nil` if it was not stored.
     func keep(
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void)
 
-    /// Adds bytes to an entry that holds the first part of a body, while the rest still comes. `completion` is told
-    /// whether they are kept; where not, the entry is as it was, or gone.
+    /// Appends bytes to an entry that holds the first part of a body, while the rest is received. `completion` gets
+    /// whether they were stored; if not, the entry is unchanged or gone.
     func extend(
         _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void)
 
-    /// Changes what is kept beside the body: after a 304, or when the last bytes of a body came. `completion` is told
-    /// whether the entry was there still.
+    /// Changes the data stored beside the body, after a 304 or when a body's last bytes were received. `completion`
+    /// gets whether the entry still existed.
     func update(
         _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void)
 
-    /// Lets go of entries; of those that are not there nothing is said.
+    /// Removes entries. Missing entries are ignored.
     func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void)
 
-    /// Lets go of everything under `key`.
+    /// Removes all entries under `key`.
     func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void)
 
-    /// Returns when everything that was asked has been done, and threads and files are let go of. Later calls find
-    /// nothing and keep nothing.
+    /// Returns when all earlier calls are done and all threads and files are released. Later calls find nothing and
+    /// store nothing.
     func shutdown() async
 }
 
-/// The bytes of one entry, checked.
+/// The verified bytes of one entry.
 public struct StoredBody: Sendable {
-    /// Where in what was found its entry stands.
+    /// The position of its entry in the entries found.
     public var position: Int
     public var bytes: Bytes
 

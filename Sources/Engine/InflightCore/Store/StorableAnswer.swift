@@ -1,8 +1,8 @@
-/// What may be kept of a picture that is made of an answer.
+/// The response of which a processed image may be stored.
 final class StorableAnswer: Sendable {
     let key: StoreKey
     let request: CachingRequest
-    /// What the picture is made of, as it is stored, or would be.
+    /// The response from which the image is made, as it is or would be stored.
     let response: StoredResponse
 
     init(key: StoreKey, request: CachingRequest, response: StoredResponse) {

@@ -1,29 +1,29 @@
 import InflightConcurrency
 
-/// Which entry of a store holds the body of a response, so that whoever finds the body of no use can have it removed:
-/// also before the store has acknowledged it.
+/// The store's entry for the body of a response, so that a body that turns out to be unusable can be removed, even
+/// before the store has acknowledged it.
 final class StoredEntryReference: Sendable {
     let key: StoreKey
     private let machine: Guarded<StoredEntryMachine>
 
-    /// - Parameter id: the entry, where it is stored already; `nil` where it is to be.
+    /// - Parameter id: the entry, if it is already stored.
     init(key: StoreKey, id: StoredEntry.ID? = nil) {
         self.key = key
         machine = Guarded(StoredEntryMachine(id: id))
     }
 
-    /// The body is of no use.
+    /// The body is unusable.
     ///
-    /// - Returns: the entry to remove now; `nil` where there is none, or not yet.
+    /// - Returns: the entry to remove now; `nil` if there is none, or none yet.
     func rejected() -> StoredEntry.ID? { machine.withLock { $0.rejected() } }
 
-    /// The store has kept the body.
+    /// The store has stored the body.
     ///
-    /// - Returns: whether the entry is to be removed again.
+    /// - Returns: whether to remove the entry again.
     func kept(as id: StoredEntry.ID) -> Bool { machine.withLock { $0.kept(as: id) } }
 }
 
-/// Decides when an entry whose body was rejected is removed: once, in whichever order both become known.
+/// Decides when to remove an entry whose body was rejected: once, in whichever order both become known.
 struct StoredEntryMachine {
     private var id: StoredEntry.ID?
     private var isRejected = false
@@ -45,8 +45,8 @@ struct StoredEntryMachine {
 }
 
 extension Engine {
-    /// Removes what is stored of a body that a decoder or a structure check rejects. A look-up that comes after this call
-    /// waits until it is gone.
+    /// Removes the stored bytes of a body that a decoder or a structure check rejects. A lookup after this call waits
+    /// until they are removed.
     func reject(_ entry: StoredEntryReference?) {
         guard let store, let entry, let id = entry.rejected() else { return }
         log(.notice, "what is stored is of no use, and is removed") { [("key", entry.key.text)] }
@@ -55,9 +55,9 @@ extension Engine {
         group.seal()
     }
 
-    /// Throws where a body is no image: as far as its structure tells, or its pixels too.
+    /// Checks that a body is an image, by its structure and optionally its pixels. Throws if it is not.
     ///
-    /// - Parameter decodes: whether the pixels are decoded, where there is memory for that now. Takes as long as a decode.
+    /// - Parameter decodes: whether to decode the pixels if there is memory for that now. Takes as long as a decode.
     /// - Returns: whether they were decoded.
     func check(_ body: Bytes, of request: ImageRequest, decodes: Bool) throws(LoadError) -> Bool {
         _ = try codecs.validate(body)
@@ -77,6 +77,6 @@ extension Engine {
 }
 
 extension LoadError {
-    /// Whether it says that the bytes themselves are of no use: a limit, a cancel or a missing codec does not.
+    /// Whether the bytes themselves are unusable. A limit, a cancellation or a missing codec does not mean that.
     var rejectsBody: Bool { code == .damaged || code == .notAnImage }
 }

@@ -1,7 +1,6 @@
 import InflightConcurrency
 
-/// What a caller left behind to be called: the queue and the closures. Released on that queue, or in the caller's own
-/// `cancel()`.
+/// The callback queue and the closures of one caller. Released on that queue, or in the caller's own `cancel()`.
 final class CallbackSink: Sendable {
     typealias Progress = @Sendable (ImageTask, LoadProgress) -> Void
     typealias Preview = @Sendable (ImageTask, ImagePreview) -> Void

@@ -1,21 +1,21 @@
 import InflightConcurrency
 
-// What else a task asks for, where what it asked for is of no use.
+// The further requests of a task whose first one was of no use.
 
 extension ImageTask {
-    /// What is asked for now: ``request``, or a fallback of it.
+    /// The request in progress: ``request``, or a fallback of it.
     var currentRequest: ImageRequest {
         let taken = stripe.lock.withLock { state.takenFallbacks }
         return request.fallback(Int(taken)) ?? request
     }
 
-    /// Whether there is something else to ask for where this fails.
+    /// Whether a fallback remains if this request fails.
     var hasFallback: Bool {
         let count = request.fallbackCount
         return count > 0 && stripe.lock.withLock { state.isWaiting && state.takenFallbacks < count }
     }
 
-    /// Takes the next fallback; `nil` where there is none, or nobody waits any more.
+    /// Takes the next fallback. Returns nil if there is none, or if the task has ended.
     func takeFallback() -> ImageRequest? {
         let count = request.fallbackCount
         guard count > 0 else { return nil }
@@ -28,7 +28,7 @@ extension ImageTask {
         return taken.flatMap { request.fallback(Int($0)) }
     }
 
-    /// What is to be asked for once more, because what was stored is of no use; `nil` where that was done before.
+    /// Returns the request to repeat because its stored response is useless, or nil if it was repeated before.
     func takeRefetch() -> ImageRequest? {
         let isFirst = stripe.lock.withLock {
             guard state.isWaiting, !state.hasRefetched else { return false }
@@ -38,15 +38,15 @@ extension ImageTask {
         return isFirst ? currentRequest : nil
     }
 
-    /// What a store is to keep of it.
+    /// What a store keeps for this task.
     var storedForm: StoredForm { request.isUsual ? .original : request.storedForm }
 
     func looksForProcessed(prefix: Int) {
         stripe.lock.withLock { state.lookedForPrefix = Int16(clamping: prefix) }
     }
 
-    /// What is to be asked for, because the image is not stored as it was looked for: what the next shorter prefix of its
-    /// processors made, or the bytes, where `prefix` is `nil`. `nil` where it was not looked for.
+    /// Returns the request to continue with after a processed image was not found in the store, with the next shorter
+    /// prefix of processors to look up, or nil to load the bytes. Returns nil if no such lookup was in progress.
     func takeProcessedLookUp() -> (request: ImageRequest, prefix: Int?)? {
         guard stripe.lock.withLock({ state.lookedForPrefix }) >= 0 else { return nil }
         let request = currentRequest

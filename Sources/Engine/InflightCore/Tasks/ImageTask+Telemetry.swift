@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-// What is counted of a task, and what listeners are told of it.
+// Metrics and events of a task.
 
 extension ImageTask {
-    /// Its work begins. A task that was cancelled before is never heard of.
+    /// Reports that the task begins. A task that was cancelled before is never reported.
     func begins(_ telemetry: Telemetry) {
         let url = plan?.url.string ?? URLParts.shown(request.url)
         let now = telemetry.now
@@ -11,7 +11,7 @@ extension ImageTask {
         telemetry.handOut()
     }
 
-    /// What it is to be given.
+    /// Returns the outcome that the task is about to be given.
     func outcome(_ result: JobResult, isShared: Bool) -> PipelineEvent.Outcome {
         if let error = result.error(for: goal) { return .failure(error.code) }
         switch result.value {
@@ -34,9 +34,9 @@ extension ImageTask {
         }
     }
 
-    /// Records an event of a task that was heard of. Called with the lock held: it calls nobody.
+    /// Records an event of a task that was reported. Called with the lock held, so it calls no observer.
     ///
-    /// - Parameter time: `nil` where nobody listens.
+    /// - Parameter time: if nil, there is no observer.
     func record(_ kind: PipelineEvent.Kind, at time: MonotonicTime?) {
         guard let time, state.isHeard else { return }
         engine.telemetry?.record(kind, task: number, at: time)

@@ -1,18 +1,18 @@
 import InflightConcurrency
 
-/// One caller's wish for one request: what `load` gives back and what every callback is handed.
+/// A handle to one caller's request, returned by `load` and passed to every callback.
 ///
-/// The engine keeps a task alive until it has ended, so nobody needs to hold it. Cancelling it concerns this caller
-/// alone; work that others wait for goes on. May be used from every thread.
-// Unchecked: `state` is touched only while the task's stripe of locks is held.
+/// The engine retains a task until it has ended, so the caller need not. Cancelling a task affects this caller alone:
+/// jobs with other subscribers continue. May be used on any thread.
+// Unchecked: `state` is accessed only while the task's stripe of locks is held.
 public final class ImageTask: @unchecked Sendable {
     let engine: Engine
     let subject: Subject
-    /// Whether anybody hears of progress.
+    /// Whether progress is observed.
     let hearsProgress: Bool
-    /// Whether anybody hears of previews, where the request wants them.
+    /// Whether previews are observed, if the request wants them.
     private let hearsPreviews: Bool
-    /// What events of the pipeline call this task; 0 where nobody listens to it.
+    /// The number of this task in the pipeline's events; 0 without an observer.
     public let number: PipelineEvent.TaskNumber
     let stripe: LockStripes.Stripe
     var state: State
@@ -20,21 +20,21 @@ public final class ImageTask: @unchecked Sendable {
     typealias Machine = GateMachine<TaskNews, JobResult>
 
     struct State {
-        /// What is told next, and whether it may be.
+        /// The undelivered events and outcome, and whether they may be delivered.
         var machine = Machine(backlog: TaskNews())
         var isShared = false
-        /// Whether it was asked for once more because what was stored is of no use.
+        /// Whether the request was repeated because a stored response was useless.
         var hasRefetched = false
-        /// Whether somebody listens and has heard of it: then its ending is told too.
+        /// Whether the task was reported to an observer. Then its ending is reported too.
         var isHeard = false
         var priority: LoadPriority
-        /// How many of the request's fallbacks were asked.
+        /// The number of the request's fallbacks that were taken.
         var takenFallbacks: UInt16 = 0
-        /// How many processors made the image that is looked for in the store; -1 where none is.
+        /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
         var lookedForPrefix: Int16 = -1
         var id: Engine.Machine.TaskID?
         var sink: CallbackSink?
-        /// Somebody awaits the next event.
+        /// Set while a caller awaits the next event.
         var waiter: Bridge?
 
         var isWaiting: Bool { machine.phase == .waiting }
@@ -42,7 +42,7 @@ public final class ImageTask: @unchecked Sendable {
 
     enum Subject {
         case plan(RequestPlan)
-        /// The request cannot be loaded: the task exists all the same, to tell why.
+        /// The request cannot be loaded. The task exists to deliver the error.
         case unplanned(Unplanned)
     }
 
@@ -64,12 +64,12 @@ public final class ImageTask: @unchecked Sendable {
         hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
         number = engine.telemetry?.nextTask() ?? 0
         self.engine = engine
-        // Striped by an object that lives as long as the task and is not the task: `self` is not complete yet.
+        // The stripe is that of an object that lives as long as the task, because `self` is not initialized yet.
         state = State(priority: request.priority, sink: sink)
         stripe = LockStripes.stripe(for: plan)
     }
 
-    /// For a request that cannot be loaded: beginning with it ends it, or asks its first fallback.
+    /// Creates a task for a request that cannot be loaded. Starting it ends it, or loads its first fallback.
     init(
         request: ImageRequest, error: LoadError, goal: RequestPlan.Goal, engine: Engine, sink: CallbackSink?,
         hearsProgress: Bool
@@ -103,12 +103,12 @@ public final class ImageTask: @unchecked Sendable {
         return nil
     }
 
-    /// Ends the task as cancelled, unless it has ended before; then nothing changes.
+    /// Cancels the task. Does nothing if it has ended.
     ///
-    /// Called on the task's own serial callback queue, no callback of the task starts after this has returned. Called
-    /// from elsewhere, a callback that has passed its gate may finish, and none passes it later. Closures, and what they
-    /// captured, are released inside this call, or when a callback that runs has returned. Idempotent; any thread;
-    /// visible at once.
+    /// If called on the task's own serial callback queue, no callback of the task starts after this has returned. If
+    /// called elsewhere, a callback that has passed the gate may finish, and none passes it later. Closures and their
+    /// captures are released inside this call, or when a running callback has returned. Idempotent; any thread; visible
+    /// at once.
     public func cancel() {
         let now = engine.telemetry?.now
         let left = stripe.lock.withLock { () -> (Machine.Leftovers, CallbackSink?, Bridge?, Engine.Machine.TaskID?)? in
@@ -121,7 +121,7 @@ public final class ImageTask: @unchecked Sendable {
         if let id, leftovers.outcome == nil { engine.cancelTask(id) }
         engine.telemetry?.handOut()
         waiter?.open()
-        // What the closures captured may run code of the caller when it goes: here, with no lock held.
+        // Releasing the closures' captures may run the caller's code: here, with no lock held.
         withExtendedLifetime((leftovers, sink)) {}
     }
 
@@ -130,8 +130,8 @@ public final class ImageTask: @unchecked Sendable {
         stripe.lock.withLock { state.machine.phase == .cancelled }
     }
 
-    /// How soon the result is wanted. Setting it raises or lowers all work under way for it, as far as nobody else who
-    /// waits for that work wants it sooner.
+    /// The urgency of the result. Setting it changes the priority of all jobs in progress for this task, except where
+    /// another subscriber of a job has a higher one.
     public var priority: LoadPriority {
         get { stripe.lock.withLock { state.priority } }
         set {
@@ -143,11 +143,11 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    // MARK: Told by the engine
+    // MARK: Engine events
 
-    /// The machine knows the task now. Called with the engine's lock held.
+    /// The machine has added the task. Called with the engine's lock held.
     ///
-    /// - Returns: the task's priority, or `nil` where it does not want to be there any more.
+    /// - Returns: the task's priority, or nil if it has been cancelled meanwhile.
     func wasAdded(_ id: Engine.Machine.TaskID, isShared: Bool) -> LoadPriority? {
         stripe.lock.withLock {
             state.id = id
@@ -156,33 +156,33 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    /// The fetch has come further. What the caller has not heard yet is replaced, so nothing piles up.
+    /// The fetch has progressed. Replaces undelivered progress, so that none piles up.
     func didProgress(_ progress: LoadProgress) {
         arrived(.progress(progress))
     }
 
-    /// How often it wants to show what there is; `nil` where it does not, or nobody hears of it.
+    /// The preview options, or nil if the request wants no previews or they are not observed.
     var previewOptions: PreviewOptions? { hearsPreviews ? request.previews : nil }
 
-    /// How many of the request's fallbacks were asked.
+    /// The number of the request's fallbacks that were taken.
     var takenFallbacks: UInt16 { stripe.lock.withLock { state.takenFallbacks } }
 
-    /// What there is of the picture can be shown. One that was not shown yet is replaced.
+    /// A preview of the partial image has been made. It replaces an undelivered one.
     ///
-    /// - Parameter fallback: what ``takenFallbacks`` was when its making began: a task that asks elsewhere since then is
-    ///   not shown it.
+    /// - Parameter fallback: the value of ``takenFallbacks`` when the preview was begun. A task that has taken another
+    ///   fallback since then does not get it.
     func didPreview(_ preview: BoxedPreview, fallback: UInt16) {
         arrived(.preview(preview), fallback: fallback)
     }
 
-    /// The work has ended.
+    /// The task's load has ended.
     func didEnd(_ result: JobResult) {
         let queue = end(with: result)
         engine.telemetry?.handOut()
         if let queue { submit(to: queue) }
     }
 
-    /// The work has ended. A delivery on a dispatch queue is put into `run`, to be handed over with others.
+    /// The task's load has ended. A delivery on a dispatch queue is added to `run`, to be submitted with others.
     func didEnd(_ result: JobResult, in run: inout CallbackRun<ImageTask>) {
         guard let queue = end(with: result) else { return }
         if queue.mayDrop { submit(to: queue) } else { run.append(self, for: queue) }
@@ -190,7 +190,7 @@ public final class ImageTask: @unchecked Sendable {
 
     static func callbackRun() -> CallbackRun<ImageTask> { CallbackRun { $0.deliver() } }
 
-    /// - Returns: where a delivery has to be handed to.
+    /// - Returns: the queue to submit a delivery to, if any.
     private func end(with result: JobResult) -> CallbackQueue? {
         let now = engine.telemetry?.now
         let receiver = stripe.lock.withLock { () -> Receiver in
@@ -206,18 +206,18 @@ public final class ImageTask: @unchecked Sendable {
         return receiver.queue
     }
 
-    /// Whether what is stale is told, before what follows it.
+    /// Whether a stale image is delivered before its revalidation.
     var hearsStale: Bool { hearsProgress && stripe.lock.withLock { state.sink == nil } }
 
-    /// What is stored is stale: what follows it is asked for.
+    /// The stored image is stale, and its revalidation follows.
     ///
-    /// - Returns: whether anybody still waits.
+    /// - Returns: whether the task still waits.
     func didReceiveStale(_ result: JobResult) -> Bool {
         arrived(.stale(result))
     }
 
-    /// - Parameter fallback: what ``takenFallbacks`` has to be; `nil` where that is of no matter.
-    /// - Returns: whether it is going to be told.
+    /// - Parameter fallback: the required value of ``takenFallbacks``; nil accepts any.
+    /// - Returns: whether the event will be delivered.
     @discardableResult
     private func arrived(_ event: TaskNews.Event, fallback: UInt16? = nil) -> Bool {
         let (wasTaken, unneeded, receiver) = stripe.lock.withLock { () -> (Bool, TaskNews.Event?, Receiver) in
@@ -230,7 +230,7 @@ public final class ImageTask: @unchecked Sendable {
         return withExtendedLifetime(unneeded) { wasTaken }
     }
 
-    /// Who gets what is due. The queue alone is held on to: held here, the closures could outlive their last call on it.
+    /// The receiver of a delivery. It retains only the queue: otherwise, closures could outlive their last call on it.
     private typealias Receiver = (queue: CallbackQueue?, waiter: Bridge?)
 
     /// Called with the lock held.
@@ -253,12 +253,12 @@ public final class ImageTask: @unchecked Sendable {
         case nothing
         case progress(LoadProgress, CallbackSink.Progress?)
         case preview(BoxedPreview, CallbackSink.Preview?)
-        /// Callbacks do not hear of it.
+        /// Callbacks do not get it.
         case stale(JobResult)
         case end(JobResult, CallbackSink?, isShared: Bool)
     }
 
-    /// Passes the gate with the next event, if there is one still.
+    /// Passes the gate with the next event, if there still is one.
     private func deliver() {
         let now = engine.telemetry?.now
         let call = stripe.lock.withLock { () -> Call in
@@ -279,14 +279,14 @@ public final class ImageTask: @unchecked Sendable {
         case .stale: break
         case .end(let outcome, let sink, let isShared):
             engine.telemetry?.handOut()
-            // `sink` is let go of at the end of this function: on the callback queue.
+            // `sink` is released at the end of this function, on the callback queue.
             sink?.complete(self, outcome, isShared: isShared)
         }
         let queue = stripe.lock.withLock { state.machine.callbackReturned() ? state.sink?.queue : nil }
         if let queue { submit(to: queue) }
     }
 
-    /// The queue let go of a delivery without running it.
+    /// The queue dropped a delivery without running it.
     private func wasDropped() {
         let now = engine.telemetry?.now
         let (leftovers, sink, queue): (Machine.Leftovers, CallbackSink?, CallbackQueue?) = stripe.lock.withLock {
@@ -296,22 +296,22 @@ public final class ImageTask: @unchecked Sendable {
             return (leftovers, state.sink.take(), nil)
         }
         if leftovers.isEnd { engine.telemetry?.handOut() }
-        // What nobody hears may run code of the caller when it goes: with no lock held.
+        // Releasing what is not delivered may run the caller's code: here, with no lock held.
         withExtendedLifetime((leftovers, sink)) {}
         if let queue { submit(to: queue) }
     }
 
-    // MARK: Awaited
+    // MARK: Async events
 
     enum Event {
         case news(TaskNews.Event)
         case ended(JobResult, isShared: Bool)
         case cancelled
-        /// The ending was told before.
+        /// The ending was delivered before.
         case nothing
     }
 
-    /// The next event for whoever awaits.
+    /// Returns the next event to an awaiting caller.
     func nextEvent() async -> Event {
         while true {
             let bridge = Bridge()
@@ -322,7 +322,7 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    /// - Returns: `nil` where there is none yet: `bridge` is opened then.
+    /// - Returns: nil if there is no event yet. `bridge` is opened when there is one.
     private func takeEvent(orWait bridge: Bridge) -> Event? {
         let now = engine.telemetry?.now
         return stripe.lock.withLock {

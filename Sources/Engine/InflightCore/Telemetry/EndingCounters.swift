@@ -1,10 +1,10 @@
 import InflightConcurrency
 internal import Synchronization
 
-/// How loads ended: counted by every pipeline, listened to or not, where a load's result becomes known.
+/// Counts the outcomes of loads when their results become known. Every pipeline has one, with or without an observer.
 ///
-/// A success is one addition to an atomic number, and so is a cancel. Failures, and sources that this library has no name
-/// for, are counted by name under a lock of their own, which calls nobody.
+/// A success or a cancellation is one atomic addition. Failures, and sources that this library does not define, are
+/// counted by name under a separate lock, which calls no other code.
 struct EndingCounters: ~Copyable, Sendable {
     private struct Named {
         var failures: [LoadError.Code: Int] = [:]
@@ -31,10 +31,10 @@ struct EndingCounters: ~Copyable, Sendable {
 
     func countCancel() { cancelled.add(1, ordering: .relaxed) }
 
-    /// Bytes of a body that were not fetched once more.
+    /// Counts bytes of a body that were not fetched again.
     func countSaved(_ bytes: Int64) { savedBytes.add(bytes, ordering: .relaxed) }
 
-    /// Each number is right by itself; what ends meanwhile may be in some and not yet in others.
+    /// Copies the counters. Each is correct by itself; a load that ends meanwhile may be in some and not yet in others.
     func read(into statistics: inout ImagePipeline.Statistics) {
         statistics.cancelledLoads = cancelled.load(ordering: .relaxed)
         statistics.bytesSavedBySharing = savedBytes.load(ordering: .relaxed)
@@ -47,7 +47,7 @@ struct EndingCounters: ~Copyable, Sendable {
 }
 
 extension JobResult {
-    /// What a task that shared the work has not fetched once more: the body's bytes, where they came off the network.
+    /// The bytes that a coalesced task has saved: the body's size, if it came from the network.
     var bytesSavedBySharing: Int64 {
         switch value {
         case .image(let image): image.source == .network ? image.bodyBytes : 0

@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// Events that wait for the listener: bounded, in order, their times never going back.
+/// The events queued for the observer: bounded, in order, with times that never go back.
 struct EventBuffer: Sendable {
     struct Batch {
         var events: [PipelineEvent]
@@ -11,24 +11,24 @@ struct EventBuffer: Sendable {
     private var events: [PipelineEvent] = []
     private var leftOut = 0
     private var latest = MonotonicTime.zero
-    /// A batch was handed to the listener's queue, and its return has not been seen.
+    /// Whether a batch was submitted to the observer's queue, and the observer has not returned from it yet.
     private var isHandedOut = false
 
     init(capacity: Int) {
         self.capacity = max(1, capacity)
     }
 
-    /// What happened first is kept: what fits no more is left out, until the listener has taken what there is.
+    /// Appends an event. When the buffer is full, new events are dropped until the observer has taken the queued ones.
     ///
-    /// - Parameter isPast: whether its time may lie before that of others.
+    /// - Parameter isPast: whether the event's time may be before that of earlier events.
     mutating func append(_ event: PipelineEvent, isPast: Bool = false) {
         var event = event
         if !isPast {
-            // Threads ask the clock before they come here: who was first may come last.
+            // Threads read the clock before they get here, so the first to read it may arrive last.
             event.time = max(event.time, latest)
             latest = event.time
         }
-        // Not before the others: whoever hears of the gap knows where it is.
+        // After the first dropped event all are dropped, so that the gap is at the end of the batch.
         guard leftOut == 0, events.count < capacity else {
             leftOut += 1
             return
@@ -36,7 +36,7 @@ struct EventBuffer: Sendable {
         events.append(event)
     }
 
-    /// - Returns: whether the listener's queue has to be told that there is something.
+    /// - Returns: whether a batch has to be submitted to the observer's queue.
     mutating func handsOut() -> Bool {
         guard !isHandedOut, !events.isEmpty else { return false }
         isHandedOut = true
@@ -50,15 +50,15 @@ struct EventBuffer: Sendable {
         return batch
     }
 
-    /// The listener has returned.
+    /// The observer has returned.
     ///
-    /// - Returns: whether there is more.
+    /// - Returns: whether another batch has to be submitted.
     mutating func didReturn() -> Bool {
         isHandedOut = false
         return handsOut()
     }
 
-    /// The listener's queue has let go of what it was handed: what waits is handed over with the next event.
+    /// The observer's queue has dropped the batch. Queued events are submitted with the next one.
     mutating func wasDropped() {
         isHandedOut = false
     }

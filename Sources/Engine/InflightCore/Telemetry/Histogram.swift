@@ -1,22 +1,22 @@
-/// How often values of each size came: fixed buckets, each power of two cut into 32 of the same width.
+/// A histogram with fixed buckets: each power of two is divided into 32 of the same width.
 ///
-/// What it says of a value is never too small, and too large by less than 1 in 32 (3.2 %); values below 32 are exact. The
-/// whole range of `Int64` has a bucket; memory is taken for those up to the greatest value, 15 kB at most.
+/// A reported value is never too small, and too large by less than 1 in 32 (3.2 %). Values below 32 are exact. The
+/// whole range of `Int64` has buckets. Memory is allocated up to the greatest value's bucket, 15 kB at most.
 ///
-/// A value: copied where it is read, and safe to hand on. Recording takes a few nanoseconds.
+/// A value type: a copy is safe to hand on. Recording takes a few nanoseconds.
 public struct Histogram: Sendable, Hashable {
     private static let bits = 5
     private static let width = 1 << bits
 
     private var counts: [UInt64] = []
-    /// How many values came.
+    /// The number of recorded values.
     public private(set) var count = 0
-    /// The greatest of them, exactly; 0 where there are none.
+    /// The greatest recorded value, exactly; 0 if there are none.
     public private(set) var maximum: Int64 = 0
 
     public init() {}
 
-    /// Counts a value; what is below 0 counts as 0.
+    /// Records a value. Values below 0 count as 0.
     public mutating func record(_ value: Int64) {
         let value = max(0, value)
         let index = Self.index(of: value)
@@ -26,7 +26,7 @@ public struct Histogram: Sendable, Hashable {
         maximum = max(maximum, value)
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another histogram.
     public mutating func merge(_ other: Histogram) {
         if other.counts.count > counts.count {
             counts += Array(repeating: 0, count: other.counts.count - counts.count)
@@ -36,9 +36,9 @@ public struct Histogram: Sendable, Hashable {
         maximum = max(maximum, other.maximum)
     }
 
-    /// The value that this share of all values does not pass; 0 where there are none.
+    /// Returns the value that this share of all values does not exceed; 0 if there are none.
     ///
-    /// - Parameter share: from 0 to 1: 0.99 for the 99th percentile.
+    /// - Parameter share: from 0 to 1; 0.99 for the 99th percentile.
     public func percentile(_ share: Double) -> Int64 {
         guard count > 0 else { return 0 }
         let rank = max(1, min(count, Int((share * Double(count)).rounded(.up))))
@@ -55,7 +55,7 @@ public struct Histogram: Sendable, Hashable {
     public var p95: Int64 { percentile(0.95) }
     public var p99: Int64 { percentile(0.99) }
 
-    /// The buckets that hold something: the greatest value that falls into each, and how many have. Ascending.
+    /// The buckets that are not empty, ascending: the greatest value that falls into each, and the number of values.
     public var buckets: [(upper: Int64, count: Int)] {
         counts.enumerated().compactMap { index, count in
             count > 0 ? (upper: Self.upper(of: index), count: Int(count)) : nil
@@ -72,7 +72,7 @@ public struct Histogram: Sendable, Hashable {
         guard index >= 2 * width else { return Int64(index) }
         let shift = index / width - 1
         let lower = Int64(index % width + width) << Int64(shift)
-        // The last bucket ends with the greatest number there is.
+        // The last bucket ends with the greatest Int64.
         return lower + ((Int64(1) << Int64(shift)) - 1)
     }
 }

@@ -1,24 +1,24 @@
 public import InflightConcurrency
 
-/// One thing that happened in a pipeline, for a ``PipelineListener``.
+/// An event in a pipeline, for a ``PipelineListener``.
 ///
-/// Events come in the order in which they happened. Their times never go back, but for ``Kind/nameResolved``,
-/// ``Kind/connected(reused:)``, ``Kind/secured`` and ``Kind/firstByte``: a transport tells those together, with the head of
-/// the answer, each with the time at which it was.
+/// Events are delivered in the order in which they happened. Their times never go back, except for
+/// ``Kind/nameResolved``, ``Kind/connected(reused:)``, ``Kind/secured`` and ``Kind/firstByte``: a transport reports
+/// those together, with the head of the response, each with its own time.
 ///
-/// URLs are without credentials. They and other texts are as they came from servers and programs: whoever shows them makes
-/// them safe for the place where they go.
+/// URLs have no credentials. They and other texts are untrusted input from servers and programs. Escape them for the
+/// place where they are displayed.
 public struct PipelineEvent: Sendable, Hashable {
-    /// A load's number, as ``ImageTask/number`` has it: from 1, in the order in which the tasks were made.
+    /// The number of a load, equal to its ``ImageTask/number``: from 1, in the order in which the tasks were created.
     public typealias TaskNumber = UInt32
-    /// A job's number: no other job of the pipeline has it.
+    /// The number of a job, unique in the pipeline.
     public typealias JobNumber = UInt64
 
-    /// By the pipeline's clock.
+    /// The time by the pipeline's clock.
     public var time: MonotonicTime
-    /// The load that it concerns; `nil` where it concerns a job alone.
+    /// The load concerned; nil if the event concerns a job alone.
     public var task: TaskNumber?
-    /// The piece of shared work that it concerns; `nil` where it concerns a load alone.
+    /// The job concerned; nil if the event concerns a load alone.
     public var job: JobNumber?
     public var kind: Kind
 
@@ -29,9 +29,9 @@ public struct PipelineEvent: Sendable, Hashable {
         self.kind = kind
     }
 
-    /// Where jobs wait for their turn.
+    /// The lanes in which jobs are queued.
     public enum Lane: String, Sendable, Hashable, CaseIterable {
-        /// Look-ups in the store.
+        /// Lookups in the store.
         case store
         /// Exchanges, and the program's own sources.
         case fetch
@@ -41,27 +41,27 @@ public struct PipelineEvent: Sendable, Hashable {
 
     public enum JobKind: String, Sendable, Hashable, CaseIterable {
         case fetch
-        /// The program's own code gives the bytes or the picture.
+        /// Gets bytes or an image from the program's own code.
         case source
-        /// Looks whether the picture is stored as it was asked for.
+        /// Looks up the processed image in the store.
         case lookUp
         case decode
         case process
     }
 
-    /// What a look into the store has found.
+    /// The result of a lookup in the store.
     public enum LookUp: String, Sendable, Hashable, CaseIterable {
-        /// Nothing under this key.
+        /// No response under this key.
         case nothing
-        /// Something that may be used as it is.
+        /// A fresh response.
         case fresh
-        /// Something past its time that may be used nevertheless.
+        /// A stale response that may be used nevertheless.
         case stale
-        /// Something that may be used if its origin says so.
+        /// A response that may be used if its origin confirms it.
         case validator
-        /// The first part of a body.
+        /// A partial response: the first part of a body.
         case part
-        /// Something that may not be used.
+        /// A response that must not be used.
         case useless
     }
 
@@ -76,101 +76,101 @@ public struct PipelineEvent: Sendable, Hashable {
     }
 
     public enum Kind: Sendable, Hashable {
-        // MARK: Of a load
+        // MARK: Loads
 
-        /// It was begun.
+        /// The load began.
         case asked(url: String)
-        /// The picture was in memory.
+        /// The image was found in memory.
         case foundInMemory
-        /// It waits for what this job gives.
+        /// The load waits for the result of this job.
         case waits
-        /// This job was under way for somebody else when it came.
+        /// The job was already in flight for another load.
         case joined
-        /// It goes on with something else: a fallback, or its origin where what is stored is of no use.
+        /// The load continues elsewhere: with a fallback, or with its origin because the stored data is unusable.
         case goesElsewhere(why: String)
-        /// What it is to be given is known.
+        /// The outcome is known.
         case finished(Outcome)
-        /// It was given its ending: nothing follows.
+        /// The result was delivered. Nothing follows.
         case delivered
-        /// The queue of its callbacks has let go of its ending: nobody hears of it, and nothing follows.
+        /// The callback queue has dropped the result, so it is never delivered. Nothing follows.
         case dropped
-        /// Its owner does not want it any more: nothing follows.
+        /// The load's owner cancelled it. Nothing follows.
         case cancelled
 
-        // MARK: Of a job
+        // MARK: Jobs
 
-        /// It exists.
+        /// The job was created.
         ///
-        /// - subject: the URL, and which of its processors it is.
-        /// - after: the job whose result it works on.
+        /// - subject: the URL, and for a processor its number.
+        /// - after: the job whose result is this job's input.
         case made(JobKind, subject: String, after: JobNumber?)
-        /// It waits for a place in a lane.
+        /// The job waits for a slot in a lane.
         case queued(Lane)
-        /// It has a place in the lane, and works.
+        /// The job has a slot in the lane, and runs.
         case started(Lane)
-        /// The highest priority of those who wait for it.
+        /// The job's priority: the highest of its subscribers.
         case prioritized(LoadPriority)
-        /// It waits without a place until it is tried again.
+        /// The job waits, without a slot, for its next attempt.
         case retries(after: Duration, why: String)
-        /// What it did has changed the circuit of an origin.
+        /// The job has changed the state of an origin's circuit.
         case circuitChanged(origin: String, CircuitState)
-        /// Nobody waits for it any more.
+        /// The last subscriber has left.
         case abandoned
-        /// It went well: nothing follows but what concerns the store.
+        /// The job succeeded. Only events about the store follow.
         case succeeded
-        /// It went badly: nothing follows.
+        /// The job failed. Nothing follows.
         case failed(LoadError.Code, why: String)
-        /// It never ran, or did not run at the time: nothing follows.
+        /// The job never ran, or was not running at the time. Nothing follows.
         case discarded
-        /// Nobody waited for it, and its work has stopped: nothing follows.
+        /// The job had no subscribers, and its work has stopped. Nothing follows.
         case stopped
 
-        // MARK: Of a fetch
+        // MARK: Fetches
 
         case lookedUp(LookUp)
         /// An entry's body was read from the store.
         case readFromStore(bytes: Int64)
-        /// A request went to a transport.
+        /// A request was handed to a transport.
         ///
-        /// - resumesAt: the first byte of the body that is asked for; 0 for all of it.
+        /// - resumesAt: the first byte of the body that is requested; 0 for the whole body.
         case sent(method: String, url: String, resumesAt: Int64)
         case nameResolved
-        /// - reused: whether the connection was there already.
+        /// - reused: whether the connection was already open.
         case connected(reused: Bool)
-        /// TLS is done.
+        /// The TLS handshake has finished.
         case secured
         case firstByte
-        /// The head of an answer has come.
+        /// The head of a response was received.
         case answered(status: Int)
-        /// So many bytes of the body are there; told about every 64 KiB, and at the exchange's end.
+        /// The number of body bytes received so far. Reported about every 64 KiB, and at the end of the exchange.
         case received(bytes: Int64)
-        /// The exchange is over.
+        /// The exchange has ended.
         ///
-        /// - wireBytes: what came of the body on the wire; `nil` where the exchange broke or was given up.
+        /// - wireBytes: the bytes of the body on the wire; nil if the exchange broke or was cancelled.
         case exchangeEnded(wireBytes: Int64?)
         case redirected(to: String)
-        /// What is stored still holds.
+        /// The origin confirmed the stored response.
         case revalidated
-        /// The rest of a body comes, behind what was there.
+        /// The rest of a partial body is being received.
         case resumed(at: Int64)
-        /// It is sent once more at once.
+        /// The request is repeated at once.
         case sentAgain(why: String)
         /// Bytes were handed to the store.
         case storing(bytes: Int64)
-        /// The store has done what it was handed. May come after the job's end.
+        /// The store has finished a write. May follow the job's end.
         case stored(bytes: Int64)
 
-        // MARK: Of work on pixels
+        // MARK: Decodes and processors
 
-        /// It waits until others give memory back.
+        /// The job waits until other jobs release memory.
         case waitsForMemory(bytes: Int)
         case decoded(width: Int, height: Int)
         case processed(width: Int, height: Int)
-        /// What there is of the picture was shown to those who wait.
+        /// A preview was delivered to the subscribers.
         case previewed(detail: Int)
     }
 
-    /// What a load is to be given.
+    /// The outcome of a load.
     public enum Outcome: Sendable, Hashable {
         case success(LoadSource)
         case failure(LoadError.Code)
@@ -178,7 +178,7 @@ public struct PipelineEvent: Sendable, Hashable {
 }
 
 extension PipelineEvent.Kind {
-    /// Whether this is the one ending of a job.
+    /// Whether this is the last event of a job, exactly one of which occurs.
     public var endsJob: Bool {
         switch self {
         case .succeeded, .failed, .discarded, .stopped: true

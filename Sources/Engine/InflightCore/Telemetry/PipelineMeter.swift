@@ -1,12 +1,12 @@
 internal import InflightConcurrency
 
-/// Counts what a listener hears: what is under way, where answers came from, what sharing has saved, and how long things took.
+/// Metrics computed from events: work in progress, sources of results, savings by coalescing, and durations.
 ///
-/// A value: a ``PipelineListener`` holds one under a lock or on its queue, and copies it for whoever wants to read it. It
-/// remembers what is under way, and nothing of what has ended. Durations are in nanoseconds.
+/// A value type: a ``PipelineListener`` holds one under a lock or on its queue, and copies it for readers. It keeps
+/// state of what is in progress, and none of what has ended. Durations are in nanoseconds.
 ///
-/// It hears what came after its listener was registered, and not what was left out; ``ImagePipeline/statistics`` counts all,
-/// without a listener, and has no histograms.
+/// It counts neither events before its listener was registered nor dropped ones. ``ImagePipeline/statistics`` counts
+/// everything without a listener, but has no histograms.
 ///
 /// ```swift
 /// func didHear(_ events: [PipelineEvent], leftOut: Int) {
@@ -14,42 +14,42 @@ internal import InflightConcurrency
 /// }
 /// ```
 public struct PipelineMeter: Sendable {
-    /// Loads that have not been told their ending.
+    /// The number of loads whose result has not been delivered.
     public var loadsUnderWay: Int { tasks.count }
-    /// Jobs that wait for a place, by lane.
+    /// The number of jobs that wait for a slot, by lane.
     public private(set) var waiting: [PipelineEvent.Lane: Int] = [:]
-    /// Jobs that have a place, by lane.
+    /// The number of jobs that have a slot, by lane.
     public private(set) var running: [PipelineEvent.Lane: Int] = [:]
 
-    /// Loads that went well, by where their answers came from.
+    /// The number of successful loads by source.
     public private(set) var successes: [LoadSource: Int] = [:]
-    /// Loads that went badly, by why.
+    /// The number of failed loads by error code.
     public private(set) var failures: [LoadError.Code: Int] = [:]
     public private(set) var cancelledLoads = 0
-    /// Requests that were handed to transports.
+    /// The number of requests handed to transports.
     public private(set) var exchanges = 0
     public private(set) var retries = 0
-    /// Bytes of bodies on the wire, of exchanges that went well.
+    /// The bytes of bodies on the wire, of successful exchanges.
     public private(set) var wireBytes: Int64 = 0
-    /// Bytes of bodies that were not fetched once more, because loads shared what was under way.
+    /// The bytes of bodies that coalescing saved from being fetched again.
     public private(set) var bytesSavedBySharing: Int64 = 0
-    /// Bytes that were read from the store.
+    /// The bytes read from the store.
     public private(set) var storedBytesRead: Int64 = 0
 
-    /// Bytes of bodies, content coding undone: each once, as its fetch gave it, over the network or from the store,
-    /// whoever shared it.
+    /// The bytes of bodies after content coding is decoded: each body once, as its fetch delivered it, from the network
+    /// or the store, however many loads were coalesced.
     public private(set) var bodySizes = Histogram()
-    /// Waiting for a place, in any lane.
+    /// The time queued for a slot, in any lane.
     public private(set) var queueTimes = Histogram()
-    /// From a request to the head of its answer.
+    /// The time from a request to the head of its response.
     public private(set) var firstByteTimes = Histogram()
-    /// From a request to the end of its exchange.
+    /// The time from a request to the end of its exchange.
     public private(set) var fetchTimes = Histogram()
-    /// Decodes and processors.
+    /// The time of decodes and processors.
     public private(set) var decodeTimes = Histogram()
-    /// From a load's beginning to where its result is known.
+    /// The time from a load's start until its result is known.
     public private(set) var totalTimes = Histogram()
-    /// What follows until it is told on its queue.
+    /// The time from then until the result is delivered on its queue.
     public private(set) var deliveryTimes = Histogram()
 
     private struct Task {
@@ -65,7 +65,7 @@ public struct PipelineMeter: Sendable {
         var lane: PipelineEvent.Lane?
         var isRunning = false
         var bytes: Int64 = 0
-        /// Whether its bytes are a body of its own.
+        /// Whether its bytes are a body that it fetched itself.
         var isFetch = false
         var tasks: [PipelineEvent.TaskNumber] = []
         var dependents: [PipelineEvent.JobNumber] = []
@@ -76,7 +76,7 @@ public struct PipelineMeter: Sendable {
 
     public init() {}
 
-    /// Some 100 ns.
+    /// Counts an event, in about 100 ns.
     public mutating func hear(_ event: PipelineEvent) {
         if let task = event.task {
             hear(event, task)

@@ -1,11 +1,11 @@
 import InflightConcurrency
 internal import Synchronization
 
-/// The thin shell around the buffer: takes what happens, and tells the listener on its queue. A pipeline to which nobody
-/// listens has none.
+/// Records events in the buffer, and delivers them to the observer on its queue. A pipeline without an observer has
+/// none.
 ///
-/// ``record(_:task:job:at:isPast:)`` may be called with any lock held, and takes one of its own alone; ``handOut()`` calls code of
-/// the program's, and so with none.
+/// ``record(_:task:job:at:isPast:)`` may be called with any lock held, and takes only its own. ``handOut()`` calls code
+/// of the program, so it must be called with no lock held.
 final class Telemetry: Sendable {
     private let queue: CallbackQueue
     private let listener: ReleaseBox<any PipelineListener>
@@ -24,13 +24,13 @@ final class Telemetry: Sendable {
         queue.release(listener)
     }
 
-    /// The number of the next load: never 0.
+    /// Returns the number of the next load, never 0.
     func nextTask() -> PipelineEvent.TaskNumber {
         let number = numbers.wrappingAdd(1, ordering: .relaxed).newValue
         return number == 0 ? nextTask() : number
     }
 
-    /// By a clock that may be anybody's: asked with no lock held.
+    /// The time by a clock that may run user code, so read it with no lock held.
     var now: MonotonicTime { clock.now() }
 
     func record(
@@ -42,7 +42,7 @@ final class Telemetry: Sendable {
         }
     }
 
-    /// Records what happens now, and hands it out. With no lock held.
+    /// Records an event now, and submits it. Call with no lock held.
     func tell(
         _ kind: PipelineEvent.Kind, task: PipelineEvent.TaskNumber? = nil, job: PipelineEvent.JobNumber? = nil
     ) {
@@ -50,7 +50,7 @@ final class Telemetry: Sendable {
         handOut()
     }
 
-    /// Has the listener told what it has not heard, unless it is being told. With no lock held.
+    /// Submits queued events to the observer's queue, unless a batch is being delivered. Call with no lock held.
     func handOut() {
         if buffer.withLock({ $0.handsOut() }) { submit() }
     }
@@ -73,7 +73,7 @@ final class Telemetry: Sendable {
 }
 
 extension EngineMachine.JobID {
-    /// What events call the job.
+    /// The job's number in events.
     var number: PipelineEvent.JobNumber { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index)) }
 }
 

@@ -27,8 +27,9 @@ public struct IPAddress: Hashable, Sendable {
 ///
 /// A server that fetches URLs for its users sets ``publicOnly``, or a user makes it fetch from the server's own network
 /// (server-side request forgery). The transport asks the policy for every address before it connects: after the name is
-/// resolved, for each address of the name, for literal addresses in every notation, and again after each redirect. A name
-/// that resolves to another address later (DNS rebinding) gains nothing. An open connection is reused without asking again.
+/// resolved, for each address of the name, for literal addresses in every notation, and again after each redirect. A
+/// name that resolves to another address later (DNS rebinding) gains nothing. An open connection is reused without
+/// asking again.
 ///
 /// Behind a proxy that resolves names itself, the transport never learns the address, so that only literal addresses in
 /// URLs are refused; the proxy has to enforce the rest. The address of the proxy itself is not subject to the policy.
@@ -48,8 +49,8 @@ public struct AddressPolicy: Sendable {
     /// Returns whether a connection to `address` may be opened.
     public func allows(_ address: IPAddress) -> Bool { isAllowed?(address) ?? true }
 
-    /// Returns whether a connection to an address may be opened; one that cannot be read is refused unless every address
-    /// is allowed.
+    /// Returns whether a connection to an address may be opened. An address that cannot be read is refused unless every
+    /// address is allowed.
     package func allows(ifKnown address: IPAddress?) -> Bool {
         guard let isAllowed else { return true }
         return address.map(isAllowed) ?? false
@@ -79,13 +80,13 @@ public struct AddressPolicy: Sendable {
         !specialIPv4.contains { address.hasPrefix($0.prefix, length: $0.length) }
     }
 
-    /// Where IPv6 prefixes carry an IPv4 address, and at which byte: mapped addresses, NAT64 (RFC 6052), 6to4.
+    /// The IPv6 prefixes that embed an IPv4 address, and its offset: mapped addresses, NAT64 (RFC 6052), 6to4.
     private static let embeddings: [(prefix: [UInt8], length: Int, offset: Int)] = [
         ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF], 96, 12), ([0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0], 96, 12),
         ([0x20, 0x02], 16, 2),
     ]
 
-    /// Within 2000::/3: protocol assignments, Teredo among them, and documentation.
+    /// The special prefixes within 2000::/3: protocol assignments (Teredo among them) and documentation.
     private static let specialIPv6: [(prefix: [UInt8], length: Int)] = [
         ([0x20, 0x01, 0], 23), ([0x20, 0x01, 0x0D, 0xB8], 32), ([0x3F, 0xFF, 0], 20),
     ]

@@ -1,4 +1,4 @@
-/// The bytes of a `data:` URL, decoded.
+/// A reader of the decoded bytes of a `data:` URL.
 final class DataURLReader: LocalReader {
     let head: ResponseHead
     let length: Int64?
@@ -46,7 +46,7 @@ final class DataURLReader: LocalReader {
         return count
     }
 
-    /// Takes `;base64` off the end of a media type.
+    /// Removes `;base64` from the end of a media type. Returns whether it was there.
     private static func takeMarker(from type: inout String) -> Bool {
         guard let semicolon = type.lastIndex(of: ";") else { return false }
         let last = type[type.index(after: semicolon)...]
@@ -61,7 +61,7 @@ final class DataURLReader: LocalReader {
 }
 
 extension PercentEncoding {
-    /// How many bytes ``decodedBytes(_:)`` gives, without making them.
+    /// Returns the number of bytes that ``decodedBytes(_:)`` would return, without decoding them.
     static func decodedCount(_ text: Substring) -> Int {
         var count = 0
         var skipped = 0

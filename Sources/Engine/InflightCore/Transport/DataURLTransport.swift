@@ -1,10 +1,10 @@
-/// `data:` URLs, which hold their bytes themselves (RFC 2397).
+/// A transport for `data:` URLs, which contain their bytes (RFC 2397).
 ///
-/// The answer has status 200, no version, `Content-Type` and `Content-Length`. Base64 may be percent-encoded, may lack
-/// its padding, and may use the alphabet for URLs (RFC 4648 section 5). A URL without a comma, or with base64 that is
-/// none, is ``LoadError/Code/invalidURL``. The length is compared with the limit before anything is decoded.
+/// The response has status 200, no version, `Content-Type` and `Content-Length`. Base64 may be percent-encoded, may
+/// lack its padding, and may use the alphabet for URLs (RFC 4648 section 5). A URL without a comma, or with invalid
+/// base64, fails with ``LoadError/Code/invalidURL``. The length is compared with the limit before decoding.
 ///
-/// Receivers are called on a thread of the transport's own, which starts when it is needed.
+/// Receivers are called on a thread of the transport, which starts when it is needed.
 public final class DataURLTransport: Transport {
     private let exchanges: LocalExchanges
 
@@ -18,7 +18,7 @@ public final class DataURLTransport: Transport {
         exchanges.start(request, receiver) { request throws(LoadError) in try DataURLReader(request) }
     }
 
-    /// Ends what is under way with ``LoadError/Code/shutDown``, and lets go of the thread.
+    /// Ends exchanges in flight with ``LoadError/Code/shutDown``, and releases the thread.
     public func shutdown() async {
         await exchanges.shutdown()
     }

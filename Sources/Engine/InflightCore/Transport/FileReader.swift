@@ -8,7 +8,7 @@ import InflightConcurrency
     import Musl
 #endif
 
-/// A regular file, read from its beginning to the length that it had when it was opened.
+/// A reader of a regular file, from its beginning to the length that it had when it was opened.
 final class FileReader: LocalReader {
     let head: ResponseHead
     let length: Int64?
@@ -16,13 +16,13 @@ final class FileReader: LocalReader {
     private let descriptor: Int32
     private var position: Int64 = 0
 
-    /// Blocks for as long as the file system does.
+    /// Opens the file. Blocks for as long as the file system does.
     init(_ request: TransportRequest) throws(LoadError) {
         let path = PercentEncoding.decodedBytes(request.url.path)
         guard !path.contains(0) else {
             throw .local(.invalidURL, request, "The path holds a zero byte, which no file's name can hold.")
         }
-        // Not blocking, so that a pipe without a writer does not hold up the thread.
+        // Non-blocking, so that a pipe without a writer does not block the thread.
         let opened = unsafe (path + [0]).withUnsafeBytes { bytes in
             unsafe open(
                 bytes.assumingMemoryBound(to: CChar.self).baseAddress.unsafelyUnwrapped,
@@ -42,7 +42,7 @@ final class FileReader: LocalReader {
         }
         self.request = request
         descriptor = opened
-        // Files of /proc and the like say 0, whatever they hold.
+        // Files in /proc and similar report 0, whatever they contain.
         length = status.st_size > 0 ? Int64(status.st_size) : nil
         var fields = HTTPFields()
         if let length { fields.append("Content-Length", String(length)) }

@@ -1,16 +1,16 @@
-/// `file:` URLs: regular files of this machine.
+/// A transport for `file:` URLs: regular files of this machine.
 ///
-/// The answer has status 200, no version, and `Content-Length`; there is no `Content-Type`. `GET` and `HEAD` are
-/// served. A directory, a pipe or a device is ``LoadError/Code/cannotRead``, as is a file that is not there or not
-/// permitted; a file that shrinks while it is read is ``LoadError/Code/truncated``. Of the limits, those on bytes and
-/// on the whole time count.
+/// The response has status 200, no version, and `Content-Length`; there is no `Content-Type`. `GET` and `HEAD` are
+/// supported. A directory, a pipe or a device fails with ``LoadError/Code/cannotRead``, as does a file that is missing
+/// or not permitted. A file that shrinks while it is read fails with ``LoadError/Code/truncated``. Of the limits, those
+/// on bytes and on the total time apply.
 ///
-/// Files are read by a fixed few threads of the transport's own, which start when they are needed and never are the
-/// caller's. Receivers are called on them. Symbolic links are followed.
+/// A small fixed number of the transport's own threads, which start when needed, read the files and call the receivers.
+/// Symbolic links are followed.
 public final class FileTransport: Transport {
     private let exchanges: LocalExchanges
 
-    /// - Parameter threads: how many files are read at once, at least 1.
+    /// - Parameter threads: the maximum number of files read at once, at least 1.
     public init(threads: Int = 2) {
         exchanges = LocalExchanges(threads: threads, name: "inflight-files")
     }
@@ -21,7 +21,7 @@ public final class FileTransport: Transport {
         exchanges.start(request, receiver) { request throws(LoadError) in try FileReader(request) }
     }
 
-    /// Ends what is under way with ``LoadError/Code/shutDown``, and lets go of the threads.
+    /// Ends exchanges in flight with ``LoadError/Code/shutDown``, and releases the threads.
     public func shutdown() async {
         await exchanges.shutdown()
     }

@@ -1,21 +1,20 @@
 internal import InflightConcurrency
 
-/// One exchange that needs no network: it runs in turns on the threads of its ``LocalExchanges``, and never on two of
-/// them at once.
-// Unchecked: `reader`, `receiver` and the counters are touched only by the turn that runs, and `state` makes sure that
-// there is one at most; turns follow each other through the lock of the threads' queue.
+/// An exchange that needs no network. It runs in turns on the threads of its ``LocalExchanges``, never on two at once.
+// Unchecked: `reader`, `receiver` and the counters are used only by the running turn. `state` ensures that there is at
+// most one, and turns are ordered by the lock of the threads' queue.
 final class LocalExchange: Transfer, @unchecked Sendable {
     typealias Opening = @Sendable (TransportRequest) throws(LoadError) -> any LocalReader
 
     private struct State {
-        /// Why it has to stop.
+        /// The reason to stop, if any.
         var stop: LoadError?
         var isPaused = false
-        /// A resume that came before the pause was noted.
+        /// Whether a resume came before the pause was recorded.
         var isResumed = false
     }
 
-    /// How much one turn reads, so that a long file does not keep the others waiting.
+    /// The maximum number of bytes read in one turn, so that a long file does not delay the others.
     private static let bytesPerTurn = 1 << 20
     private static let bytesPerRead = 1 << 16
 
@@ -61,7 +60,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         if isDue { owner.schedule(self) }
     }
 
-    /// Makes the next turn the last one.
+    /// Ends the exchange with `error` in its next turn.
     func stop(_ error: LoadError) {
         let isDue = state.withLock { state in
             if state.stop == nil { state.stop = error }
@@ -83,7 +82,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         case end
     }
 
-    /// On one of the threads.
+    /// Runs one turn, on one of the threads.
     func takeTurn() {
         do throws(LoadError) {
             switch try work() {
@@ -149,7 +148,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         }
     }
 
-    /// Tells the receiver, and does what it wants. `false`: it has paused, and another turn will go on.
+    /// Calls the receiver and applies its disposition. Returns false if it has paused, and a later turn continues.
     private func goesOn(_ tell: (any TransportReceiver) -> TransportDisposition) throws(LoadError) -> Bool {
         guard let receiver else { return false }
         state.withLock { $0.isResumed = false }

@@ -1,13 +1,13 @@
 internal import InflightConcurrency
 
-/// The exchanges of a transport that needs no network, and the few threads that they take turns on.
+/// The exchanges of a transport that needs no network, and the few threads on which they take turns.
 ///
-/// Exchanges keep it alive until they have ended.
+/// Exchanges retain it until they have ended.
 final class LocalExchanges: Sendable {
     private struct State {
         var active: [ObjectIdentifier: LocalExchange] = [:]
         var threads: WorkerThreads?
-        /// Itself, while exchanges are under way.
+        /// A reference to itself while exchanges are in flight.
         var keeper: LocalExchanges?
         var isShutDown = false
         var waiters: [Bridge] = []
@@ -37,7 +37,7 @@ final class LocalExchanges: Sendable {
         return exchange
     }
 
-    /// Gives the exchange its next turn.
+    /// Enqueues the next turn of the exchange.
     func schedule(_ exchange: LocalExchange) {
         let threads = state.withLock { $0.threads }
         threads?.run { exchange.takeTurn() }

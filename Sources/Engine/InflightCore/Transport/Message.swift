@@ -1,8 +1,8 @@
-/// Text from a server or a library, made fit for a message.
+/// Makes untrusted text from servers and libraries safe for messages.
 package enum Message {
     private static let maximumCharacters = 300
 
-    /// `text` without control characters, in either of their two ranges, and not longer than a few lines.
+    /// Returns `text` with control and format characters replaced, cut to a few lines.
     package static func cleaned(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars.prefix(maximumCharacters) {

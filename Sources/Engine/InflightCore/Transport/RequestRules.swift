@@ -1,14 +1,14 @@
 internal import InflightConcurrency
 
-/// What may stand in a request (RFC 9110 sections 5 and 9), for every transport that speaks HTTP.
+/// The rules for requests (RFC 9110 sections 5 and 9), for every transport that speaks HTTP.
 package enum RequestRules {
-    /// Fields that say how a message is framed or a connection is used, in lower case: the transport's own.
+    /// The header fields for framing and connections, in lower case, which only the transport sets.
     package static let framing: Set<String> = [
         "connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "trailer",
         "transfer-encoding", "upgrade",
     ]
 
-    /// RFC 9110 section 5.6.2.
+    /// Whether the text is a token (RFC 9110 section 5.6.2).
     package static func isToken(_ text: some Collection<UInt8>) -> Bool {
         !text.isEmpty
             && text.allSatisfy { byte in
@@ -18,12 +18,12 @@ package enum RequestRules {
             }
     }
 
-    /// RFC 9110 section 5.5: no control character but the tab.
+    /// Whether the text is a field value (RFC 9110 section 5.5): no control character but the tab.
     package static func isValue(_ text: some Collection<UInt8>) -> Bool {
         text.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
     }
 
-    /// Why a method cannot be sent, or `nil`.
+    /// Returns why a method cannot be sent, or nil if it can.
     package static func problem(withMethod method: String) -> String? {
         guard isToken(method.utf8), method != "CONNECT" else {
             return "\(Message.cleaned(method)) is no method that can be sent. Use GET, HEAD, POST or another."
@@ -31,7 +31,7 @@ package enum RequestRules {
         return nil
     }
 
-    /// Why a field cannot be sent, or `nil`.
+    /// Returns why a header field cannot be sent, or nil if it can.
     package static func problem(withField index: Int, of fields: HTTPFields) -> String? {
         guard isToken(fields.rawName(index)), isValue(fields.rawValue(index)) else {
             return "The field \(Message.cleaned(fields.name(index))) holds what a header cannot hold. Take it out."
@@ -41,7 +41,7 @@ package enum RequestRules {
 }
 
 extension Duration? {
-    /// A limit of time, for a message.
+    /// The duration as text for a message.
     package var text: String {
         guard let self else { return "no time" }
         let milliseconds = self.saturatedNanoseconds / 1_000_000

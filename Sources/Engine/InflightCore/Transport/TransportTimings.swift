@@ -1,15 +1,15 @@
-/// How long one exchange took to get to each of its points, each counted from ``Transport/start(_:receiver:)``; `nil` where
-/// it has not got there, or nothing had to be done.
+/// The times at which one exchange reached its stages, each from ``Transport/start(_:receiver:)``; nil if it has not
+/// reached the stage, or skipped it.
 public struct TransportTimings: Sendable, Hashable {
-    /// The server's name is resolved, or was known.
+    /// The server's name was resolved, or was known.
     public var nameResolved: Duration?
-    /// A connection is there. For one that was there already: when it was given to this exchange.
+    /// The connection was established, or a connection that was already open was assigned to this exchange.
     public var connected: Duration?
-    /// TLS is done. `nil` without TLS, and on a connection that was there already.
+    /// The TLS handshake finished. Nil without TLS, and on a connection that was already open.
     public var secured: Duration?
-    /// The first byte of the answer is there.
+    /// The first byte of the response was received.
     public var firstByte: Duration?
-    /// Whether the exchange goes over a connection that an earlier one had opened.
+    /// Whether the exchange uses a connection that an earlier one had opened.
     public var reusedConnection: Bool
 
     public init(

@@ -6,20 +6,20 @@
     internal import Musl
 #endif
 
-/// An immutable run of bytes that owns its memory, whatever kind of memory that is.
+/// An immutable sequence of bytes that owns its memory, of whatever kind.
 ///
 /// Copying a `Bytes` copies a reference. It may be read from any thread.
 public struct Bytes: Sendable {
     @usableFromInline let storage: ByteStorage
 
-    /// Takes over `memory`. `release` is called once, on whichever thread lets go of the last copy.
+    /// Takes ownership of `memory`. `release` is called once, on the thread that releases the last copy.
     public init(
         adopting memory: UnsafeRawBufferPointer, release: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
     ) {
         unsafe storage = ByteStorage(memory: memory, release: release)
     }
 
-    /// Copies `bytes`.
+    /// Creates a copy of `bytes`.
     public init(copying bytes: UnsafeRawBufferPointer) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
         if bytes.count > 0 { unsafe copy.copyMemory(from: bytes) }
@@ -41,12 +41,12 @@ public struct Bytes: Sendable {
     @inlinable public var count: Int { unsafe storage.memory.count }
     public var isEmpty: Bool { count == 0 }
 
-    /// Gives the bytes for the length of the call.
+    /// Calls `body` with the bytes, which are valid only during the call.
     @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // The reference keeps the memory alive until the call has returned.
+        // The reference retains the memory until the call has returned.
         let storage = storage
         defer { extendLifetime(storage) }
         return try unsafe body(storage.memory)
@@ -59,12 +59,12 @@ public struct Bytes: Sendable {
         return unsafe storage.memory[position]
     }
 
-    /// A part of these bytes, which keeps all of them. Traps outside `0 ..< count`.
+    /// Returns a part of these bytes, which retains all of them. Traps outside `0 ..< count`.
     public func part(_ range: Range<Int>) -> Bytes {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "\(range) is outside 0 ..< \(count)")
         if range == 0..<count { return self }
         let whole = storage
-        // The closure keeps the memory alive for as long as anybody has the part.
+        // The closure retains the memory for as long as the part exists.
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(rebasing: whole.memory[range])) { _ in
             withExtendedLifetime(whole) {}
         }
@@ -95,10 +95,10 @@ extension Bytes: CustomStringConvertible {
     public var description: String { "\(count) bytes" }
 }
 
-// Safe: the memory is handed out through `Bytes` alone, for the length of a call.
+// Safe: the memory is accessible only through `Bytes`, for the length of a call.
 @safe @usableFromInline
 final class ByteStorage: Sendable {
-    // The memory is never written again, and `release` is called once, by `deinit`.
+    // The memory is never written again, and `deinit` calls `release` once.
     @usableFromInline nonisolated(unsafe) let memory: UnsafeRawBufferPointer
     private let release: @Sendable (UnsafeRawBufferPointer) -> Void
 

@@ -1,6 +1,6 @@
-/// Bytes as hexadecimal digits.
+/// Conversions between bytes and hexadecimal digits.
 package enum Hexadecimal {
-    /// The value of an ASCII digit, in either case; `nil` for what is none.
+    /// Returns the value of an ASCII digit, in either case, or nil if it is not a digit.
     package static func value(_ digit: UInt8) -> UInt8? {
         switch digit {
         case 0x30...0x39: digit - 0x30
@@ -10,7 +10,7 @@ package enum Hexadecimal {
         }
     }
 
-    /// Two lower-case digits for each byte.
+    /// Returns two lower-case digits for each byte.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

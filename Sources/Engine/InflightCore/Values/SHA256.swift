@@ -9,7 +9,7 @@ package struct SHA256: Sendable {
     private var state: [UInt32] = [
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
     ]
-    /// Up to 63 bytes that do not fill a block.
+    /// Up to 63 bytes of an incomplete block.
     private var pending: [UInt8] = []
     private var count: UInt64 = 0
     private var words = [UInt32](repeating: 0, count: 64)
@@ -38,7 +38,7 @@ package struct SHA256: Sendable {
         }
     }
 
-    /// The hash of what was appended so far.
+    /// The hash of the bytes appended so far.
     package var digest: [UInt8] {
         var last = self
         let bits = count &* 8

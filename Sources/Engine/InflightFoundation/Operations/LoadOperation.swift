@@ -2,7 +2,7 @@ public import Foundation
 internal import InflightConcurrency
 public import InflightCore
 
-/// One load as an operation: an `OperationQueue` with a limit is a download manager.
+/// A load as an operation. An `OperationQueue` with a limit becomes a download manager.
 ///
 /// ```swift
 /// let queue = OperationQueue()
@@ -12,20 +12,20 @@ public import InflightCore
 /// queue.addBarrierBlock { for load in loads { print(load.result as Any) } }
 /// ```
 ///
-/// It is asynchronous and blocks no thread: while it loads, its queue counts it as executing, and nothing waits.
+/// It is asynchronous and blocks no thread: while it loads, its queue counts it as executing.
 /// Dependencies, `cancel()`, `isFinished`, `completionBlock` and the queue behave as Foundation documents:
 ///
-/// - Thread: may be made, added, asked and cancelled on any thread. `completionBlock` runs where Foundation runs it.
-/// - Order: started by its queue when its dependencies have finished, or by `start()`. ``result`` is there before
+/// - Thread: may be created, added, read and cancelled on any thread. `completionBlock` runs where Foundation runs it.
+/// - Order: started by its queue when its dependencies have finished, or by `start()`. ``result`` is set before
 ///   `isFinished` is true, so a dependent operation and `completionBlock` find it.
-/// - Cancellation: `cancel()` while it executes cancels the task in the engine (as ``ImageTask/cancel()``: others who wait
-///   for the same are not concerned) and finishes it at once. Before it was started it still has to be started, which a
-///   queue does, and finishes then without having asked for anything. Its ``result`` is a failure with
-///   ``LoadError/Code/cancelled``. After the end it changes nothing.
-/// - Release: kept alive from its start to its end. `completionBlock` is let go of when it was handed over.
-/// - Cost: a task of the engine, and what `OperationQueue` costs.
+/// - Cancellation: `cancel()` while it executes cancels the task in the engine (as ``ImageTask/cancel()``, without
+///   effect on other subscribers) and finishes it at once. Before its start it must still be started, as queues do, and
+///   then finishes without a request. Its ``result`` is a failure with ``LoadError/Code/cancelled``. After the end it
+///   changes nothing.
+/// - Release: retained from its start to its end. `completionBlock` is released when it runs.
+/// - Cost: a task of the engine, and the cost of `OperationQueue`.
 /// - Errors: in ``result``. A request that cannot be loaded makes an operation that finishes with the reason.
-// Unchecked: what is mutable here is inside `state`.
+// Unchecked: all mutable state is inside `state`.
 public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendable {
     typealias Completion = @Sendable (ImageTask, Result<Output, LoadError>) -> Void
 
@@ -40,7 +40,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         var result: Result<Output, LoadError>?
     }
 
-    /// Where the engine tells of the ending: nothing of a caller runs there.
+    /// The queue of the engine's callbacks. No code of the caller runs there.
     private static var queue: CallbackQueue { .queue(LoadOperationQueue.queue) }
 
     public let request: ImageRequest
@@ -60,10 +60,10 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         super.init()
     }
 
-    /// What came of it; `nil` until it has finished.
+    /// The result; nil until the operation has finished.
     public var result: Result<Output, LoadError>? { state.withLock { $0.result } }
 
-    /// How soon the result is wanted, in the engine; also while it executes. `queuePriority` is its place in the queue.
+    /// The priority of the task in the engine, also while it executes. `queuePriority` is its place in the queue.
     public var priority: LoadPriority {
         get { state.withLock { $0.priority } }
         set {
@@ -80,8 +80,8 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     override public var isFinished: Bool { state.withLock { $0.phase == .finished } }
 
     #if !canImport(ObjectiveC)
-        // Foundation on Linux keeps the block that it was given for ever, and with it whatever that captures, and hands it
-        // over on whichever thread first sees the operation finished, so nobody knows when to take it away. It is given one
+        // Foundation on Linux retains its block for ever, with everything that it captures, and submits it on the
+        // thread that first sees the operation finished, so there is no moment to remove it. Therefore it gets a block
         // that takes the caller's out as it runs.
         override public var completionBlock: (@Sendable () -> Void)? {
             get { completion.withLock { $0 } }
@@ -93,9 +93,9 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         }
     #endif
 
-    /// Called by the queue. By hand only for an operation that is in no queue.
+    /// Starts the load. Called by the queue. Call it only for an operation that is in no queue.
     ///
-    /// - Precondition: it is ready, and was not started before: stops the program otherwise, as Foundation's do.
+    /// - Precondition: it is ready, and was not started before. Traps otherwise, as Foundation's operations do.
     override public func start() {
         if isFinished { return }
         guard isReady else { fatalError("\(self): started before its dependencies have finished") }
@@ -115,7 +115,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
             if state.phase == .executing { state.task = task }
             return state.phase == .executing
         }
-        // A cancel that came before the task was known could not tell it.
+        // A cancel before the task was set could not cancel the task.
         if !isWanted { task.cancel() } else if isCancelled { stop() }
     }
 
@@ -130,7 +130,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         finish(with: .failure(cancelled), from: .executing)
     }
 
-    /// - Parameter phase: the one that this ends; in another one nothing happens.
+    /// - Parameter phase: the phase that this ends. In any other phase nothing happens.
     private func finish(with result: Result<Output, LoadError>, from phase: Phase) {
         willChangeValue(forKey: "isExecuting")
         willChangeValue(forKey: "isFinished")
@@ -141,7 +141,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
             return state.task.take()
         }
         didChangeValue(forKey: "isExecuting")
-        // Also where nothing has changed: observers count on both.
+        // Sent even if nothing has changed, because each `willChange` needs its `didChange`.
         didChangeValue(forKey: "isFinished")
         withExtendedLifetime(task) {}
     }
@@ -158,7 +158,7 @@ private enum LoadOperationQueue {
 }
 
 extension LoadOperation where Output == LoadedImage {
-    /// Loads a picture, as ``ImagePipeline/image(for:)``.
+    /// Creates an operation that loads an image, as ``ImagePipeline/image(for:)``.
     public convenience init(image request: ImageRequest, pipeline: ImagePipeline) {
         self.init(request) { request, queue, completion in
             pipeline.load(request, on: queue, completion: completion)
@@ -167,7 +167,7 @@ extension LoadOperation where Output == LoadedImage {
 }
 
 extension LoadOperation where Output == LoadedResponse {
-    /// Loads bytes without decoding them, as ``ImagePipeline/data(for:)``.
+    /// Creates an operation that loads bytes without decoding them, as ``ImagePipeline/data(for:)``.
     public convenience init(response request: ImageRequest, pipeline: ImagePipeline) {
         self.init(request) { request, queue, completion in
             pipeline.loadResponse(request, on: queue, completion: completion)

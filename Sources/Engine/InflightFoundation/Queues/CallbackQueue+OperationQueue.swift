@@ -2,11 +2,11 @@ public import Foundation
 public import InflightConcurrency
 
 extension CallbackQueue {
-    /// Callbacks run as operations of `queue`, one operation each.
+    /// Returns a callback queue that runs callbacks as operations of `queue`, one operation each.
     ///
-    /// Where somebody cancels all operations of the queue, callbacks that have not begun are dropped: an ending that
-    /// nobody hears. The work behind them, and everybody else's, goes on. While the queue is suspended its callbacks
-    /// wait, and nothing else does. Silence after cancel is exact (contract 4) where the queue is serial, with
+    /// If all operations of the queue are cancelled, callbacks that have not begun are dropped, so their results are
+    /// never delivered. The jobs behind them, and other tasks, continue. While the queue is suspended, only its
+    /// callbacks wait. Silence after cancel is exact (contract 4) if the queue is serial, with
     /// `maxConcurrentOperationCount` of 1.
     public static func queue(_ queue: OperationQueue) -> CallbackQueue {
         .executor(OperationQueueExecutor(queue: queue))
@@ -20,7 +20,7 @@ private struct OperationQueueExecutor: CallbackExecutor {
         queue.addOperation(work)
     }
 
-    // Where the main queue is served by other threads, under `dispatchMain()`, Foundation does not know the main one.
+    // If other threads serve the main queue, under `dispatchMain()`, Foundation does not recognize the main queue.
     var isCurrent: Bool {
         queue === OperationQueue.main ? MainCallbackQueue.main.isCurrent : OperationQueue.current === queue
     }

@@ -9,18 +9,18 @@ internal import InflightConcurrency
     internal import Musl
 #endif
 
-/// Waits until the system's resolver has an answer for a name, whatever it is, on a thread of its own.
+/// Waits for the system's resolver to finish a name lookup, with any result, on separate threads.
 ///
-/// A task of `URLSession` whose name is being looked up cannot be cancelled without stopping its whole session until the
-/// resolver answers. A look-up that began later, and has ended, tells that the task's has very likely ended too.
+/// Cancelling a `URLSession` task during its name lookup blocks its whole session until the resolver answers. When a
+/// lookup that began later has ended, the task's has very likely ended too.
 final class NameWaits: Sendable {
     typealias Waiting = @Sendable () -> Void
 
     private let waiting = Guarded<[String: [Waiting]]>([:])
     private let threads = WorkerThreads(count: 2, name: "inflight-names")
 
-    /// Calls `body` once, on a thread of its own, or here and now where the host needs no look-up. Those who wait for the
-    /// same name share a look-up.
+    /// Calls `body` once, on one of its threads, or before it returns if the host needs no lookup. Calls for the same
+    /// name share a lookup.
     func afterLookup(of host: String, _ body: @escaping Waiting) {
         if Self.isKnown(host) { return body() }
         let isFirst = waiting.withLock { waiting in
@@ -35,7 +35,7 @@ final class NameWaits: Sendable {
         }
     }
 
-    /// Addresses, and the name that no server is asked for (RFC 6761 section 6.3).
+    /// Whether the host needs no lookup: addresses, and `localhost` (RFC 6761 section 6.3).
     private static func isKnown(_ host: String) -> Bool {
         if host == "localhost" || host.contains(":") { return true }
         var address = in_addr()

@@ -6,11 +6,11 @@ internal import InflightConcurrency
 #endif
 
 extension URLSessionTransport {
-    /// The delegate that a session needs to be lent to a ``URLSessionTransport``: it tells the transport's exchanges what
-    /// happens in their tasks.
+    /// The delegate that a session needs to be lent to a ``URLSessionTransport``. It forwards the events of the
+    /// transport's tasks to their exchanges.
     ///
-    /// Tasks of the session that are not the transport's are treated as if there were no delegate: redirects are followed,
-    /// challenges are handled as usual. So make them with completion handlers, or await them.
+    /// For the session's other tasks it acts as if there were no delegate: redirects are followed, and challenges get
+    /// the default handling. So create those tasks with completion handlers, or await them.
     public final class SessionDelegate: NSObject, URLSessionDataDelegate, Sendable {
         private let exchanges = Guarded<[ObjectIdentifier: SessionExchange]>([:])
 
@@ -67,7 +67,7 @@ extension URLSessionTransport {
 }
 
 extension URLProtectionSpace {
-    /// Whether an answer with status 401 asks, rather than TLS or a proxy.
+    /// Whether a response with status 401 asks for credentials, rather than TLS or a proxy.
     fileprivate var asksForCredentials: Bool {
         [
             NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest,

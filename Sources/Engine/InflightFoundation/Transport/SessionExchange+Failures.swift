@@ -17,7 +17,7 @@ extension SessionExchange {
 
     // MARK: Time
 
-    /// The next limit that can be passed, as things stand, and what is said then.
+    /// Returns the earliest time limit that can still be exceeded, and its error.
     func nextDeadline(isPaused: Bool) -> (MonotonicTime, LoadError)? {
         let limits = request.limits
         var first: (MonotonicTime, LoadError)?
@@ -39,7 +39,7 @@ extension SessionExchange {
         return (silence, failure(.timedOut, message))
     }
 
-    /// When the silence will have been too long.
+    /// The time at which the silence exceeds its limit.
     private var silenceDeadline: MonotonicTime? {
         guard let stall = request.limits.stallTimeout else { return nil }
         if let lastActivity { return lastActivity + stall }
@@ -48,7 +48,7 @@ extension SessionExchange {
 
     // MARK: Foundation's errors
 
-    /// What an error of the session means at this point of the exchange.
+    /// Returns the load error for a session's error at this point of the exchange.
     func failure(for error: any Error) -> LoadError {
         let (code, detail) = Self.parts(of: error)
         func because(_ code: LoadError.Code, _ message: String) -> LoadError { failure(code, message, error) }
@@ -76,7 +76,7 @@ extension SessionExchange {
         }
     }
 
-    /// On Linux most errors have a code that says nothing, and libcurl's sentence.
+    /// Returns the error for a session's error without a specific code. On Linux most have only libcurl's message.
     private func unnamedFailure(_ error: any Error, _ detail: String) -> LoadError {
         func says(_ words: String...) -> Bool { words.contains { detail.contains($0) } }
         if !hasHead, says("SSL", "TLS", "certificate") {

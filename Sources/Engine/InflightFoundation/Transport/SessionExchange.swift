@@ -6,37 +6,36 @@ internal import InflightCore
     internal import FoundationNetworking
 #endif
 
-/// One exchange: the caller's handle of it, and what is known of its task.
-// Unchecked: but for what never changes, and for `task`, everything is touched on the session's delegate queue alone, which
-// is serial.
+/// One exchange: the caller's handle, and the state of its `URLSession` task.
+// Unchecked: all mutable state except `task` is used only on the session's delegate queue, which is serial.
 final class SessionExchange: Transfer, @unchecked Sendable {
     let request: TransportRequest
     private let owner: SessionExchanges
 
-    /// Kept until it has been told the end.
+    /// Retained until its end has been delivered.
     private var receiver: (any TransportReceiver)?
-    /// Touched on the thread that calls the session alone.
+    /// Used only on the thread that calls the session.
     private var task: URLSessionDataTask?
     private var hasBegun = false
     private var timer: (any ScheduledWork)?
 
-    /// Why it has to stop.
+    /// The reason to stop, if any.
     private var stop: LoadError?
-    /// The task was told to stop, or comes to its end by itself: cancelling it now would stop the program.
+    /// Whether the task was cancelled or is ending by itself. Cancelling it now would crash the program.
     private var isTaskEnding = false
-    /// The answer was a 401 that asks for credentials: the task ends as cancelled, and the answer is whole.
+    /// Whether the response is a 401 that asks for credentials. Its task ends as cancelled, but it is complete.
     private var isRejected = false
     private(set) var hasHead = false
     private var bodyBytes: Int64 = 0
     private var wireBytes: Int64?
     private var isPaused = false
-    /// What came in a pause, the end last.
+    /// The data received during a pause.
     private var held: [Data] = []
     private var heldBytes: Int64 = 0
     private var heldEnd: Result<TransportSummary, LoadError>?
 
     let startedAt = SystemClock().now()
-    /// When the last byte came or went; `nil`: none did.
+    /// The time when the last byte was received or sent; nil if there was none.
     private(set) var lastActivity: MonotonicTime?
 
     init(_ request: TransportRequest, _ receiver: any TransportReceiver, owner: SessionExchanges) {
@@ -78,7 +77,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         watchTime()
     }
 
-    /// On the thread that calls the session.
+    /// Creates the task. Runs on the thread that calls the session.
     private func makeTask(_ urlRequest: URLRequest) {
         let task = owner.session.dataTask(with: urlRequest)
         task.priority = request.priority.weight
@@ -132,7 +131,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
                     "The head of its answer is longer than \(request.limits.maximumHeadBytes) bytes. "
                         + "The server is broken or hostile; nothing of its answer was used."))
         }
-        // 101 ends the use of HTTP on the connection: nothing follows it.
+        // 101 ends the use of HTTP on the connection, so it is a final response.
         if (100..<200).contains(head.status), head.status != 101 {
             receiver?.didReceive(interim: head)
             return
@@ -145,7 +144,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         }
         var expected = announced
         if request.fields.contains("Accept-Encoding"), head.isCoded {
-            // Who asks for a coding undoes it: nothing may be left that says that there is one.
+            // A caller that asks for a coding would decode it, so the head must not mention one.
             head.fields.remove("Content-Encoding")
             head.fields.remove("Content-Length")
             expected = nil
@@ -168,7 +167,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     }
 
     private func handOn(_ data: Data) {
-        // Foundation may hand over data that lie in several pieces.
+        // Foundation may deliver data in several regions.
         for piece in data.regions {
             guard stop == nil else { return }
             let offset = bodyBytes
@@ -202,7 +201,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     func didComplete(response: URLResponse?, error: (any Error)?) {
         isTaskEnding = true
         if let stop { return end(.failure(stop)) }
-        // An answer whose status says redirect, and which names no place to go to, was not told before.
+        // A redirect response without a usable target was not delivered before.
         if error == nil, !hasHead, let response { didReceive(response) }
         let result: Result<TransportSummary, LoadError> =
             if let stop {
@@ -231,7 +230,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
 
     // MARK: Time
 
-    /// Looks at the clock again when the next limit could have been passed.
+    /// Checks the time limits, and schedules the next check.
     private func watchTime() {
         timer?.cancel()
         timer = nil
@@ -249,7 +248,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
 }
 
 extension LoadPriority {
-    /// Between 0 and 1, as `URLSessionTask` wants it.
+    /// The priority between 0 and 1, for `URLSessionTask`.
     fileprivate var weight: Float {
         switch self {
         case .veryLow: 0

@@ -6,7 +6,7 @@ internal import InflightCore
     internal import FoundationNetworking
 #endif
 
-/// A session, and the exchanges that are under way in it. They keep it alive until they have ended.
+/// A session, and its exchanges in flight, which retain it until they have ended.
 final class SessionExchanges: Sendable {
     private struct State {
         var active: [ObjectIdentifier: SessionExchange] = [:]
@@ -18,8 +18,8 @@ final class SessionExchanges: Sendable {
     let session: URLSession
     let delegate: URLSessionTransport.SessionDelegate
     let names = NameWaits()
-    /// Where the session and its tasks are called: that blocks until the session, which may wait for its delegate, has
-    /// time for it. So it is never done where the delegate is called.
+    /// The thread that calls the session and its tasks. Such calls block until the session, which may be waiting for
+    /// its delegate, is free. So they must never be made on the delegate queue.
     private let thread = WorkerThreads(count: 1, name: "inflight-session")
     private let isOwn: Bool
     private let state = Guarded(State())
@@ -34,12 +34,12 @@ final class SessionExchanges: Sendable {
         invalidate()
     }
 
-    /// Runs `work` where the session tells its delegate of everything: all of an exchange happens there.
+    /// Runs `work` on the session's delegate queue, where everything about an exchange happens.
     func run(_ work: @escaping @Sendable () -> Void) {
         session.delegateQueue.addOperation(work)
     }
 
-    /// Calls the session, or a task of it, on a thread that may block.
+    /// Calls the session, or one of its tasks, on a thread that may block.
     func call(_ work: @escaping @Sendable () -> Void) {
         thread.run(work)
     }
@@ -82,7 +82,7 @@ final class SessionExchanges: Sendable {
             defer { state.isInvalidated = true }
             return !state.isInvalidated
         }
-        // A later start is refused before it comes to the session, which stops the program where it was invalidated.
+        // Later starts never reach the session, which traps if it was invalidated.
         if isOwn, isFirst { call { [session] in session.finishTasksAndInvalidate() } }
     }
 }

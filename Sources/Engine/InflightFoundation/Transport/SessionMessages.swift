@@ -6,7 +6,7 @@ internal import InflightCore
 #endif
 
 extension URLRequest {
-    /// What `request` asks for, in Foundation's words.
+    /// Creates Foundation's form of `request`.
     init(_ request: TransportRequest) throws(LoadError) {
         func invalid(_ code: LoadError.Code, _ message: String) -> LoadError {
             LoadError(code, stage: .fetch, url: request.url.string, message: message)
@@ -18,7 +18,7 @@ extension URLRequest {
         if request.body != nil, request.method == "GET" || request.method == "HEAD" {
             throw invalid(.invalidRequest, "URLSession sends no body with \(request.method). Leave it out.")
         }
-        // The exchange keeps the time itself; Foundation counts in whole seconds, and days are out of its way.
+        // The exchange enforces timeouts. Foundation's counts in whole seconds, so it is set too long to interfere.
         self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 1_000_000)
         httpMethod = request.method
         httpShouldHandleCookies = false
@@ -31,7 +31,7 @@ extension URLRequest {
             }
             let lowerCase = name.lowercased()
             if RequestRules.framing.contains(lowerCase) { continue }
-            // Foundation undoes those codings that it knows, whatever was asked for: so those are asked for.
+            // Foundation decodes the codings that it knows, whatever was requested, so it must request them itself.
             if lowerCase == "accept-encoding", value.lowercased() != "identity" { continue }
             let separator = lowerCase == "cookie" ? "; " : ", "
             let earlier = self.value(forHTTPHeaderField: name).map { $0 + separator } ?? ""
@@ -41,7 +41,7 @@ extension URLRequest {
 }
 
 extension ResponseHead {
-    /// Foundation tells no version, and no order of the fields.
+    /// Creates a head. Foundation reports no version, and no order of the fields.
     init(_ response: HTTPURLResponse) {
         self.init(status: response.statusCode)
         let named = response.allHeaderFields.compactMap { name, value in
@@ -52,10 +52,10 @@ extension ResponseHead {
 
     var isCoded: Bool { fields["Content-Encoding"].map { $0.lowercased() != "identity" } ?? false }
 
-    /// How long the body is on the wire, where the server said so.
+    /// Returns the length of the body on the wire, if the server announced it.
     func announcedBytes(method: String) -> Int64? {
         if method == "HEAD" || status == 204 || status == 304 || fields.contains("Transfer-Encoding") { return nil }
-        // Foundation joins what came twice: RFC 9110 section 8.6 allows that where it is the same.
+        // Foundation joins repeated fields. RFC 9110 section 8.6 allows repeated equal values.
         let values = Set((fields["Content-Length"] ?? "").split(separator: ",").map { $0.filter { $0 != " " } })
         guard values.count == 1, let value = values.first, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
             return nil

@@ -5,55 +5,55 @@ public import InflightCore
     public import FoundationNetworking
 #endif
 
-/// HTTP and HTTPS by `URLSession`: for programs that must use it. Where nothing asks for it, the libcurl transport is
-/// quicker, tells more, and stops sooner.
+/// A transport for HTTP and HTTPS by `URLSession`, for programs that must use it. Otherwise prefer the libcurl
+/// transport, which is faster, reports more, and stops sooner.
 ///
 /// ```swift
 /// var configuration = ImagePipeline.Configuration()
-/// configuration.transports.append(.owned { _ in URLSessionTransport() })       // the last that serves a scheme is taken
+/// configuration.transports.append(.owned { _ in URLSessionTransport() })  // the last that serves a scheme is used
 /// ```
 ///
-/// Redirects are not followed but handed on; no cache is asked, no cookie is sent or kept, and no credentials are sent
-/// but those in the request's fields. A session of the transport's own is ephemeral and ends with it. A session that is
-/// lent stays its owner's: it is never invalidated, and ``shutdown()`` ends the transport's exchanges alone.
+/// Redirects are returned, not followed. No cache is used, no cookie is sent or stored, and no credentials are sent
+/// but those in the request's fields. The transport's own session is ephemeral and ends with it. A lent session belongs
+/// to its owner: it is never invalidated, and ``shutdown()`` ends only the transport's exchanges.
 ///
 /// - Thread: receivers are called on the session's delegate queue, one call at a time. They must not block.
-/// - Cancellation: ``InflightCore/Transfer/cancel()`` returns at once. The exchange ends when the session has let go of
-///   its work; see below for names that are being looked up.
+/// - Cancellation: ``InflightCore/Transfer/cancel()`` returns at once. The exchange ends when the session has released
+///   its work; see below for pending name lookups.
 /// - Errors: the codes are those of the libcurl transport; `URLSession`'s error is the underlying one.
 ///
-/// What `URLSession` on Linux does otherwise than the protocol ``InflightCore/Transport`` wants it (Swift 6.3; measured,
-/// and looked up in swift-corelibs-foundation), and what this transport makes of it:
+/// `URLSession` on Linux differs from the contract of ``InflightCore/Transport`` in these points (Swift 6.3; measured,
+/// and checked in swift-corelibs-foundation). This transport handles them as follows:
 ///
-/// - **Doubled fields** of an answer come as one, joined by commas, in no order. Fields are handed on sorted by name.
-///   Doubled fields of a request are sent joined (RFC 9110 section 5.3), those of cookies by semicolons.
-/// - **A pause** cannot hold bytes back on the wire: suspending a task starts its transfer again. Bytes that come in a
+/// - **Repeated fields** of a response are joined by commas, and the fields have no order. They are returned sorted by
+///   name. Repeated fields of a request are sent joined (RFC 9110 section 5.3), cookies by semicolons.
+/// - **A pause** cannot stop bytes on the wire: suspending a task restarts its transfer. Bytes that arrive during a
 ///   pause are kept here, up to the limit of the body.
-/// - **Slow receivers**: bytes that wait for the delegate queue are in Foundation's memory, without a bound.
-/// - **Trailers** end the program: Foundation takes them for the beginning of another head, and stops where none comes.
-/// - **The head** cannot be refused before the body: bytes that have come by then are dropped here.
-/// - **Redirects**: head and body of an answer with status 301 to 308 come together when it has ended; Foundation collects
-///   that body without a bound. Without a usable `Location` there is no body at all.
-/// - **A request that asks for authentication** (401) ends well here; Foundation calls that cancelled.
-/// - **Limits**: one head's size is compared when it is there. A body's length on the wire, where it is coded, is what the
-///   server announced or is not known; what it decodes to is limited as it comes.
-/// - **Time**: whether a connection is there is not told. Connecting and the silence before the first sign of life together
-///   may take the sum of both limits, and as long as it takes where one of them is not set.
-/// - **Not told**: HTTP's version (it says 1.1), whether a connection was used again, bytes on the wire of coded bodies.
-/// - **Codings**: Foundation undoes those that it knows, whatever was asked for. An `Accept-Encoding` of the request's is
+/// - **Slow receivers**: bytes queued for the delegate queue are in Foundation's memory, without a limit.
+/// - **Trailers** crash the program: Foundation parses them as the start of another head, and traps if none follows.
+/// - **The head** cannot be refused before the body: bytes received by then are dropped here.
+/// - **Redirects**: head and body of a response with status 301 to 308 arrive together when it has ended; Foundation
+///   buffers that body without a limit. Without a usable `Location` there is no body at all.
+/// - **A request for authentication** (401) succeeds here; Foundation reports it as cancelled.
+/// - **Limits**: the size of a head is checked when it is complete. The length of a coded body on the wire is the
+///   server's announced length, or unknown; its decoded size is limited as it arrives.
+/// - **Time**: Foundation does not report when a connection is open. Connecting and the silence before the first sign
+///   of life together may take the sum of both limits, and have no limit if one of them is nil.
+/// - **Not reported**: HTTP's version (it says 1.1), connection reuse, bytes on the wire of coded bodies.
+/// - **Codings**: Foundation decodes those that it knows, whatever was requested. The request's `Accept-Encoding` is
 ///   replaced by theirs, unless it is `identity`; the head then has neither `Content-Encoding` nor `Content-Length`.
 /// - **`GET` and `HEAD`** cannot have a body: `invalidRequest`.
-/// - **Certificates** are compared with the system's, and with no other file.
-/// - **Names**: cancelling a task whose name is being looked up blocks the whole session until the resolver gives up. So a
-///   cancel before the first sign of life waits until a look-up of the transport's own, begun at the cancel, has ended,
-///   and the exchange ends after that. Addresses and `localhost` need no look-up.
+/// - **Certificates** are checked against the system's, and no other file.
+/// - **Names**: cancelling a task during its name lookup blocks the whole session until the resolver gives up. So a
+///   cancel before the first sign of life waits for a lookup of the transport's own, begun at the cancel, and the
+///   exchange ends after that. Addresses and `localhost` need no lookup.
 public final class URLSessionTransport: Transport {
     private let exchanges: SessionExchanges
 
-    /// With a session of its own, which ends with ``shutdown()``, or when the transport is released and its last exchange
-    /// has ended.
+    /// Creates a transport with its own session, which ends with ``shutdown()``, or when the transport is released and
+    /// its last exchange has ended.
     ///
-    /// - Parameter maximumConnectionsPerOrigin: at least 1.
+    /// - Parameter maximumConnectionsPerOrigin: the maximum number of connections to one origin, at least 1.
     public init(maximumConnectionsPerOrigin: Int = 6) {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
@@ -67,15 +67,15 @@ public final class URLSessionTransport: Transport {
             delegate: delegate, isOwn: true)
     }
 
-    /// A delegate queue as a session should have: serial, on a thread of its own.
+    /// Returns a suitable delegate queue for a session: serial, on its own thread.
     ///
-    /// On Linux the queue that a session makes itself waits for a thread of a pool that has as many as there are
-    /// processors. Sessions that read from quick servers keep those for themselves, and what they have read piles up.
+    /// On Linux a session's default queue waits for a thread of a pool with one thread per processor. Sessions that
+    /// read from fast servers occupy these threads, and unread data accumulates.
     public static func makeDelegateQueue() -> OperationQueue {
         DelegateQueue()
     }
 
-    /// With a session that is lent to it, and that its owner may use for other work at the same time.
+    /// Creates a transport with a session that is lent to it. Its owner may use it for other tasks at the same time.
     ///
     /// ```swift
     /// let delegate = URLSessionTransport.SessionDelegate()
@@ -84,11 +84,11 @@ public final class URLSessionTransport: Transport {
     /// let transport = try URLSessionTransport(lending: session)
     /// ```
     ///
-    /// Caches, proxies and limits are those of the session's configuration. Its owner must not invalidate it, nor suspend
-    /// its delegate queue or cancel what is in it, before ``shutdown()`` has returned.
+    /// Caches, proxies and limits are those of the session's configuration. Before ``shutdown()`` has returned, its
+    /// owner must not invalidate it, suspend its delegate queue, or cancel operations of that queue.
     ///
-    /// - Throws: ``InflightCore/LoadError/Code/invalidRequest`` for a session whose delegate is no ``SessionDelegate``
-    ///   (on Linux a task's own delegate hears nothing of its bytes), or whose delegate queue is not serial.
+    /// - Throws: ``InflightCore/LoadError/Code/invalidRequest`` if the session's delegate is no ``SessionDelegate`` (on
+    ///   Linux a task's own delegate does not receive its bytes), or if its delegate queue is not serial.
     public init(lending session: URLSession) throws(LoadError) {
         guard let delegate = session.delegate as? SessionDelegate else {
             throw LoadError(
@@ -111,7 +111,7 @@ public final class URLSessionTransport: Transport {
         exchanges.start(request, receiver)
     }
 
-    /// Ends what is under way with ``InflightCore/LoadError/Code/shutDown``, and then its own session.
+    /// Ends exchanges in flight with ``InflightCore/LoadError/Code/shutDown``, and then its own session.
     public func shutdown() async {
         await exchanges.shutdown()
     }

@@ -1,9 +1,9 @@
-/// What a request asks for with `Range` (RFC 9110 section 14.2).
+/// The value of a request's `Range` field (RFC 9110 section 14.2).
 package enum RangeRequest: Hashable, Sendable {
     /// No `Range`, or one that may be ignored: another unit, or malformed.
     case whole
     case one(ByteRange)
-    /// More than one range, or one in several lines: an answer may send the whole instead (section 14.2).
+    /// Several ranges, or several lines: the response may be the whole representation instead (section 14.2).
     case several
 
     package init(_ fields: HTTPFields) {
@@ -30,10 +30,10 @@ package enum RangeRequest: Hashable, Sendable {
     }
 }
 
-/// One range of bytes as a request names it (RFC 9110 section 14.1.2).
+/// One byte range of a request (RFC 9110 section 14.1.2).
 package enum ByteRange: Hashable, Sendable {
     case from(Int64)
-    /// Both ends are included.
+    /// Both ends are inclusive.
     case between(Int64, Int64)
     case last(Int64)
 
@@ -55,7 +55,7 @@ package enum ByteRange: Hashable, Sendable {
         }
     }
 
-    /// The bytes that it means where the representation has `total` of them: `nil` where it has none of those.
+    /// Returns the bytes in a representation of `total` bytes; `nil` if it has none of them.
     package func resolved(total: Int64) -> Range<Int64>? {
         switch self {
         case .from(let start): start < total ? start..<total : nil
@@ -65,14 +65,14 @@ package enum ByteRange: Hashable, Sendable {
     }
 }
 
-/// What `Content-Range` says (RFC 9110 section 14.4).
+/// The value of `Content-Range` (RFC 9110 section 14.4).
 package struct ContentRange: Hashable, Sendable {
-    /// `nil` where it says that no byte could be sent (`bytes */10`).
+    /// The range; `nil` if no byte could be sent (`bytes */10`).
     package var range: Range<Int64>?
-    /// `nil` where it is not known (`bytes 0-4/*`).
+    /// The total length; `nil` if it is unknown (`bytes 0-4/*`).
     package var total: Int64?
 
-    /// `nil` where there is none, more than one, or one that breaks the rules.
+    /// Parses the field; `nil` if it is missing, repeated or malformed.
     package init?(_ fields: HTTPFields) {
         let lines = fields.rawValues("content-range")
         guard lines.count == 1 else { return nil }
@@ -94,7 +94,7 @@ package struct ContentRange: Hashable, Sendable {
         range = first..<(last + 1)
     }
 
-    /// As a field's value.
+    /// Returns a field value.
     package static func text(_ range: Range<Int64>?, total: Int64?) -> String {
         let part = range.map { "\($0.lowerBound)-\($0.upperBound - 1)" } ?? "*"
         return "bytes \(part)/\(total.map(String.init) ?? "*")"

@@ -1,8 +1,8 @@
-/// What of that which was found could answer a request, as positions, the most recent answer first.
+/// The stored entries that could serve a request, as positions, the most recent response first.
 struct CacheCandidates {
-    /// Chosen for a request that is the same in all that counts (RFC 9111 section 4.1).
+    /// Entries whose selecting fields match the request's (RFC 9111 section 4.1).
     var matching: [Int]
-    /// Other variants of the same resource, which the origin may choose for this request by their tags.
+    /// Other variants of the same resource, which the origin may select for this request by their entity tags.
     var others: [Int]
 
     init(_ found: [StoredEntry], _ request: CachingRequest) {
@@ -19,7 +19,7 @@ struct CacheCandidates {
         }
     }
 
-    /// The rest of a body whose first part is stored, where nothing whole that is as recent can be asked about instead.
+    /// Returns how to resume a partly stored body, unless a complete response as recent can be revalidated instead.
     func resumption(_ found: [StoredEntry], _ request: CachingRequest) -> Resumption? {
         guard request.method == "GET", !request.isConditional, !request.fields.contains("range") else { return nil }
         for position in matching {

@@ -1,19 +1,19 @@
-/// What `Cache-Control` says, in a request or in an answer (RFC 9111 section 5.2, RFC 5861, RFC 8246).
+/// The `Cache-Control` directives of a request or a response (RFC 9111 section 5.2, RFC 5861, RFC 8246).
 ///
-/// All lines of the field count as one list. Of a directive that stands there twice the first counts (section 4.2.1); a
-/// malformed argument is read the way that restricts more: `max-age` as 0, `no-cache="` as `no-cache`. What only concerns
-/// shared caches (`private`, `s-maxage`, `proxy-revalidate`) changes nothing here.
+/// All lines of the field form one list. If a directive is repeated, the first one counts (section 4.2.1). A malformed
+/// argument is read as the more restrictive value: `max-age` as 0, `no-cache="` as `no-cache`. Directives that restrict
+/// only shared caches (`private`, `s-maxage`, `proxy-revalidate`) restrict nothing here.
 package struct CacheControl: Hashable, Sendable {
-    /// In seconds, as all others.
+    /// The value in seconds, like all others.
     package var maxAge: Int64?
-    /// `Int64.max` where the request takes any age.
+    /// The value in seconds; `Int64.max` if the request accepts any age.
     package var maxStale: Int64?
     package var minFresh: Int64?
     package var staleWhileRevalidate: Int64?
     package var staleIfError: Int64?
-    /// Without names: nothing of the answer may be used before the origin has said so.
+    /// Whether `no-cache` has no field names, so that the response must not be used without revalidation.
     package var noCache = false
-    /// The fields, in lower case, that alone may not be used so.
+    /// The names of the header fields, in lower case, to which `no-cache` is limited.
     package var noCacheFields: Set<String> = []
     package var noStore = false
     package var onlyIfCached = false
@@ -23,7 +23,7 @@ package struct CacheControl: Hashable, Sendable {
     package var isPrivate = false
     package var isImmutable = false
 
-    /// Whether nothing of the response may be stored, `must-understand` considered (RFC 9111 sections 5.2.2.3 and 5.2.2.5).
+    /// Whether the response must not be stored, considering `must-understand` (RFC 9111 sections 5.2.2.3 and 5.2.2.5).
     var forbidsStoring: Bool { noStore && !mustUnderstand }
 
     package init() {}
@@ -35,7 +35,7 @@ package struct CacheControl: Hashable, Sendable {
         }
     }
 
-    /// What a request says: `Pragma: no-cache` counts where there is no `Cache-Control` (RFC 9111 section 5.4).
+    /// Reads a request's directives. `Pragma: no-cache` counts if there is no `Cache-Control` (RFC 9111 section 5.4).
     package init(request fields: HTTPFields) {
         self.init(fields)
         guard !fields.contains("cache-control") else { return }
@@ -60,7 +60,7 @@ package struct CacheControl: Hashable, Sendable {
         }
     }
 
-    /// What lets more be done with an answer than could be without it.
+    /// Reads a directive that allows more than its absence would.
     private mutating func readPermission(_ directive: FieldScanner.Directive) {
         switch directive.name {
         case "max-stale":

@@ -1,26 +1,26 @@
-/// What to do with a request, given what is stored: decided before anything is sent (RFC 9111 section 4).
+/// The decision about a request, made from the stored entries before anything is sent (RFC 9111 section 4).
 ///
-/// The whole way of a request through the cache:
+/// The path of a request through the cache:
 ///
-/// 1. ``ResponseStore/find(_:choose:completion:)``, with ``decide(found:request:now:)`` called in `choose`, which returns
-///    ``chosenPosition`` so that the body is read in the same turn. The request's fields are those that would be sent
-///    without a cache, credentials of the URL included.
-/// 2. ``serve(_:)``: the end. ``serveStale(_:revalidating:)``: the same, and the exchange goes on behind it, for the store
-///    alone. ``fail(_:)``: the end, with that head.
-/// 3. ``exchange(_:)``: ``CacheExchange/fields(from:)`` is sent. When the head of the answer comes,
-///    ``CacheOutcome/decide(head:exchange:found:request:requestTime:responseTime:)`` says what it means; when none comes,
-///    ``CacheOutcome/answer(after:found:request:now:)`` says whether a stale answer stands in.
-/// 4. ``resume(_:)``: ``Resumption/fields(from:)`` is sent, and ``Resumption/verdict(on:requestTime:responseTime:)`` asked when the head comes.
+/// 1. ``ResponseStore/find(_:choose:completion:)``, with ``decide(found:request:now:)`` called in `choose`, which
+///    returns ``chosenPosition`` so that the body is read in the same step. The request's header fields are those that
+///    would be sent without a cache, credentials of the URL included.
+/// 2. ``serve(_:)`` and ``fail(_:)`` end the request, the latter with that head. ``serveStale(_:revalidating:)`` ends
+///    it too, while the exchange runs in the background, for the store only.
+/// 3. ``exchange(_:)``: ``CacheExchange/fields(from:)`` is sent. The head of the response is evaluated by
+///    ``CacheOutcome/decide(head:exchange:found:request:requestTime:responseTime:)``. Without a response,
+///    ``CacheOutcome/answer(after:found:request:now:)`` decides whether to serve a stale one.
+/// 4. ``resume(_:)``: ``Resumption/fields(from:)`` is sent, then ``Resumption/verdict(on:requestTime:responseTime:)``.
 package enum CacheDecision: Hashable, Sendable {
     case serve(StoredAnswer)
     case serveStale(StoredAnswer, revalidating: CacheExchange)
     case exchange(CacheExchange)
     case resume(Resumption)
-    /// Nothing stored may be used, and no origin may be asked: status 504 (RFC 9111 section 5.2.1.7).
+    /// No stored response may be used, and no request may be sent: status 504 (RFC 9111 section 5.2.1.7).
     case fail(ResponseHead)
 
-    /// The entry whose body is wanted now: to be served, or to be gone on with. Where it turns out to be damaged its entry
-    /// is gone, and what is left of what was found is decided about again.
+    /// The entry whose body is needed now, to be served or resumed. If the body is damaged, its entry is removed, and
+    /// the decision is made again from the remaining entries.
     package var chosenPosition: Int? {
         switch self {
         case .serve(let answer), .serveStale(let answer, _): answer.bytes == nil ? nil : answer.position
@@ -48,7 +48,7 @@ package enum CacheDecision: Hashable, Sendable {
                 return .serveStale(answer, revalidating: CacheExchange(behind: request, candidates, found))
             case .forbidden: break
             }
-            // Of several that fit, the most recent one counts (RFC 9111 section 4).
+            // Of several matching responses, the most recent one counts (RFC 9111 section 4).
             break
         }
         guard mayAsk else { return .fail(Self.gatewayTimeout) }
@@ -59,10 +59,10 @@ package enum CacheDecision: Hashable, Sendable {
     static let gatewayTimeout = ResponseHead(status: 504, fields: HTTPFields([("Content-Length", "0")]))
 }
 
-/// Whether a stored answer may be used without asking (RFC 9111 section 4.2).
+/// Whether a stored response may be used without a request (RFC 9111 section 4.2).
 private enum Reuse {
     case allowed
-    /// RFC 5861 section 3.
+    /// Allowed with a revalidation in the background (RFC 5861 section 3).
     case whileRevalidating
     case forbidden
 
@@ -84,7 +84,7 @@ private enum Reuse {
         }
     }
 
-    /// RFC 9111 section 4.2.4: what is stale is used only where somebody allows it and nobody forbids it.
+    /// Allows a stale response only if a directive allows it and none forbids it (RFC 9111 section 4.2.4).
     private static func stale(
         _ freshness: Freshness, _ own: CacheControl, _ request: CachingRequest, _ control: CacheControl
     ) -> Reuse {

@@ -1,22 +1,22 @@
-/// How a request is sent where the cache cannot answer it: as the caller made it, or with questions about what is stored
-/// (RFC 9111 section 4.3.1).
+/// How to send a request that no stored response can serve: as the caller made it, or with conditions for stored
+/// responses (RFC 9111 section 4.3.1).
 package struct CacheExchange: Hashable, Sendable {
-    /// Each takes the place of the request's own fields of its name.
+    /// Header fields that replace the request's own fields with the same names.
     package var setting = HTTPFields()
-    /// Names of the request's own fields that are not sent, in lower case.
+    /// The names of the request's own fields that are not sent, in lower case.
     package var removing: [String] = []
-    /// The positions of the entries that a 304 may speak of, the most recent first. Empty: it is the caller's.
+    /// The positions of the entries that a 304 may refer to, the most recent first. If empty, it is for the caller.
     package var offered: [Int] = []
-    /// The caller was answered already: the exchange is for the store alone.
+    /// Whether the caller already has a response, and the exchange is only for the store.
     package var isBehind = false
 
-    /// So many tags are sent at most: each costs bytes in every request.
+    /// The maximum number of entity tags to send. Each costs bytes in every request.
     static let maximumTags = 16
 
-    /// As the caller made it.
+    /// Creates an exchange that sends the request as the caller made it.
     package init() {}
 
-    /// The request's fields with what this exchange changes.
+    /// Returns the request's header fields with the changes of this exchange.
     package func fields(from request: HTTPFields) -> HTTPFields {
         var fields = request
         for name in removing { fields.remove(name) }
@@ -25,17 +25,17 @@ package struct CacheExchange: Hashable, Sendable {
         return fields
     }
 
-    /// For all of it: no cache on the way shall answer with what it has stored (RFC 9111 section 5.2.1.4).
+    /// Creates an exchange for the whole response, bypassing intermediate caches (RFC 9111 section 5.2.1.4).
     init(reloading request: CachingRequest, _ control: CacheControl) {
         guard !control.noCache else { return }
         let own = request.fields.values("cache-control")
         setting.set("Cache-Control", (["no-cache"] + own).joined(separator: ", "))
     }
 
-    /// For the caller, who waits.
+    /// Creates an exchange for a caller that waits for the response.
     init(for request: CachingRequest, _ control: CacheControl, _ candidates: CacheCandidates, _ found: [StoredEntry]) {
         if request.policy == .refresh, !control.noCache, control.maxAge != 0 {
-            // The caches on the way shall ask too (RFC 9111 section 5.2.1.1). The first of two counts.
+            // Intermediate caches must revalidate too (RFC 9111 section 5.2.1.1). The first of two directives counts.
             let own = request.fields.values("cache-control")
             setting.set("Cache-Control", (["max-age=0"] + own).joined(separator: ", "))
         }
@@ -45,7 +45,7 @@ package struct CacheExchange: Hashable, Sendable {
         offer(candidates, found, to: request, own)
     }
 
-    /// For the store alone: the question is not the caller's, and so are neither its conditions nor its range.
+    /// Creates an exchange only for the store, without the caller's conditions and range.
     init(behind request: CachingRequest, _ candidates: CacheCandidates, _ found: [StoredEntry]) {
         let left = CachingRequest.conditions + ["range", "if-range"]
         var own = request
@@ -58,7 +58,7 @@ package struct CacheExchange: Hashable, Sendable {
     private mutating func offer(
         _ candidates: CacheCandidates, _ found: [StoredEntry], to request: CachingRequest, _ own: EntityTagCondition?
     ) {
-        // What is in the store in part has nothing to give, unless the part is all that is asked for.
+        // After a 304, a partly stored entry could not serve the request, unless the part is all that is requested.
         let matching = candidates.matching.filter { position in
             StoredAnswer(found[position], at: position, for: request, now: found[position].response.responseTime) != nil
         }

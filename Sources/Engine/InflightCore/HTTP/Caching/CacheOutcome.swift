@@ -1,11 +1,11 @@
-/// What an answer means for the caller and for the store: decided when its head has come (RFC 9111 section 4.3). Where the
-/// exchange is behind the caller's back (``CacheExchange/isBehind``), what is passed on or served is so to nobody.
+/// The effect of a response on the caller and the store, decided when its head arrives (RFC 9111 section 4.3). In a
+/// background exchange (``CacheExchange/isBehind``), no caller receives the response that is passed on or served.
 package enum CacheOutcome: Hashable, Sendable {
-    /// The caller gets it as it comes.
+    /// The caller receives the response.
     case pass(StoreChanges)
-    /// The caller gets what is stored instead, and the answer's body is let pass.
+    /// The caller receives the stored response instead, and the body of the received one is ignored.
     case serve(StoredAnswer, StoreChanges)
-    /// It is of no use: the request is sent once more, this way.
+    /// The response is unusable. Send the request once more, with these changes.
     case exchangeAgain(CacheExchange, StoreChanges)
 
     package var changes: StoreChanges {
@@ -16,9 +16,9 @@ package enum CacheOutcome: Hashable, Sendable {
 
     /// - Parameters:
     ///   - exchange: how the request was sent.
-    ///   - found: what it was decided from.
-    ///   - requestTime: when the request was sent.
-    ///   - responseTime: when the head came.
+    ///   - found: the entries from which that was decided.
+    ///   - requestTime: the time at which the request was sent.
+    ///   - responseTime: the time at which the head was received.
     package static func decide(
         head: ResponseHead, exchange: CacheExchange, found: [StoredEntry], request: CachingRequest,
         requestTime: WallTime, responseTime: WallTime
@@ -45,10 +45,10 @@ package enum CacheOutcome: Hashable, Sendable {
         return .pass(changes)
     }
 
-    // MARK: Stale where the origin fails
+    // MARK: Stale responses after failures
 
-    /// What stands in where no answer came (RFC 5861 section 4): a stale one, where the stored answer or the request allows
-    /// it by `stale-if-error` and nothing forbids it. Errors of certificates and of the answer's size are told, not hidden.
+    /// Returns the stored response to serve if none was received (RFC 5861 section 4): a stale one, if `stale-if-error`
+    /// of either side allows it and nothing forbids it. Errors of certificates and of the response's size stay visible.
     package static func answer(
         after code: LoadError.Code, found: [StoredEntry], request: CachingRequest, now: WallTime
     ) -> StoredAnswer? {
@@ -57,10 +57,10 @@ package enum CacheOutcome: Hashable, Sendable {
         return stale(found: found, request: request, now: now, isAllowed: isDisconnected)
     }
 
-    /// RFC 5861 section 4: what counts as an error, where an answer came.
+    /// The statuses that count as errors (RFC 5861 section 4).
     static let serverErrors: Set<Int> = [500, 502, 503, 504]
 
-    /// - Parameter isAllowed: whether a stale response may be used that nothing but `must-revalidate` or `no-cache` forbids
+    /// - Parameter isAllowed: whether to allow any stale response that neither `must-revalidate` nor `no-cache` forbids
     ///   (RFC 9111 section 4.2.4).
     private static func stale(
         found: [StoredEntry], request: CachingRequest, now: WallTime, isAllowed: Bool = false
@@ -87,13 +87,13 @@ package enum CacheOutcome: Hashable, Sendable {
     }
 }
 
-/// What a store has to do about an answer. All of it, in any order, but for what ``keeping`` says.
+/// The changes of the store that a response requires. All of them apply, in any order except as ``keeping`` states.
 package struct StoreChanges: Hashable, Sendable {
     package enum Keeping: Hashable, Sendable {
         case nothing
-        /// A new entry when the body has ended, in the place of others: ``IncomingResponse/ended(after:isWhole:)``.
+        /// Store a new entry when the body has ended, in place of others: ``IncomingResponse/ended(after:isWhole:)``.
         case new(IncomingResponse, replacing: [StoredEntry.ID])
-        /// The body follows what an entry has: its first bytes are there already, so many of them are left out.
+        /// Append the body to an entry, without the first bytes that the entry already has.
         case extending(StoredEntry.ID, IncomingResponse, leavingOut: Int64)
     }
 
@@ -105,19 +105,19 @@ package struct StoreChanges: Hashable, Sendable {
     package var keeping = Keeping.nothing
     package var updates: [Update] = []
     package var removed: [StoredEntry.ID] = []
-    /// Everything under these URLs goes.
+    /// The URLs whose entries are all removed.
     package var invalidated: [String] = []
 
     package init() {}
 
-    /// Whether there is nothing to do.
+    /// Whether there are no changes.
     var isEmpty: Bool { self == StoreChanges() }
 
-    /// Whether the body becomes an entry of its own.
+    /// Whether the body becomes a new entry.
     var keepsNew: Bool { if case .new = keeping { true } else { false } }
 }
 
-/// An answer, and all that it is judged by.
+/// A response, and all data needed to evaluate it.
 private struct Answer {
     var head: ResponseHead
     var exchange: CacheExchange
@@ -128,7 +128,7 @@ private struct Answer {
 
     // MARK: 304
 
-    /// RFC 9111 sections 4.3.3 and 4.3.4.
+    /// Evaluates a 304 (RFC 9111 sections 4.3.3 and 4.3.4).
     func freshening() -> CacheOutcome {
         let selected = selectedEntries()
         guard let first = selected.first else { return unselected() }
@@ -152,7 +152,7 @@ private struct Answer {
     }
 
     private func unselected() -> CacheOutcome {
-        // It may speak of what the caller has (RFC 9111 section 4.3.2).
+        // The 304 may refer to the caller's own copy (RFC 9111 section 4.3.2).
         if !exchange.isBehind, let condition = EntityTagCondition("if-none-match", of: request.fields),
             EntityTag(of: head.fields).map({ condition.weaklyMatches($0) }) ?? true
         {
@@ -165,8 +165,8 @@ private struct Answer {
         return .exchangeAgain(again, StoreChanges())
     }
 
-    /// Which of the entries that were asked about the 304 speaks of (RFC 9111 section 4.3.4): all that share its strong
-    /// validator, or else the most recent that its weak one fits. One without any can only speak of the only one.
+    /// Returns the offered entries to which the 304 refers (RFC 9111 section 4.3.4): all with its strong validator, or
+    /// else the most recent with its weak one. Without a validator, it can only refer to a single offered entry.
     private func selectedEntries() -> [Int] {
         let offered = exchange.offered.filter { found.indices.contains($0) }
         if let tag = EntityTag(of: head.fields) {
@@ -184,7 +184,7 @@ private struct Answer {
         return offered.count == 1 ? offered : []
     }
 
-    /// `nil` where no request can be known to be the same any more.
+    /// Returns the updated response; `nil` if no later request can be known to match it.
     private func update(_ stored: StoredResponse) -> StoredResponse? {
         var updated = stored.updated(by: head, requestTime: requestTime, responseTime: responseTime)
         if SelectingFields.names(of: updated.head) != SelectingFields.names(of: stored.head) {
@@ -196,7 +196,7 @@ private struct Answer {
 
     // MARK: HEAD
 
-    /// RFC 9111 section 4.3.5: what a GET could be answered by is updated, or goes.
+    /// Returns the changes after a HEAD (RFC 9111 section 4.3.5). Matching entries are updated or removed.
     func changesByHead() -> StoreChanges {
         var changes = StoreChanges()
         guard !CacheControl(head.fields).noStore else { return changes }
@@ -232,19 +232,19 @@ private struct Answer {
             let incoming = Storing.incoming(
                 head, of: request, requestTime: requestTime, responseTime: responseTime)
         else {
-            // Nothing is here any more, says the origin, or something newer that is not kept: the older must not come back.
+            // The resource is gone, or a newer response is not stored. The older one must not be used again.
             if request.method == "GET", [200, 203, 404, 410].contains(head.status), !CacheControl(head.fields).noStore {
                 changes.removed = matching.map { found[$0].id }
             }
             return
         }
         if head.status == 206 { return keepPart(incoming, matching, &changes) }
-        // An error that is kept for a while does not cost what it stands in front of.
+        // A stored error replaces only other errors, and not the response that can be served instead of it.
         let replaced = head.status >= 500 ? matching.filter { found[$0].response.head.status >= 500 } : matching
         changes.keeping = .new(incoming, replacing: replaced.map { found[$0].id })
     }
 
-    /// RFC 9111 section 3.4: parts become one where they share a strong validator, and one goes on where the other ends.
+    /// Stores a part (RFC 9111 section 3.4). Parts with the same strong validator are joined if there is no gap.
     private func keepPart(_ incoming: IncomingResponse, _ matching: [Int], _ changes: inout StoreChanges) {
         let new = incoming.response
         var replaced: [StoredEntry.ID] = []
@@ -254,7 +254,7 @@ private struct Answer {
             guard old.head.status == 200 else { continue }
             guard old.sharesStrongValidator(with: head.fields), old.totalLength ?? new.totalLength == new.totalLength
             else {
-                // Of two representations the older one is of no use.
+                // The stored part belongs to an older representation, and is useless now.
                 if old.hasStrongValidator, new.hasStrongValidator { replaced.append(entry.id) }
                 continue
             }

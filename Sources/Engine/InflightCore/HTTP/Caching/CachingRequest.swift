@@ -1,15 +1,15 @@
-/// What the rules of caching look at in a request.
+/// The properties of a request that matter for caching.
 package struct CachingRequest: Sendable, Hashable {
     package var method: String
-    /// Without credentials and fragment.
+    /// The URL without credentials and fragment.
     package var url: String
-    /// The caller's, as they would be sent where nothing is stored.
+    /// The caller's header fields, as they would be sent if nothing were stored.
     package var fields: HTTPFields
     package var policy: CachePolicy
-    /// Whether the request has a body. What one means in a `GET` only its origin knows (RFC 9110 section 9.3.1), so such an
-    /// exchange has nothing to do with what is stored.
+    /// Whether the request has a body. Only the origin knows the meaning of a body in a `GET` (RFC 9110 section 9.3.1),
+    /// so such an exchange bypasses the store.
     package var hasBody = false
-    /// Whether a stale response stands in where no origin can be reached.
+    /// Whether a stale response may be served if no origin can be reached.
     package var servesStaleOnDisconnect = false
 
     package init(method: String = "GET", url: String, fields: HTTPFields = HTTPFields(), policy: CachePolicy = .obey) {
@@ -19,22 +19,22 @@ package struct CachingRequest: Sendable, Hashable {
         self.policy = policy
     }
 
-    /// Whether the caller asks on a condition of his own (RFC 9110 section 13.1), `If-Range` aside.
+    /// Whether the caller sets conditions of its own (RFC 9110 section 13.1), except for `If-Range`.
     package var isConditional: Bool {
         Self.conditions.contains { fields.contains($0) }
     }
 
     static let conditions = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"]
 
-    /// Whether conditions hold that are the origin's alone to judge (RFC 9111 section 4.3.2).
+    /// Whether there are conditions that only the origin can evaluate (RFC 9111 section 4.3.2).
     var asksOriginAlone: Bool { fields.contains("if-match") || fields.contains("if-unmodified-since") }
 
-    /// Whether what is stored could answer it.
+    /// Whether a stored response could serve the request.
     package var isReading: Bool { Self.isReading(method) }
 
     package static func isReading(_ method: String) -> Bool { method == "GET" || method == "HEAD" }
 
-    /// Neither is anything stored used, nor anything of the exchange stored.
+    /// Returns whether the exchange neither uses stored responses nor is stored.
     func passesByStore(_ control: CacheControl) -> Bool {
         policy == .noStore || control.noStore || (hasBody && Invalidation.isSafe(method))
     }

@@ -1,12 +1,12 @@
-/// What an `ETag` says (RFC 9110 section 8.8.3), as the bytes that were sent.
+/// An entity tag (RFC 9110 section 8.8.3), as the bytes sent.
 ///
-/// A tag without its quotation marks is kept as it is, for servers that compare it with what they sent; it counts as weak.
-/// So does one whose weakness indicator is misspelt.
+/// A tag without quotation marks is kept as it is, for servers that compare it with the tag that they sent. It counts
+/// as weak, like a tag with a misspelt weakness indicator.
 package struct EntityTag: Hashable, Sendable {
-    /// What goes into a condition, `W/` and quotation marks included.
+    /// The tag as sent in a condition, including `W/` and quotation marks.
     package let text: [UInt8]
     package let isWeak: Bool
-    /// What is between the quotation marks.
+    /// The bytes between the quotation marks.
     private let opaque: [UInt8]
 
     package init?(_ value: ArraySlice<UInt8>) {
@@ -27,7 +27,7 @@ package struct EntityTag: Hashable, Sendable {
         }
     }
 
-    /// Without the weakness indicator, in the spellings that servers send: `W/`, `w/`, `W` and `W\` before the quotation mark.
+    /// Removes the weakness indicator before the quotation mark in servers' spellings: `W/`, `w/`, `W` and `W\`.
     private static func quotedPart(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard value.first.map({ $0 | 0x20 }) == UInt8(ascii: "w") else { return value }
         let rest = value.dropFirst()
@@ -40,18 +40,18 @@ package struct EntityTag: Hashable, Sendable {
         self.init(Array(value.utf8)[...])
     }
 
-    /// The first line of `ETag`.
+    /// Parses the first line of `ETag`.
     package init?(of fields: HTTPFields) {
         guard let value = fields.rawValues("etag").first else { return nil }
         self.init(value)
     }
 
-    /// RFC 9110 section 8.8.3.2: both are strong, and the same.
+    /// Returns whether both tags are strong and equal (RFC 9110 section 8.8.3.2).
     package func stronglyEquals(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && opaque == other.opaque
     }
 
-    /// RFC 9110 section 8.8.3.2: the same but for `W/`.
+    /// Returns whether both tags are equal, apart from `W/` (RFC 9110 section 8.8.3.2).
     package func weaklyEquals(_ other: EntityTag) -> Bool {
         opaque == other.opaque
     }
@@ -66,7 +66,7 @@ package enum EntityTagCondition: Hashable, Sendable {
     case any
     case tags([EntityTag])
 
-    /// All lines of the field together; `nil` where there is none.
+    /// Parses all lines of the field; `nil` if there are none.
     package init?(_ name: String, of fields: HTTPFields) {
         let lines = fields.rawValues(name)
         guard !lines.isEmpty else { return nil }
@@ -81,7 +81,7 @@ package enum EntityTagCondition: Hashable, Sendable {
         self = .tags(tags)
     }
 
-    /// RFC 9110 section 13.1.2: by weak comparison.
+    /// Returns whether the condition matches by weak comparison (RFC 9110 section 13.1.2).
     package func weaklyMatches(_ tag: EntityTag?) -> Bool {
         switch self {
         case .any: true
@@ -89,7 +89,7 @@ package enum EntityTagCondition: Hashable, Sendable {
         }
     }
 
-    /// RFC 9110 section 13.1.1: by strong comparison.
+    /// Returns whether the condition matches by strong comparison (RFC 9110 section 13.1.1).
     package func stronglyMatches(_ tag: EntityTag?) -> Bool {
         switch self {
         case .any: true
@@ -97,7 +97,7 @@ package enum EntityTagCondition: Hashable, Sendable {
         }
     }
 
-    /// Commas within quotation marks are part of a tag; there is no escape (RFC 9110 section 8.8.3).
+    /// Splits a list of tags. Quoted commas are part of a tag, and there is no escape (RFC 9110 section 8.8.3).
     private static func members(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var members: [ArraySlice<UInt8>] = []
         var start = line.startIndex

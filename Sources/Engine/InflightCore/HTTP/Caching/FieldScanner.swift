@@ -1,18 +1,18 @@
-/// Takes the values of HTTP's fields apart (RFC 9110 section 5.6). Never traps, whatever the bytes.
+/// A parser for the values of HTTP fields (RFC 9110 section 5.6). It never traps, whatever the bytes.
 struct FieldScanner {
-    /// `name`, `name=value` or `name="value"`, as lists of directives have them.
+    /// `name`, `name=value` or `name="value"`, as in lists of directives.
     struct Directive {
         enum Argument: Equatable {
             case none
             case value(ArraySlice<UInt8>)
-            /// There is one, and what it says cannot be known.
+            /// There is an argument, but its meaning is unknown.
             case malformed
         }
 
-        /// In lower case.
+        /// The name in lower case.
         var name: String
         var argument: Argument
-        /// Whether it stands behind a quotation mark that nothing closes, where only what restricts may count.
+        /// Whether it follows a quotation mark that is not closed, so that only restrictive directives may count.
         var isDoubtful: Bool
     }
 
@@ -23,7 +23,7 @@ struct FieldScanner {
         rest = bytes
     }
 
-    /// The next directive of a list; empty members are passed over (RFC 9110 section 5.6.1.2).
+    /// Returns the next directive of a list. Empty members are skipped (RFC 9110 section 5.6.1.2).
     mutating func nextDirective() -> Directive? {
         while let byte = rest.first, byte == .comma || byte.isBlank { rest.removeFirst() }
         guard !rest.isEmpty else { return nil }
@@ -34,13 +34,13 @@ struct FieldScanner {
         rest = rest[nameEnd...]
         var argument = Directive.Argument.none
         if rest.first == .quote {
-            // A string where none may stand: it hides its commas, and nothing else is known of it.
+            // A quoted string is not allowed here. It hides its commas, and its meaning is unknown.
             argument = .malformed
             _ = quotedString()
             skipMember()
         } else if rest.first == .equals {
             rest.removeFirst()
-            // White space around `=` is no part of the grammar: whoever sends it may have meant something else.
+            // White space around `=` is not part of the grammar, so the sender may have meant something else.
             let isTorn = rawName.last?.isBlank ?? true || rest.first?.isBlank ?? true
             let value = argumentValue()
             argument = isTorn ? .malformed : value
@@ -60,7 +60,7 @@ struct FieldScanner {
         return skipMember() ? .value(value) : .malformed
     }
 
-    /// RFC 9110 section 5.6.4. Where nothing closes it, the rest is read as what follows it, and is doubtful.
+    /// Parses a quoted string (RFC 9110 section 5.6.4). If it is not closed, the rest is parsed as doubtful directives.
     private mutating func quotedString() -> ArraySlice<UInt8>? {
         let inside = rest.dropFirst()
         var value: [UInt8] = []
@@ -79,7 +79,7 @@ struct FieldScanner {
         return value[...]
     }
 
-    /// Up to the next comma. Returns whether there was nothing but white space.
+    /// Skips to the next comma. Returns whether there was only white space.
     @discardableResult
     private mutating func skipMember() -> Bool {
         guard !isDoubtful else { return false }
@@ -89,7 +89,7 @@ struct FieldScanner {
         return isClean
     }
 
-    /// Without the spaces and tabs at both ends.
+    /// Returns the bytes without spaces and tabs at both ends.
     static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var bytes = bytes
         while let first = bytes.first, first.isBlank { bytes.removeFirst() }
@@ -97,13 +97,13 @@ struct FieldScanner {
         return bytes
     }
 
-    /// The members of a list of names, in lower case, empty ones left out.
+    /// Returns the members of a list of names, in lower case, without empty ones.
     static func names(_ bytes: ArraySlice<UInt8>) -> [String] {
         bytes.split(separator: .comma).map { trimmed($0) }.filter { !$0.isEmpty }
             .map { String(decoding: $0.map(\.asciiLowercased), as: UTF8.self) }
     }
 
-    /// Digits and nothing else. What does not fit is `Int64.max`.
+    /// Parses a number of digits only; `Int64.max` on overflow.
     static func number(_ bytes: ArraySlice<UInt8>) -> Int64? {
         guard !bytes.isEmpty else { return nil }
         var number: Int64 = 0
@@ -117,7 +117,7 @@ struct FieldScanner {
         return number
     }
 
-    /// Seconds (RFC 9111 section 1.2.2): what is larger than 2^31 is 2^31.
+    /// Parses a number of seconds (RFC 9111 section 1.2.2). Numbers above 2^31 become 2^31.
     static func seconds(_ bytes: ArraySlice<UInt8>) -> Int64? {
         number(bytes).map { min($0, 1 << 31) }
     }
@@ -131,7 +131,7 @@ extension UInt8 {
     static let dash = UInt8(ascii: "-")
     static let slash = UInt8(ascii: "/")
 
-    /// Space or tab: the white space that HTTP allows within a field (RFC 9110 section 5.6.3).
+    /// Whether the byte is a space or a tab, the white space allowed within a field (RFC 9110 section 5.6.3).
     var isBlank: Bool { self == 0x20 || self == 0x09 }
     var isDigit: Bool { self >= 0x30 && self <= 0x39 }
 }

@@ -1,4 +1,4 @@
-/// Dates as HTTP writes them (RFC 9110 section 5.6.7): always in GMT, to the second.
+/// Dates in the formats of HTTP (RFC 9110 section 5.6.7): always in GMT, to the second.
 package enum HTTPDate {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
     private static let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -6,10 +6,10 @@ package enum HTTPDate {
         "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
     ]
 
-    /// Reads all three formats without regard to case (RFC 9111 section 4.2); `nil` for everything else, other time zones
-    /// included. A day of the week that does not fit the date is let pass.
+    /// Parses all three formats without regard to case (RFC 9111 section 4.2); `nil` for everything else, other time
+    /// zones included. A day of the week that does not match the date is ignored.
     ///
-    /// - Parameter now: what years of two digits are counted by: none is more than 50 years ahead of it.
+    /// - Parameter now: the reference for two-digit years, which are at most 50 years after it.
     package static func parse(_ text: some Sequence<UInt8>, now: WallTime) -> WallTime? {
         let text = FieldScanner.trimmed(text.map(\.asciiLowercased)[...])
         let words = text.split(separator: 0x20, omittingEmptySubsequences: false)
@@ -21,12 +21,12 @@ package enum HTTPDate {
         }
     }
 
-    /// The first line of that name, read as a date.
+    /// Parses the first line with this name.
     package static func parse(_ name: String, of fields: HTTPFields, now: WallTime) -> WallTime? {
         fields.rawValues(name).first.flatMap { parse($0, now: now) }
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`. What is outside the years 0 to 9999 is written as their first or last second.
+    /// Formats a date as `Sun, 06 Nov 1994 08:49:37 GMT`, clamped to the first and last second of the years 0 to 9999.
     package static func text(_ time: WallTime) -> String {
         let seconds = min(max(floored(time.milliseconds, 1000), -62_167_219_200), 253_402_300_799)
         let day = floored(seconds, 86_400)
@@ -59,7 +59,7 @@ package enum HTTPDate {
         guard date.count == 3, let day = digits(date[0], 2), let month = month(date[1]), let short = digits(date[2], 2)
         else { return nil }
         let (year, _, _) = civil(floored(now.milliseconds, 86_400_000))
-        // The latest year that ends so and is not more than 50 years ahead.
+        // The latest year with these digits that is at most 50 years ahead.
         for century in [year / 100 + 1, year / 100, year / 100 - 1] {
             guard let time = time(year: century * 100 + short, month: month, day: day, clock: words[2]) else {
                 continue
@@ -73,7 +73,7 @@ package enum HTTPDate {
     private static func asctime(_ words: [ArraySlice<UInt8>]) -> WallTime? {
         var words = words
         if words.count == 6 {
-            // A day of one digit has a second space before it, and no other place may have one.
+            // A second space precedes a day of one digit, and may not occur elsewhere.
             guard words[2].isEmpty, words[3].count == 1 else { return nil }
             words.remove(at: 2)
         } else if words[2].count != 2 {
@@ -120,13 +120,13 @@ package enum HTTPDate {
         return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
     }
 
-    /// Rounded towards the past.
+    /// Returns the quotient, rounded down.
     private static func floored(_ number: Int64, _ divisor: Int64) -> Int64 {
         number / divisor - (number % divisor < 0 ? 1 : 0)
     }
 
-    /// Days since 1970-01-01 in the Gregorian calendar, counted in years that begin in March, so that the day that some
-    /// years have more stands at the end.
+    /// Returns the days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the leap day
+    /// is at the end.
     private static func dayNumber(_ year: Int64, _ month: Int, _ day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = floored(year, 400)

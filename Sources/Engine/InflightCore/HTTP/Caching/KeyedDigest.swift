@@ -1,7 +1,7 @@
-/// A digest of a secret under a random key of its own, which stands beside it: HMAC with SHA-256 (RFC 2104).
+/// A digest of a secret with a random key that is stored beside it: HMAC with SHA-256 (RFC 2104).
 ///
-/// A stored value tells whether a secret is the same, and not what it is. The key differs in each entry, so nobody sees
-/// which entries belong to one account, and no table made in advance helps. A secret that can be guessed can be tested.
+/// A stored value shows whether a secret is the same, but not the secret. The key differs in each entry, so entries of
+/// one account cannot be linked, and precomputed tables do not help. A secret that can be guessed can be tested.
 enum KeyedDigest {
     private static let scheme = Array("hmac-sha256:".utf8)
     private static let keyLength = 16

@@ -1,14 +1,14 @@
-/// What HTTP lets a memory cache do with the images made of one response (RFC 9111 sections 3, 4.2 and 5.2.2).
+/// The rules of HTTP for images in memory that were made from one response (RFC 9111 sections 3, 4.2 and 5.2.2).
 struct MemoryFreshness: Equatable {
-    /// The freshness lifetime of a response that says nothing about it (RFC 9111 section 4.2.2), in milliseconds: a list
-    /// that scrolls back and forth is not fetched again and again from a server without caching rules.
+    /// The freshness lifetime, in milliseconds, of a response that states none (RFC 9111 section 4.2.2), so that
+    /// scrolling a list back and forth does not fetch again and again from a server without caching rules.
     static let heuristicLifetime: Int64 = 300_000
 
-    /// Whether the images may be kept at all: `no-store` is for those in flight alone.
+    /// Whether the images may be cached at all: with `no-store`, only tasks in flight receive them.
     var mayBeKept: Bool
-    /// When they become stale.
+    /// The time at which the images become stale.
     var expiry: WallTime
-    /// Whether a request that prefers what is cached may have them when they are stale.
+    /// Whether a request that prefers cached images may receive stale ones.
     var mayBeServedStale: Bool
 
     init(mayBeKept: Bool, expiry: WallTime, mayBeServedStale: Bool) {
@@ -24,7 +24,7 @@ struct MemoryFreshness: Equatable {
             control.maxAge == nil && !response.head.fields.contains("expires") && response.lastModified == nil
             && !control.mustRevalidate && Freshness.heuristicStatuses.contains(response.head.status)
         let lifetime = isUnstated ? Self.heuristicLifetime : freshness.lifetime
-        // `Vary: *`: no later request can be known to be the same.
+        // With `Vary: *`, no later request can be known to match.
         let mustAsk = control.noCache || !mayBeKept || SelectingFields.names(of: response.head) == nil
         expiry =
             mustAsk ? WallTime(milliseconds: 0) : response.responseTime.adding(milliseconds: lifetime - freshness.age)

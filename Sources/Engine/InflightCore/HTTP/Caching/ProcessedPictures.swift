@@ -1,24 +1,24 @@
-/// Pictures that are stored as they were asked for: what they are found by, and when they may be used.
+/// Processed images in the store: their keys, and when they may be used.
 ///
-/// They stand beside what they were made of, under a key of their own. Which of them is meant is said by a field that no
-/// request can have, as `Vary` says it of answers.
+/// They are stored beside the responses from which they were made, under a separate key. A field that no request can
+/// have selects among them, as the fields named by `Vary` do among responses.
 package enum ProcessedPictures {
-    /// No name of a field has a colon (RFC 9110 section 5.1).
+    /// The name of that field. No field name contains a colon (RFC 9110 section 5.1).
     static let field = ":picture"
 
-    /// Where the pictures are that were made of the answers under `key`.
+    /// Returns the key of the images that were made from the responses under `key`.
     package static func key(_ key: StoreKey) -> StoreKey { StoreKey("picture of " + key.text) }
 
-    /// The request for a picture instead of the bytes.
+    /// Returns the request for an image instead of the bytes.
     static func request(_ request: CachingRequest, identity: String) -> CachingRequest {
         var request = request
         request.fields.append(field, identity)
         return request
     }
 
-    /// What is stored of a picture that was made of a stored answer.
+    /// Returns the response to store for an image that was made from a stored response.
     ///
-    /// - Returns: `nil` where the answer was chosen by something that no later request can be known to agree with.
+    /// - Returns: `nil` if no later request can be known to match the stored response.
     static func stored(
         madeOf original: StoredResponse, for request: CachingRequest, type: ImageFormat, byteCount: Int
     ) -> StoredResponse? {
@@ -33,13 +33,13 @@ package enum ProcessedPictures {
         return stored
     }
 
-    /// Which picture may be used now.
+    /// Returns the image that may be used now.
     ///
     /// - Parameters:
-    ///   - pictures: what is stored under ``key(_:)``.
-    ///   - originals: what is stored under the key itself: something newer decides in a picture's place, and has to be the
-    ///     same representation (RFC 9111 section 4: of several answers the most recent is used).
-    ///   - request: the one for the bytes.
+    ///   - pictures: the entries under ``key(_:)``.
+    ///   - originals: the entries under the key itself. One that is newer than the image decides instead of it, and has
+    ///     to be the same representation (RFC 9111 section 4: the most recent response is used).
+    ///   - request: the request for the bytes.
     /// - Returns: a position in `pictures`.
     package static func choose(
         _ pictures: [StoredEntry], originals: [StoredEntry], for request: CachingRequest, identity: String,
@@ -61,7 +61,7 @@ package enum ProcessedPictures {
         if case .serve = CacheDecision.decide(found: [entry], request: request, now: now) { true } else { false }
     }
 
-    /// Whether two answers of one resource are the same bytes, by their validators.
+    /// Returns whether two responses of one resource have the same bytes, by their validators.
     private static func isSame(_ one: StoredResponse, _ other: StoredResponse) -> Bool {
         if let tag = one.entityTag, let otherTag = other.entityTag { return tag.stronglyEquals(otherTag) }
         return one.hasStrongLastModified && one.lastModified == other.lastModified

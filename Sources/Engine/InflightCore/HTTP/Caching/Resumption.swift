@@ -1,16 +1,16 @@
-/// The rest of a body whose first bytes are stored, or are in memory when a transfer broke (RFC 9110 section 14, RFC 9111
-/// section 3.4).
+/// The resumption of a body whose first bytes are stored, or are in memory after a broken transfer (RFC 9110 section
+/// 14, RFC 9111 section 3.4).
 package struct Resumption: Hashable, Sendable {
-    /// Where the entry stands in what was found, and its name; `nil` for what is in memory alone.
+    /// The position of the entry in the lookup's result, and its ID; `nil` if the first part is only in memory.
     package var position: Int?
     package var id: StoredEntry.ID?
-    /// What is there so far.
+    /// The first part of the body.
     package var stored: StoredResponse
 
-    /// How many bytes are there: the offset of the first that is wanted.
+    /// The number of bytes present, which is the offset of the first byte to request.
     package var offset: Int64 { stored.bodyRange.upperBound }
 
-    /// `nil` where nothing can prove that the rest belongs to what is there, or where nothing is, or nothing is missing.
+    /// `nil` if nothing can prove that the rest belongs to the first part, or if there is no first part or no rest.
     package init?(of stored: StoredResponse) {
         guard stored.bodyRange.lowerBound == 0, !stored.bodyRange.isEmpty, !stored.isComplete,
             stored.head.status == 200, stored.hasStrongValidator
@@ -24,7 +24,7 @@ package struct Resumption: Hashable, Sendable {
         id = entry.id
     }
 
-    /// The request's fields with `Range` and `If-Range` (RFC 9110 sections 14.2 and 13.1.5).
+    /// Returns the request's header fields with `Range` and `If-Range` (RFC 9110 sections 14.2 and 13.1.5).
     package func fields(from request: HTTPFields) -> HTTPFields {
         var fields = request
         fields.set("Range", "bytes=\(offset)-")
@@ -36,17 +36,17 @@ package struct Resumption: Hashable, Sendable {
         return fields
     }
 
-    /// What the answer means.
+    /// The evaluation of a response to the range request.
     package enum Verdict: Hashable, Sendable {
-        /// Its bytes follow what is there, and make one answer with it.
+        /// Its bytes follow the first part, and form one response with it.
         case goOn(IncomingResponse)
-        /// It is the whole: what is there is of no use any more.
+        /// It is the whole response, so the first part is discarded.
         case startAfresh
-        /// Everything is there already.
+        /// The first part is already the whole body.
         case complete(StoredResponse)
-        /// It is of no use: the whole is to be asked for, without `Range`.
+        /// It is unusable. Request the whole body, without `Range`.
         case askForWhole
-        /// It is an answer of another kind, as an error is; what is there may be used later.
+        /// It is another response, such as an error. The first part may be used later.
         case answered
     }
 
@@ -73,7 +73,7 @@ package struct Resumption: Hashable, Sendable {
         return .goOn(IncomingResponse(response: merged, end: range.upperBound))
     }
 
-    /// The stricter of both heads counts: a part that must not be stored makes the whole so (RFC 9111 section 5.2.2.5).
+    /// Applies the stricter head: if one part must not be stored, neither may the whole (RFC 9111 section 5.2.2.5).
     private func keepRestriction(in head: inout ResponseHead) {
         guard stored.cacheControl.forbidsStoring, !CacheControl(head.fields).forbidsStoring else { return }
         head.fields.remove("cache-control")
@@ -84,7 +84,7 @@ package struct Resumption: Hashable, Sendable {
 
     private func beyondTheEnd(_ head: ResponseHead) -> Verdict {
         guard let total = ContentRange(head.fields)?.total, total == offset, fits(total) else { return .askForWhole }
-        // A tag that what is there does not have is another version's, which may be as long by chance.
+        // A tag other than the first part's belongs to another version, which may have the same length by chance.
         if let tag = EntityTag(of: head.fields), !(stored.entityTag.map { tag.stronglyEquals($0) } ?? false) {
             return .askForWhole
         }
@@ -98,13 +98,13 @@ package struct Resumption: Hashable, Sendable {
         return total == known
     }
 
-    /// Two codings are two representations, whatever a server's tags say.
+    /// Returns whether the content codings agree. Two codings are two representations, whatever a server's tags state.
     private func hasSameCoding(_ head: ResponseHead) -> Bool {
         let new = head.fields.values("content-encoding").map { $0.lowercased() }
         return new.isEmpty || new == stored.head.fields.values("content-encoding").map { $0.lowercased() }
     }
 
-    /// `Content-Length`, where all its lines say the same.
+    /// Returns `Content-Length`, if all its lines agree.
     static func announcedLength(_ fields: HTTPFields) -> Int64? {
         let lengths = Set(
             fields.rawValues("content-length").flatMap { $0.split(separator: .comma) }

@@ -1,20 +1,20 @@
-/// Which request an answer was chosen for: the fields that its `Vary` names (RFC 9111 section 4.1), and the caller's
-/// credentials.
+/// The request's fields by which a response was selected: those that its `Vary` names (RFC 9111 section 4.1), and the
+/// caller's credentials.
 ///
-/// A program may load for several people with one pipeline, so an answer to a request with credentials is given to requests
-/// with the same alone, unless it says `public` (RFC 9111 section 3.5). Credentials are `Authorization`,
-/// `Proxy-Authorization`, `Cookie`, and the fields that the caller sends to one origin alone. None stands in a store as it
-/// is: see ``KeyedDigest``.
+/// A program may load for several users with one pipeline, so a response to a request with credentials is served only
+/// to requests with the same credentials, unless it is `public` (RFC 9111 section 3.5). Credentials are
+/// `Authorization`, `Proxy-Authorization`, `Cookie`, and the header fields that the caller sends to one origin only.
+/// They are stored only as digests: see ``KeyedDigest``.
 package enum SelectingFields {
-    /// Stands for all credentials of a request together. No name of a field has a colon (RFC 9110 section 5.1).
+    /// Represents all credentials of a request together. No field name contains a colon (RFC 9110 section 5.1).
     package static let credentials = ":credentials"
-    /// The names of the fields that are credentials in this request, where they are others than usual.
+    /// The names of the fields that are credentials in this request, if they differ from the default.
     package static let credentialNames = ":credential-names"
     package static let usualCredentials: Set<String> = ["authorization", "proxy-authorization", "cookie"]
-    /// Lists whose order and case mean nothing (RFC 9110 sections 12.5.3 and 12.5.4).
+    /// Lists whose order and case are insignificant (RFC 9110 sections 12.5.3 and 12.5.4).
     private static let preferences: Set<String> = ["accept-encoding", "accept-language"]
 
-    /// The names, in lower case and in order; `nil` where no other request can be known to be the same (`Vary: *`).
+    /// Returns the names in lower case, sorted; `nil` if no other request can be known to match (`Vary: *`).
     package static func names(of head: ResponseHead) -> [String]? {
         var names = Set(head.fields.rawValues("vary").flatMap { FieldScanner.names($0) })
         guard !names.contains("*") else { return nil }
@@ -23,7 +23,7 @@ package enum SelectingFields {
         return names.sorted()
     }
 
-    /// What is stored of a request that `head` answers: a field that the request did not have is left out.
+    /// Returns the fields to store for the request of `head`, without those that the request did not have.
     package static func of(_ request: HTTPFields, for head: ResponseHead) -> HTTPFields? {
         guard let names = names(of: head) else { return nil }
         var fields = HTTPFields()
@@ -34,14 +34,14 @@ package enum SelectingFields {
         return fields
     }
 
-    /// Whether a stored answer was chosen by a request that is the same in all that counts.
+    /// Returns whether a stored response was selected by a request with the same selecting fields.
     package static func match(_ stored: StoredResponse, _ request: HTTPFields) -> Bool {
         guard let names = names(of: stored.head) else { return false }
         return agree(stored, request, in: names)
     }
 
-    /// Whether an answer that was chosen by another request may be offered to the origin for this one: who asks is the
-    /// same, so that no server whose tags are not as unique as they should be lets one person have another's bytes.
+    /// Returns whether a response that was selected by another request may be offered to the origin for this one: only
+    /// with the same credentials, so that a server with ambiguous tags does not give one user another's bytes.
     package static func mayBeOffered(_ stored: StoredResponse, _ request: HTTPFields) -> Bool {
         guard let names = names(of: stored.head) else { return false }
         return agree(stored, request, in: names.filter { isSecret($0, of: request) })
@@ -56,8 +56,8 @@ package enum SelectingFields {
         }
     }
 
-    /// All lines of a field as one, without the white space around its commas (RFC 9111 section 4.1), and where order and
-    /// case mean nothing without them too: what two requests are compared by.
+    /// Returns all lines of a field as one, without white space around its commas (RFC 9111 section 4.1), and
+    /// normalized if order and case are insignificant. Requests are compared by this value.
     private static func value(_ name: String, of fields: HTTPFields) -> [UInt8]? {
         if name == credentials { return allCredentials(of: fields) }
         let lines = fields.rawValues(name)
@@ -75,7 +75,7 @@ package enum SelectingFields {
         return Set(FieldScanner.names(line))
     }
 
-    /// Each name with its value, neither of which can be taken for a part of another; `nil` where there is none.
+    /// Returns each name with its value, unambiguously delimited; `nil` if there are no credentials.
     private static func allCredentials(of fields: HTTPFields) -> [UInt8]? {
         let present = names(ofCredentials: fields).sorted().compactMap { name in
             value(name, of: fields).map { Array("\(name):\($0.count):".utf8) + $0 }

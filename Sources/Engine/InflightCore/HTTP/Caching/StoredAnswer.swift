@@ -1,18 +1,18 @@
-/// What a caller gets out of a store.
+/// The response to a request from a stored entry.
 package struct StoredAnswer: Hashable, Sendable {
-    /// Where its entry stands in what was found, and that entry's name.
+    /// The position of the entry in the lookup's result, and its ID.
     package var position: Int
     package var id: StoredEntry.ID
-    /// The head to show: status 200 or what was stored, 206 for a part, 304 or 416; with `Age` and `Date`.
+    /// The head to return: status 200 or the stored one, 206 for a part, 304 or 416; with `Age` and `Date`.
     package var head: ResponseHead
-    /// Which of the entry's stored bytes are its body, counted from the first stored one; `nil` for no body.
+    /// The entry's stored bytes that form the body, counted from the first stored one; `nil` for no body.
     package var bytes: Range<Int64>?
-    /// Whether it is past its time.
+    /// Whether it is stale.
     package var isStale: Bool
 
-    /// What `entry` gives to `request`: its own conditions are judged (RFC 9111 section 4.3.2), then its range.
+    /// Evaluates the conditions of `request` against `entry` (RFC 9111 section 4.3.2), then its range.
     ///
-    /// - Returns: `nil` where the entry cannot answer it: another method, or bytes that are not stored.
+    /// - Returns: `nil` if the entry cannot serve the request: another method, or bytes that are not stored.
     package init?(_ entry: StoredEntry, at position: Int, for request: CachingRequest, now: WallTime) {
         let stored = entry.response
         let freshness = Freshness(of: stored, at: now)
@@ -53,7 +53,7 @@ package struct StoredAnswer: Hashable, Sendable {
         self.head.fields.set("Content-Length", "\(part.count)")
     }
 
-    /// The bytes of the representation that a range means, where all of them are stored.
+    /// Returns the representation's bytes in a range, if all of them are stored.
     private static func part(_ range: ByteRange, of stored: StoredResponse) -> Range<Int64>? {
         let part: Range<Int64>?
         if let total = stored.totalLength {
@@ -68,7 +68,7 @@ package struct StoredAnswer: Hashable, Sendable {
         return part
     }
 
-    /// RFC 9110 section 13.1.5: the range is for the representation that `If-Range` names, by strong comparison.
+    /// Returns whether `If-Range`, if any, strongly matches the stored representation (RFC 9110 section 13.1.5).
     private static func rangeCounts(_ stored: StoredResponse, _ fields: HTTPFields) -> Bool {
         guard let value = fields.rawValues("if-range").first else { return true }
         if let date = HTTPDate.parse(value, now: stored.responseTime) {
@@ -78,9 +78,9 @@ package struct StoredAnswer: Hashable, Sendable {
         return tag.stronglyEquals(own)
     }
 
-    /// Whether the caller has what is stored already (RFC 9110 section 13.2.2).
+    /// Returns whether the caller already has the stored response (RFC 9110 section 13.2.2).
     private static func holdsForCaller(_ stored: StoredResponse, _ fields: HTTPFields) -> Bool {
-        // Conditions concern answers that would be a success without them (RFC 9110 section 13.2.1).
+        // Conditions apply only to responses that would be successful without them (RFC 9110 section 13.2.1).
         guard (200..<300).contains(stored.head.status) else { return false }
         if let condition = EntityTagCondition("if-none-match", of: fields) {
             return condition.weaklyMatches(stored.entityTag)
@@ -91,7 +91,7 @@ package struct StoredAnswer: Hashable, Sendable {
         return (stored.lastModified ?? stored.date) <= since
     }
 
-    /// Without what describes a body (RFC 9110 section 15.4.5).
+    /// Returns the head of a 304, without the fields that describe a body (RFC 9110 section 15.4.5).
     private static func notModified(_ head: ResponseHead) -> ResponseHead {
         let left: Set<String> = [
             "content-length", "content-type", "content-encoding", "content-language", "content-range",
@@ -99,7 +99,7 @@ package struct StoredAnswer: Hashable, Sendable {
         return ResponseHead(status: 304, version: head.version, fields: head.fields.filtered { !left.contains($0) })
     }
 
-    /// RFC 9110 section 15.5.17.
+    /// Returns the head of a 416 (RFC 9110 section 15.5.17).
     private static func notSatisfiable(_ head: ResponseHead, total: Int64) -> ResponseHead {
         var head = notModified(head)
         head.status = 416

@@ -3,22 +3,22 @@ extension StoredResponse {
 
     package var entityTag: EntityTag? { EntityTag(of: head.fields) }
 
-    /// When the origin says that it made the answer; `nil` where it says nothing that can be read.
+    /// The time at which the origin states that it made the response; `nil` if missing or malformed.
     package var statedDate: WallTime? { HTTPDate.parse("date", of: head.fields, now: responseTime) }
 
-    /// The origin's date, or when the answer came (RFC 9110 section 6.6.1).
+    /// The origin's date or, without one, the time at which the response was received (RFC 9110 section 6.6.1).
     package var date: WallTime { statedDate ?? responseTime }
 
     package var lastModified: WallTime? { HTTPDate.parse("last-modified", of: head.fields, now: responseTime) }
 
-    /// Whether `Last-Modified` changes whenever a byte does: it is at least a second before the `Date` that the same
-    /// server sent, so nothing can have changed after it within the same second (RFC 9110 section 8.8.2.2).
+    /// Whether `Last-Modified` changes whenever a byte does: it is at least one second before the same server's `Date`,
+    /// so nothing can have changed later within the same second (RFC 9110 section 8.8.2.2).
     package var hasStrongLastModified: Bool {
         guard let lastModified, let statedDate else { return false }
         return statedDate.milliseconds(since: lastModified) >= 1000
     }
 
-    /// What can prove that two parts belong together: a strong tag, or where there is no tag a strong date.
+    /// Whether a validator can prove that two parts belong together: a strong tag or, without a tag, a strong date.
     package var hasStrongValidator: Bool {
         if let entityTag { return !entityTag.isWeak }
         return hasStrongLastModified
@@ -26,7 +26,7 @@ extension StoredResponse {
 
     package var hasValidator: Bool { entityTag != nil || lastModified != nil }
 
-    /// Whether the same strong validator stands in both, so that their bytes belong together (RFC 9110 section 8.8.1).
+    /// Returns whether both share a strong validator, so that their bytes belong together (RFC 9110 section 8.8.1).
     package func sharesStrongValidator(with fields: HTTPFields) -> Bool {
         if let entityTag {
             return EntityTag(of: fields).map { entityTag.stronglyEquals($0) } ?? false

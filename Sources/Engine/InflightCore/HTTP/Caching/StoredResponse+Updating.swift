@@ -1,5 +1,5 @@
 extension StoredResponse {
-    /// With the fields of a newer head of the same representation (RFC 9111 section 3.2), and its times.
+    /// Returns the response with the fields and times of a newer head of its representation (RFC 9111 section 3.2).
     package func updated(by head: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> StoredResponse {
         var updated = self
         var head = head
@@ -11,17 +11,17 @@ extension StoredResponse {
         return updated
     }
 
-    /// What the caller is shown: as what is stored, with the fields that a `no-cache="…"` of the newer head keeps out.
+    /// Returns the updated fields for the caller, including those that a newer `no-cache="…"` keeps out of the store.
     static func shown(_ stored: HTTPFields, with fields: HTTPFields) -> HTTPFields {
         let names = CacheControl(fields).noCacheFields
         return merged(stored, with: fields, leaving: Storing.namesNotKept(fields).subtracting(names))
     }
 
     private static func merged(_ old: HTTPFields, with new: HTTPFields, leaving left: Set<String>) -> HTTPFields {
-        // They speak of the bytes that are stored, which stay as they are.
+        // They describe the stored bytes, which do not change.
         let ofBytes: Set<String> = ["content-length", "content-encoding", "content-range"]
         let taken = new.filtered { !left.contains($0) && !ofBytes.contains($0) }
-        // These two speak of one answer alone: the old ones would make the newer answer seem old.
+        // These two describe a single response. The old ones would make the newer response seem old.
         var replaced: Set<String> = ["age", "date"]
         for index in 0..<taken.count { replaced.insert(taken.name(index).lowercased()) }
         var fields = old.filtered { !replaced.contains($0) }

@@ -1,20 +1,20 @@
-/// What is kept of an answer beside its body: enough to decide what a later request may do with it (RFC 9111).
+/// The data stored beside a response's body: enough to decide how a later request may use it (RFC 9111).
 public struct StoredResponse: Hashable, Sendable {
-    /// The method that it answers: `GET`, or another that HTTP lets be kept.
+    /// The method of the request: `GET`, or another one whose response HTTP allows caches to store.
     public var method: String
-    /// The URL that answered, without credentials and fragment.
+    /// The URL of the response, without credentials and fragment.
     public var url: String
-    /// The request's fields that the answer was chosen by, each on one line: those that its `Vary` names (RFC 9111 section
-    /// 4.1), and `Authorization`; of what is secret a digest.
+    /// The request's fields by which the response was selected, each on one line: those that its `Vary` names (RFC 9111
+    /// section 4.1) and, unless it is `public`, the credentials. Secrets are stored as digests.
     public var selectingFields: HTTPFields
     public var head: ResponseHead
-    /// When the request that it answers was sent, and when its head came (RFC 9111 section 4.2.3).
+    /// The times at which the request was sent and the response's head was received (RFC 9111 section 4.2.3).
     public var requestTime: WallTime
     public var responseTime: WallTime
-    /// Which bytes of the representation are kept; all of them start at 0 and end at ``totalLength``. Where some are
-    /// missing, ``head`` is still that of the whole: status 200, without `Content-Range`.
+    /// The stored bytes of the representation; all of them if it is from 0 to ``totalLength``. If some are missing,
+    /// ``head`` is still that of the whole: status 200, without `Content-Range`.
     public var bodyRange: Range<Int64>
-    /// How long the whole representation is, in its content coding; `nil` where nobody knows.
+    /// The length of the whole representation in bytes, in its content coding; `nil` if it is unknown.
     public var totalLength: Int64?
 
     public init(
@@ -31,6 +31,6 @@ public struct StoredResponse: Hashable, Sendable {
         self.totalLength = totalLength
     }
 
-    /// Whether the whole body is kept.
+    /// Whether the whole body is stored.
     public var isComplete: Bool { bodyRange.lowerBound == 0 && bodyRange.upperBound == totalLength }
 }

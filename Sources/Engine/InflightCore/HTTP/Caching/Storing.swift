@@ -1,16 +1,16 @@
-/// Which answers are kept, and what of them (RFC 9111 section 3).
+/// The rules for which responses are stored, and which of their fields (RFC 9111 section 3).
 package enum Storing {
-    /// Statuses whose rules this cache knows, so that `must-understand` lets it keep them (RFC 9111 section 5.2.2.3).
+    /// Statuses that this cache understands, so that `must-understand` allows storing them (RFC 9111 section 5.2.2.3).
     private static let understood = Freshness.heuristicStatuses.union([302, 303, 307, 400, 403, 451, 500, 502, 503])
-    /// Answers that mean nothing to another request: they speak of conditions, ranges, or the connection.
+    /// Statuses that mean nothing to another request: they concern conditions, ranges, or the connection.
     private static let neverKept: Set<Int> = [304, 407, 412, 416, 417, 421, 425, 426, 431, 511]
-    /// About the connection, or for a proxy (RFC 9111 section 3.1, RFC 9110 section 7.6.1).
+    /// Fields for the connection, or for a proxy (RFC 9111 section 3.1, RFC 9110 section 7.6.1).
     private static let connectionFields: Set<String> = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// Whether HTTP lets this answer be kept, and whether that could save anything.
+    /// Returns whether HTTP allows storing this response, and whether it could be useful.
     package static func mayStore(_ head: ResponseHead, of request: CachingRequest) -> Bool {
         let control = CacheControl(head.fields)
         guard !request.passesByStore(CacheControl(request: request.fields)), head.status >= 200, head.status < 600,
@@ -29,7 +29,7 @@ package enum Storing {
         }
     }
 
-    /// RFC 9110 section 9.3.3: what a POST gave is what a GET would give.
+    /// Returns whether the response to a POST is also that to a GET (RFC 9110 section 9.3.3).
     private static func answersReading(_ head: ResponseHead, of request: CachingRequest) -> Bool {
         guard head.status == 200, let location = head.fields["content-location"],
             let url = try? ResourceURL(request.url)
@@ -37,7 +37,7 @@ package enum Storing {
         return (try? url.resolving(location))?.string == url.string
     }
 
-    /// What is kept of an answer whose head has come and whose body follows. `nil`: nothing of it.
+    /// Returns the response to store when its head has arrived and its body follows; `nil` if it is not stored.
     package static func incoming(
         _ head: ResponseHead, of request: CachingRequest, requestTime: WallTime, responseTime: WallTime
     ) -> IncomingResponse? {
@@ -48,7 +48,7 @@ package enum Storing {
         var total = Resumption.announcedLength(head.fields)
         var range = 0..<(total ?? .max)
         if head.status == 206 {
-            // A part is kept as a whole of which something is missing (RFC 9111 section 3.3).
+            // A part is stored as a whole with missing bytes (RFC 9111 section 3.3).
             guard request.method == "GET", let part = ContentRange(head.fields), let sent = part.range,
                 total.map({ $0 == Int64(sent.count) }) ?? true
             else { return nil }
@@ -66,8 +66,8 @@ package enum Storing {
         return IncomingResponse(response: stored, end: range.upperBound == .max ? nil : range.upperBound)
     }
 
-    /// What would never be used only takes room: what may not be used unasked and cannot be asked about, and an answer other
-    /// than 200 that nobody allows to be used at all.
+    /// Returns whether a stored response could ever be used. One that needs revalidation but has no validator could
+    /// not, and neither could one with a status other than 200 that nothing allows to be used.
     private static func isWorthKeeping(_ stored: StoredResponse) -> Bool {
         let control = stored.cacheControl
         let isEverFresh = Freshness(of: stored, at: stored.responseTime).lifetime > 0
@@ -75,15 +75,15 @@ package enum Storing {
         return stored.head.status == 200 || control.staleIfError != nil || isEverFresh
     }
 
-    /// Without what must not be stored (RFC 9111 section 3.1), what `no-cache="…"` names (section 5.2.2.4), and secrets.
+    /// Removes fields that must not be stored (RFC 9111 section 3.1), those in `no-cache="…"` (5.2.2.4), and secrets.
     package static func keptFields(of fields: HTTPFields) -> HTTPFields {
         let left = namesNotKept(fields)
         return withoutSecrets(fields).filtered { !left.contains($0) }
     }
 
-    /// Returns the fields that hand out no credentials. Neither an image nor its freshness needs those, and RFC 9111
-    /// section 7.3 warns of storing them; Chromium's cache leaves out `Set-Cookie` and challenges too. All other fields
-    /// are stored, unknown ones included, as section 3.1 demands.
+    /// Returns the fields that contain no credentials. Neither an image nor its freshness needs credentials, and RFC
+    /// 9111 section 7.3 warns of storing them; Chromium's cache leaves out `Set-Cookie` and challenges too. All other
+    /// fields are stored, unknown ones included, as section 3.1 demands.
     static func withoutSecrets(_ fields: HTTPFields) -> HTTPFields {
         fields.filtered { name in
             !secretParts.contains { name.contains($0) } && !name.split(separator: "-").contains("auth")
@@ -101,12 +101,12 @@ package enum Storing {
     }
 }
 
-/// What is to be kept of an answer while its body comes.
+/// A response to store while its body is received.
 package struct IncomingResponse: Hashable, Sendable {
-    /// Its ``StoredResponse/bodyRange`` is what was there before the first byte that comes, or is empty and begins where
-    /// the body will.
+    /// Its ``StoredResponse/bodyRange`` was present before the first received byte, or is empty and begins where the
+    /// body will.
     package var response: StoredResponse
-    /// Where the body ends by what the head says; `nil` where it says nothing.
+    /// The end of the body according to the head; `nil` if the head does not state it.
     package var end: Int64?
 
     package init(response: StoredResponse, end: Int64?) {
@@ -114,13 +114,13 @@ package struct IncomingResponse: Hashable, Sendable {
         self.end = end
     }
 
-    /// What is kept now that the body has ended, or the connection was lost in its middle.
+    /// Returns the response to store after the body has ended, or the connection was lost before its end.
     ///
     /// - Parameters:
-    ///   - count: how many bytes of the body came, before its content coding is undone.
-    ///   - isWhole: whether the exchange ended as it should.
-    /// - Returns: `nil` where it must not be kept: it broke, and nothing strong could prove that a rest belongs to it
-    ///   (RFC 9111 section 3.3), or it is longer than it said, or ended early without having broken.
+    ///   - count: the number of received body bytes, before content decoding.
+    ///   - isWhole: whether the exchange ended without an error.
+    /// - Returns: `nil` if it must not be stored: it broke off, and no strong validator could prove that a rest belongs
+    ///   to it (RFC 9111 section 3.3), or it is longer than announced, or it ended early without an error.
     package func ended(after count: Int64, isWhole: Bool) -> StoredResponse? {
         let (end, overflow) = response.bodyRange.upperBound.addingReportingOverflow(count)
         guard count >= 0, !overflow, end <= self.end ?? .max else { return nil }
@@ -128,7 +128,7 @@ package struct IncomingResponse: Hashable, Sendable {
         ended.bodyRange = response.bodyRange.lowerBound..<end
         if isWhole, self.end == nil { ended.totalLength = end }
         if ended.isComplete { return ended }
-        // What ended as it should, and is not what it says, is wrong in one of both.
+        // A body that ended without an error has to have its announced length.
         let isTrusted = isWhole ? end == self.end : ended.hasStrongValidator
         return !ended.bodyRange.isEmpty && ended.head.status == 200 && isTrusted ? ended : nil
     }

@@ -1,4 +1,4 @@
-/// A date: milliseconds since 1970-01-01 00:00 UTC. What wall clocks show may jump in both directions.
+/// A date, in milliseconds since 1970-01-01 00:00 UTC. Wall clocks may jump in both directions.
 public struct WallTime: Hashable, Comparable, Sendable {
     public var milliseconds: Int64
 
@@ -6,7 +6,7 @@ public struct WallTime: Hashable, Comparable, Sendable {
         self.milliseconds = milliseconds
     }
 
-    /// Saturates; not a number counts as 1970.
+    /// Creates a date, saturated to the range. NaN counts as 1970.
     public init(secondsSince1970 seconds: Double) {
         let scaled = seconds * 1000
         milliseconds = scaled.isNaN ? 0 : Int64(exactly: scaled.rounded()) ?? (scaled < 0 ? .min : .max)
@@ -18,13 +18,13 @@ public struct WallTime: Hashable, Comparable, Sendable {
 }
 
 extension WallTime {
-    /// Saturates.
+    /// Returns the date that many milliseconds later. Saturates.
     package func adding(milliseconds: Int64) -> WallTime {
         let sum = self.milliseconds.addingReportingOverflow(milliseconds)
         return WallTime(milliseconds: sum.overflow ? (milliseconds < 0 ? .min : .max) : sum.partialValue)
     }
 
-    /// How much later this is than `other`, negative where it is earlier. Saturates.
+    /// Returns by how much this is later than `other`; negative if it is earlier. Saturates.
     package func milliseconds(since other: WallTime) -> Int64 {
         let difference = milliseconds.subtractingReportingOverflow(other.milliseconds)
         return difference.overflow ? (milliseconds < other.milliseconds ? .min : .max) : difference.partialValue

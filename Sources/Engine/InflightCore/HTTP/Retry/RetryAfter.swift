@@ -1,7 +1,7 @@
-/// When a server says that it may be asked again (RFC 9110 section 10.2.3).
+/// The `Retry-After` field: the time after which a server accepts requests again (RFC 9110 section 10.2.3).
 package enum RetryAfter {
-    /// How long to wait from `now`, in milliseconds: seconds, or until a date, 0 where that has passed. `nil` where the
-    /// field is not there or cannot be read.
+    /// Returns the time to wait from `now`, in milliseconds, given as seconds or as a date; 0 if the date has passed.
+    /// `nil` if the field is missing or malformed.
     package static func milliseconds(_ fields: HTTPFields, now: WallTime) -> Int64? {
         guard let line = fields.rawValues("retry-after").first else { return nil }
         let value = FieldScanner.trimmed(line)

@@ -1,35 +1,35 @@
-/// How many retries an origin may still be sent: a bucket that each first try adds a little to and each retry takes one
-/// from. An origin that fails is so sent a tenth more than without retries, and the few that the bucket begins with.
+/// The retry budget of an origin: a token bucket to which each first attempt adds a fraction, and from which each retry
+/// takes one. By default, a failing origin gets a tenth more requests, plus the initial retries.
 package struct RetryBudget: Hashable, Sendable {
-    /// In thousandths of a retry.
+    /// The tokens, in thousandths of a retry.
     private var tokens: Int
-    /// When a retry was taken for requests that were lost with their connection.
+    /// The time at which a retry was taken for requests that were lost with their connection.
     private var lossPaidAt: WallTime?
     private let capacity: Int
     private let deposit: Int
 
     /// - Parameters:
-    ///   - retries: how many there are at the beginning, and at most.
-    ///   - perTry: what part of a retry each first try adds.
+    ///   - retries: the initial and maximum number of retries.
+    ///   - perTry: the fraction of a retry that each first attempt adds.
     package init(retries: Int = 10, perTry: Double = 0.1) {
         capacity = min(max(0, retries), 1_000_000) * 1000
         tokens = capacity
         deposit = Int((min(max(perTry.isNaN ? 0 : perTry, 0), 1) * 1000).rounded())
     }
 
-    /// A request goes out for the first time.
+    /// A request is sent for the first time.
     package mutating func noteFirstTry() {
         tokens = min(capacity, tokens + deposit)
     }
 
-    /// Takes one retry; `false` where there is none.
+    /// Takes one retry, and returns whether there was one.
     package mutating func takeRetry() -> Bool {
         guard tokens >= 1000 else { return false }
         tokens -= 1000
         return true
     }
 
-    /// Takes one retry for all requests that are lost within a second: an HTTP/2 connection takes many with it.
+    /// Takes one retry for all requests lost within one second, because an HTTP/2 connection loses many at once.
     package mutating func takeRetry(ofLossAt now: WallTime) -> Bool {
         if let lossPaidAt, (0..<1000).contains(now.milliseconds(since: lossPaidAt)) { return true }
         guard takeRetry() else { return false }

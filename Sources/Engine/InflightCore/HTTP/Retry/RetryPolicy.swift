@@ -1,28 +1,27 @@
 import InflightConcurrency
 
-/// Whether, and when, to try again what failed in a way that may pass: a value that decides, without clocks and chance of
-/// its own.
+/// Decides whether and when to retry after a transient failure. A value without a clock or randomness of its own.
 ///
-/// Waits grow with each try, and a random part of them is waited ("full jitter"), so that many loads that failed together
-/// do not come back together. What a server asks for with `Retry-After` is obeyed.
+/// Delays double with each retry, and a random part of each is waited ("full jitter"), so that many loads that failed
+/// together do not retry together. `Retry-After` of a server is obeyed.
 public struct RetryPolicy: Sendable, Hashable {
-    /// Tries after the first.
+    /// The maximum number of retries.
     public var extraTries = 2
-    /// The longest wait before the first of them; it doubles with each.
+    /// The maximum delay before the first retry. It doubles with each further retry.
     public var firstDelay: Duration = .milliseconds(500)
     public var maximumDelay: Duration = .seconds(30)
-    /// The longest wait that a server's `Retry-After` is obeyed for. Where it asks for more, the load fails at once and
-    /// says when to come back.
+    /// The maximum `Retry-After` of a server that is obeyed. If the server asks for more, the load fails at once with
+    /// an error that states when to retry.
     public var maximumRetryAfter: Duration = .seconds(60)
-    /// Whether requests are repeated whose method may do something twice, as `POST` may (RFC 9110 section 9.2.2).
+    /// Whether to retry requests whose method is not idempotent, such as `POST` (RFC 9110 section 9.2.2).
     public var retriesUnsafeMethods = false
-    /// For how long at most a failure is remembered after the last try, so that a server which asked not to be asked is
-    /// not. A failure that names no time is not remembered at all.
+    /// The maximum time for which a failure is remembered after the last attempt, so that a server that asked for a
+    /// pause gets no request. A failure without a stated time is not remembered.
     public var longestMemory: Duration = .seconds(60)
 
     public init() {}
 
-    /// How a try failed.
+    /// The reason why an attempt failed.
     package enum Failure: Hashable, Sendable {
         case error(LoadError.Code)
         case answer(ResponseHead)
@@ -30,17 +29,17 @@ public struct RetryPolicy: Sendable, Hashable {
 
     package enum Decision: Hashable, Sendable {
         case retry(after: Duration)
-        /// It will not get better, or there were tries enough.
+        /// The failure is permanent, or no retries are left.
         case fail
         /// The server asks for a longer wait than this policy allows.
         case comeBack(after: Duration)
     }
 
     /// - Parameters:
-    ///   - failedTries: how many there were with this one, from 1.
-    ///   - now: what a date in `Retry-After` is counted from.
-    ///   - random: in `0 ... 1`, drawn anew for each call.
-    ///   - budget: its origin's; a retry takes from it.
+    ///   - failedTries: the number of failed attempts, this one included.
+    ///   - now: the time to which a date in `Retry-After` is relative.
+    ///   - random: a number in `0 ... 1`, drawn for each call.
+    ///   - budget: the origin's budget, from which a retry is taken.
     package func decide(
         after failure: Failure, method: String, failedTries: Int, now: WallTime, random: Double,
         budget: inout RetryBudget
@@ -54,19 +53,19 @@ public struct RetryPolicy: Sendable, Hashable {
         guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= extraTries else { return .fail }
         let isLoss = failure == .error(.connectionLost)
         guard isLoss ? budget.takeRetry(ofLossAt: now) : budget.takeRetry() else { return .fail }
-        // A connection that the server had closed while it was idle says nothing about the next one.
+        // A connection that the server closed while it was idle says nothing about the next one.
         if isLoss, failedTries == 1 { return .retry(after: .zero) }
         let jitter = delay(beforeRetry: failedTries, random: random)
         return .retry(after: max(asked ?? .zero, jitter))
     }
 
-    /// For how long nobody asks again for what failed so.
+    /// Returns the time for which the failure is remembered, so that no request is sent.
     package func memory(of decision: Decision) -> Duration {
         guard case .comeBack(let after) = decision else { return .zero }
         return min(after, longestMemory)
     }
 
-    /// A random part of what has doubled with each retry, counted from 1.
+    /// Returns a random part of the delay before a retry, which doubles with each retry, counted from 1.
     package func delay(beforeRetry number: Int, random: Double) -> Duration {
         let doublings = min(max(0, number - 1), 40)
         let first = max(0, firstDelay.saturatedNanoseconds)
@@ -76,7 +75,7 @@ public struct RetryPolicy: Sendable, Hashable {
         return .nanoseconds(min(bounded, Int64(exactly: (Double(bounded) * part).rounded(.down)) ?? bounded))
     }
 
-    /// What may be different the next time.
+    /// Returns whether a failure may be transient.
     package static func mayPass(_ failure: Failure) -> Bool {
         switch failure {
         case .error(let code):
@@ -86,7 +85,7 @@ public struct RetryPolicy: Sendable, Hashable {
         }
     }
 
-    /// RFC 9110 section 9.2.2.
+    /// Returns whether a method is idempotent (RFC 9110 section 9.2.2).
     package static func isIdempotent(_ method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }

@@ -1,11 +1,11 @@
 public import InflightConcurrency
 
-/// One frame of an animation, as it is seen at its time: composed, and at the size that was wanted.
+/// One composed frame of an animation, as displayed at its time, at the requested size.
 public struct AnimationFrame: Sendable {
-    /// From 0.
+    /// The frame's index, from 0.
     public var index: Int
     public var pixels: PixelBuffer
-    /// How long it is shown.
+    /// The time for which the frame is shown.
     public var duration: Duration
 
     public init(index: Int, pixels: PixelBuffer, duration: Duration) {
@@ -15,7 +15,7 @@ public struct AnimationFrame: Sendable {
     }
 }
 
-/// An animation whose frames are made when they are wanted: any of them, or all in their time.
+/// An animation that decodes its frames on demand: single ones, or all in sequence.
 ///
 /// ```swift
 /// let image = try await pipeline.animation(for: request)
@@ -23,21 +23,21 @@ public struct AnimationFrame: Sendable {
 /// let poster = try await image.frame(at: 7)
 /// ```
 ///
-/// - Thread: any. Frames are made on threads of the executor, one at a time for each animation, never on the caller's.
-/// - Order: frames that are waited for as they were asked for; then those that a sequence will want next. Callers who want
-///   the same frame share it.
-/// - Cancellation: who is cancelled stops waiting at once; the last one to leave a frame stops its making. Letting go of
-///   the animation stops what is made ahead.
-/// - Memory: the file's bytes; at most ``Buffer/frames`` frames and ``Buffer/bytes`` bytes of them beside those that callers
-///   have; and, from the first frame on, the canvas, and while one is made a frame as it is stored, and the part of the
-///   canvas that is put back behind it.
-/// - Cost: forwards each frame is decoded once. Going back begins at the nearest frame that shows nothing of those before
-///   it, which may be the first; so do two players of one animation that are far apart.
-/// - Errors: ``LoadError/Code/damaged`` where a frame's data are broken; others may be whole.
+/// - Thread: any. Frames are decoded on threads of the executor, one at a time per animation, never on the caller's.
+/// - Order: requested frames in the order of the requests, then those that a sequence will need next. Concurrent
+///   requests for the same frame are coalesced.
+/// - Cancellation: a cancelled caller returns at once. A frame's decode is cancelled when its last caller leaves.
+///   Releasing the animation cancels prefetching.
+/// - Memory: the file's bytes; at most ``Buffer/frames`` frames and ``Buffer/bytes`` bytes of them beside those that
+///   callers retain; from the first frame on, the canvas; during a decode, one frame as stored and the part of the
+///   canvas to restore after it.
+/// - Cost: playing forwards decodes each frame once. Seeking backwards starts at the nearest frame that does not depend
+///   on earlier ones, which may be the first. So do two players of one animation that are far apart.
+/// - Errors: ``LoadError/Code/damaged`` if a frame's data are corrupt; other frames may be intact.
 public final class AnimatedImage: Sendable, AsyncSequence {
-    /// How many frames are kept that nobody holds.
+    /// The limits on the frames that the animation retains beside those that callers retain.
     public struct Buffer: Sendable, Hashable {
-        /// The one that was asked for last among them; the others are room for those that are made ahead.
+        /// The maximum number of frames: the one requested last, and others as room for prefetching.
         public var frames: Int
         public var bytes: Int
 
@@ -55,7 +55,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
     let workshop: FrameWorkshop
     private let bufferFrames: Int
 
-    /// A few threads that make the frames of all animations in this process, unless they are given others.
+    /// The default executor: a few threads that decode the frames of all animations in this process.
     public static let sharedWorkers: any WorkExecutor = WorkerThreads(
         count: MachineSize.processors, name: "inflight-frames")
 
@@ -77,10 +77,10 @@ public final class AnimatedImage: Sendable, AsyncSequence {
 
     public var frameCount: Int { info.frameCount }
 
-    /// One frame, whatever came before it.
+    /// Returns one frame, whichever frames were requested before.
     ///
-    /// Throws ``LoadError/Code/invalidRequest`` where there is no such frame, ``LoadError/Code/cancelled`` as soon as the
-    /// surrounding task is, and what making it throws.
+    /// Throws ``LoadError/Code/invalidRequest`` if the frame does not exist, ``LoadError/Code/cancelled`` as soon as
+    /// the surrounding task is cancelled, and the errors of decoding the frame.
     public func frame(at index: Int) async throws(LoadError) -> AnimationFrame {
         guard (0..<frameCount).contains(index) else {
             throw LoadError(
@@ -90,7 +90,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         let waiter = FrameWorkshop.Waiter()
         let result = await withTaskCancellationHandler {
             workshop.ask(index, waiter)
-            // A cancel before found nobody who waited.
+            // A cancellation before `ask` found no waiter to remove.
             if Task.isCancelled { workshop.leave(index, waiter) }
             return await waiter.value()
         } onCancel: {
@@ -99,7 +99,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         return try result.get()
     }
 
-    /// What a sequence that has come to `index` will want next: made ahead as far as there is room for it.
+    /// Prefetches the frames that a sequence at `index` will need next, as far as the buffer has room.
     func expect(after index: Int, goesOn: Bool) {
         let count = Swift.min(bufferFrames, frameCount) - 1
         guard count > 0 else { return }
@@ -109,7 +109,8 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         workshop.expect(following)
     }
 
-    /// Each frame at its time on the clock of the pipeline, as often as the file says: ``frames(on:loops:skipsLate:)``.
+    /// Returns an iterator that delivers each frame at its time on the pipeline's clock, as often as the file says:
+    /// ``frames(on:loops:skipsLate:)``.
     public func makeAsyncIterator() -> AnimationFrames.AsyncIterator {
         frames().makeAsyncIterator()
     }

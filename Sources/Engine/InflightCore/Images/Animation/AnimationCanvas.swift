@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-/// The canvas of an animation: red, green, blue and straight alpha, on which frames are put and disposed of.
+/// The canvas of an animation, on which frames are drawn and disposed of: red, green, blue and straight alpha.
 ///
-/// Confined to one thread at a time. Its memory is taken with the first frame.
-// Safe: writes only inside of its own memory, to parts that were cut to the canvas's size.
+/// Confined to one thread at a time. Its memory is allocated with the first frame.
+// Safe: writes only inside its own memory, to parts that were clipped to the canvas.
 @safe struct AnimationCanvas: ~Copyable {
     let width: Int
     let height: Int
@@ -25,7 +25,7 @@ import InflightConcurrency
         for line in y { unsafe (row(line) + x.lowerBound).update(repeating: .zero, count: x.count) }
     }
 
-    /// A part's pixels, row after row.
+    /// Returns a copy of a part's pixels, row by row.
     func copy(x: Range<Int>, y: Range<Int>) throws(LoadError) -> PixelMemory {
         let part = try PixelMemory(width: x.count, height: y.count)
         var target = unsafe part.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self)
@@ -36,7 +36,7 @@ import InflightConcurrency
         return part
     }
 
-    /// Puts back what ``copy(x:y:)`` gave for the same part.
+    /// Restores the result of ``copy(x:y:)`` to the same part.
     func put(_ part: PixelMemory, x: Range<Int>, y: Range<Int>) {
         precondition(unsafe part.bytes.count >= x.count * y.count * 4, "the part is smaller than its place")
         var source = unsafe part.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self)
@@ -46,7 +46,7 @@ import InflightConcurrency
         }
     }
 
-    /// Puts a frame's pixels where `plan` says.
+    /// Draws a frame's pixels at the position of `plan`.
     func draw(
         _ pixels: PixelBuffer, _ plan: AnimationFramePlan, cancellation: CancellationFlag
     ) throws(LoadError) {
@@ -69,8 +69,8 @@ import InflightConcurrency
         }
     }
 
-    /// One pixel over another, both with straight alpha: what Porter and Duff call "over", and the PNG specification
-    /// "alpha channel processing" (third edition, section 13.16), rounded once to the nearest.
+    /// Composites one pixel over another, both with straight alpha, rounded once to the nearest. This is Porter and
+    /// Duff's "over" operator and the PNG specification's "alpha channel processing" (third edition, section 13.16).
     @inline(__always)
     static func over(_ top: SIMD4<UInt8>, _ below: SIMD4<UInt8>) -> SIMD4<UInt8> {
         if top.w == 255 || below.w == 0 { return top.w == 0 ? below : top }

@@ -1,21 +1,21 @@
 public import InflightConcurrency
 
-/// How often an animation is shown.
+/// The number of times to play an animation.
 public enum AnimationLoops: Sendable, Hashable {
-    /// As often as its file says.
+    /// As often as the file says.
     case asStored
     case forever
-    /// That often; not at all for 0.
+    /// That many times; never for 0.
     case times(Int)
 }
 
 extension AnimatedImage {
-    /// Each frame at its time.
+    /// Returns a sequence that delivers each frame at its time.
     ///
     /// - Parameters:
-    ///   - clock: tells the times; `nil`: that of the pipeline, or the system's.
-    ///   - loops: how often; a still, or an animation of one frame, is given once.
-    ///   - skipsLate: whether frames are left out whose time is over before they can be given.
+    ///   - clock: the clock for the frame times; if nil, the pipeline's, or the system's.
+    ///   - loops: how often to play. A still, or an animation of one frame, is delivered once.
+    ///   - skipsLate: whether to skip frames whose time has passed before they can be delivered.
     public func frames(
         on clock: (any EngineClock)? = nil, loops: AnimationLoops = .asStored, skipsLate: Bool = false
     ) -> AnimationFrames {
@@ -29,17 +29,17 @@ extension AnimatedImage {
     }
 }
 
-/// The frames of an animation, each when its time has come on a clock.
+/// The frames of an animation, each delivered when it is due on a clock.
 ///
-/// - Order: from the first frame to the last, then again. The first is given as soon as it is made; each of the others when
-///   the one before was shown for its duration. After the last nothing is waited for: it stays.
-/// - Lateness: a frame that is asked for late, or made late, is given at once. Less than its own duration late, those that
-///   follow keep their times; later than that, the times of those that follow move, and none is left out. Where late
-///   frames are to be skipped times never move.
-/// - Cancellation: the sequence ends, without an error and at once, where the task that goes through it is cancelled.
-/// - Errors: what making a frame throws ends the sequence.
-/// - Cost: frames are made ahead while one is shown, as many as the animation's ``AnimatedImage/Buffer`` has room for. One
-///   timer for each frame.
+/// - Order: from the first frame to the last, then again. The first is delivered as soon as it is decoded, each of the
+///   others when the one before has been shown for its duration. The sequence ends right after the last, which stays.
+/// - Lateness: a frame that is requested late, or decoded late, is delivered at once. If it is late by less than its
+///   own duration, the following frames keep their times. If it is later, the following frames shift, and none is
+///   skipped. With `skipsLate`, times never shift.
+/// - Cancellation: if the consuming task is cancelled, the sequence ends at once, without an error.
+/// - Errors: an error from decoding a frame ends the sequence.
+/// - Cost: while one frame is shown, the next are prefetched, as many as the animation's ``AnimatedImage/Buffer`` has
+///   room for. One timer per frame.
 public struct AnimationFrames: AsyncSequence, Sendable {
     public typealias Element = AnimationFrame
     public typealias Failure = LoadError
@@ -55,7 +55,7 @@ public struct AnimationFrames: AsyncSequence, Sendable {
 
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let sequence: AnimationFrames
-        /// The frame that was given last, in which round, and when it was due.
+        /// The frame delivered last, its round, and when it was due.
         private var last: (index: Int, round: Int, due: MonotonicTime)?
         private var hasEnded = false
 
@@ -72,7 +72,7 @@ public struct AnimationFrames: AsyncSequence, Sendable {
             }
             do throws(LoadError) {
                 let image = sequence.image
-                // Made while it is waited for.
+                // Decode while waiting for the due time.
                 let frame = try await image.frame(at: index)
                 image.expect(after: index, goesOn: sequence.goesOn(after: round))
                 if let due, await !sequence.clock.sleep(until: due) {
@@ -95,7 +95,7 @@ public struct AnimationFrames: AsyncSequence, Sendable {
             try await next(isolation: nil)
         }
 
-        /// The frame to give, and when; `nil` where there is none any more.
+        /// Returns the next frame and when it is due, or `nil` if there is none.
         private func following() -> (index: Int, round: Int, due: MonotonicTime?)? {
             let durations = sequence.image.info.durations
             guard let last else { return sequence.rounds.map { $0 < 1 } == true ? nil : (0, 0, nil) }
@@ -123,7 +123,7 @@ public struct AnimationFrames: AsyncSequence, Sendable {
 }
 
 extension EngineClock {
-    /// Returns when that moment has come, with `true`; or at once with `false`, where the surrounding task is cancelled.
+    /// Waits until `deadline` and returns `true`; returns `false` at once if the surrounding task is cancelled.
     fileprivate func sleep(until deadline: MonotonicTime) async -> Bool {
         if Task.isCancelled { return false }
         guard now() < deadline else { return true }

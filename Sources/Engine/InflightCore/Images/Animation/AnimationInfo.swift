@@ -1,14 +1,14 @@
-/// What a whole animation says of itself, without decoding it.
+/// The properties of a whole animation, read without decoding.
 public struct AnimationInfo: Sendable, Hashable {
     public var format: ImageFormat
-    /// Pixels of the canvas as it is seen, orientation applied, before any resizing.
+    /// The size of the canvas in pixels as displayed, with the orientation applied, before any resizing.
     public var width: Int
     public var height: Int
-    /// How many times all frames are shown; `nil`: for ever.
+    /// The number of times to play all frames; `nil` for endless repetition.
     public var loopCount: Int?
-    /// How long each frame is shown; of a still one that is zero.
+    /// The time for which each frame is shown; zero for a still.
     public var durations: [Duration]
-    /// Whether the file ends before its animation does, of which the frames that are whole are left.
+    /// Whether the file is truncated. Then only the complete frames remain.
     public var isCutShort: Bool
 
     public init(
@@ -24,14 +24,14 @@ public struct AnimationInfo: Sendable, Hashable {
 
     public var frameCount: Int { durations.count }
 
-    /// How long it takes to show all frames once.
+    /// The time to play all frames once.
     public var duration: Duration { durations.reduce(.zero, +) }
 }
 
 extension Duration {
-    /// How long a frame is shown whose file says so many milliseconds: up to 10 become 100, as in browsers. Chromium and
-    /// WebKit measure frames so in `ImageSource::frameDurationAtIndex` (WebKit's bug 36082), after Firefox's example,
-    /// because old files say zero and mean no hurry.
+    /// Returns the display time of a frame from the milliseconds in its file. Up to 10 become 100, as in browsers,
+    /// because old files say zero without meaning it. Chromium and WebKit do so in `ImageSource::frameDurationAtIndex`
+    /// (WebKit bug 36082), after Firefox's example.
     package static func frame(milliseconds: Int) -> Duration {
         .milliseconds(milliseconds <= 10 ? 100 : milliseconds)
     }

@@ -1,47 +1,47 @@
 public import InflightConcurrency
 
-/// A whole animation as its file has it: where each frame lies on the canvas, and each frame's own pixels.
+/// A whole animation as stored in its file: the position of each frame on the canvas, and each frame's own pixels.
 ///
-/// What a codec gives for its format. How the frames are put together, which of them are needed for one, and the size that
-/// is wanted are the engine's. Values that never change: frames are decoded on any thread, in any order, one at a time
-/// for each ``AnimatedImage``.
+/// A codec provides one for its format. The engine composes and resizes the frames, and finds the frames that each
+/// depends on. Sources are immutable: frames are decoded on any thread, in any order, one at a time per
+/// ``AnimatedImage``.
 public protocol AnimationSource: Sendable {
-    /// Of the whole picture: format, size of the canvas, orientation. Its count of frames and its alpha are not looked at.
+    /// The format, canvas size and orientation of the animation. The frame count and alpha are ignored.
     var info: ImageInfo { get }
-    /// How many times all frames are shown; `nil`: for ever.
+    /// The number of times to play all frames; `nil` for endless repetition.
     var loopCount: Int? { get }
-    /// At least one, as many as are whole.
+    /// The complete frames, at least one.
     var frames: [AnimationFramePlan] { get }
-    /// Whether the file ends before its animation does.
+    /// Whether the file is truncated.
     var isCutShort: Bool { get }
 
     /// Decodes one frame by itself, in its own size: red, green, blue and straight alpha, or opaque, in sRGB.
     ///
-    /// Looks at `cancellation` while it works, and throws ``LoadError/Code/cancelled`` soon after it is set;
-    /// ``LoadError/Code/damaged`` where the frame's data are broken.
+    /// Checks `cancellation` while it runs. Throws ``LoadError/Code/cancelled`` soon after the flag is set, and
+    /// ``LoadError/Code/damaged`` if the frame's data are corrupt.
     func pixels(ofFrame index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }
 
-/// Where a frame lies on its animation's canvas, how it is put there, how long it stays, and what is left of it then.
+/// A frame's position on the canvas, its blending, its duration and its disposal.
 public struct AnimationFramePlan: Sendable, Hashable {
-    /// How a frame's pixels are put on the canvas.
+    /// The blending of a frame's pixels with the canvas.
     public enum Blending: Sendable, Hashable {
-        /// Over what is there, by their alpha.
+        /// Composite them over the canvas by their alpha.
         case over
-        /// In its place, transparent ones too.
+        /// Replace the canvas, with transparent pixels too.
         case replace
     }
 
-    /// What becomes of a frame's rectangle before the next frame is put on the canvas.
+    /// The treatment of a frame's rectangle before the next frame is drawn.
     public enum Disposal: Sendable, Hashable {
         case keep
-        /// It is made transparent. The background colour that some formats tell is not heeded, as in browsers.
+        /// Make it transparent. The background colour of some formats is ignored, as in browsers.
         case clear
-        /// It becomes what it was before the frame.
+        /// Restore its contents from before the frame.
         case restore
     }
 
-    /// In pixels of the canvas as it is stored, before orientation. What lies beyond the canvas is cut off.
+    /// The rectangle in pixels of the canvas as stored, before orientation. Parts beyond the canvas are clipped.
     public var x: Int
     public var y: Int
     public var width: Int
@@ -49,10 +49,10 @@ public struct AnimationFramePlan: Sendable, Hashable {
     public var duration: Duration
     public var blending: Blending
     public var disposal: Disposal
-    /// Whether its pixels may be transparent.
+    /// Whether pixels may be transparent.
     public var hasAlpha: Bool
 
-    /// - Precondition: `x` and `y` are not negative, both sides are at least 1.
+    /// - Precondition: `x` and `y` are not negative, and both sides are at least 1.
     public init(
         x: Int = 0, y: Int = 0, width: Int, height: Int, duration: Duration, blending: Blending = .over,
         disposal: Disposal = .keep, hasAlpha: Bool = true
@@ -68,9 +68,9 @@ public struct AnimationFramePlan: Sendable, Hashable {
         self.hasAlpha = hasAlpha
     }
 
-    /// The part of it that lies on the canvas; empty where none does.
+    /// Returns the part of the frame that lies on the canvas, which may be empty.
     func visible(width canvasWidth: Int, height canvasHeight: Int) -> (x: Range<Int>, y: Range<Int>) {
-        // Differences, since sums of what a file says may overflow.
+        // Use differences, because sums of values from the file may overflow.
         let wide = min(width, max(0, canvasWidth - x))
         let high = min(height, max(0, canvasHeight - y))
         let isEmpty = wide == 0 || high == 0
@@ -83,8 +83,8 @@ public struct AnimationFramePlan: Sendable, Hashable {
 }
 
 extension DecodeOptions {
-    /// For codecs: throws ``LoadError/Code/tooManyFrames`` where there are more frames than are allowed. Looked at while
-    /// they are counted, so that a file of millions takes no memory for them.
+    /// For codecs: throws ``LoadError/Code/tooManyFrames`` if there are more frames than the limit. Call it while
+    /// counting, so that a file with millions of frames takes no memory for them.
     public func checkFrames(_ count: Int) throws(LoadError) {
         guard count > maximumFrames else { return }
         throw LoadError(
@@ -93,7 +93,7 @@ extension DecodeOptions {
                 + "source is trusted.")
     }
 
-    /// Throws where an animation's canvas, a frame, or all frames together have more pixels than are allowed.
+    /// Throws if an animation's canvas, a frame, or all frames together exceed the limits on pixels or frames.
     func check(_ source: any AnimationSource) throws(LoadError) {
         let info = source.info
         try info.checkPixels(maximum: maximumPixels)

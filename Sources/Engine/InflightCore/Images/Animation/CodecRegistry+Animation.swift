@@ -1,16 +1,16 @@
 public import InflightConcurrency
 
 extension CodecRegistry {
-    /// Opens a whole animation, or a still as one of one frame. Walks its structure and decodes nothing, so it costs time
-    /// in proportion to the bytes, on the caller's thread.
+    /// Opens a complete animation, or a still as an animation of one frame.
+    ///
+    /// Walks the structure and decodes nothing. The time is linear in the bytes, on the caller's thread.
     ///
     /// - Parameters:
-    ///   - options: the size that is wanted, and the limits: what has too many frames, or pixels, is refused before memory
-    ///     is taken.
+    ///   - options: the requested size, and the limits, which are checked before allocating memory.
     ///   - processors: applied to each frame.
-    ///   - clock: tells the times of the frames.
-    ///   - workers: where frames are made.
-    /// - Throws: ``LoadError/Code/tooManyFrames``, ``LoadError/Code/tooManyPixels``, and what ``info(of:page:)`` throws.
+    ///   - clock: the clock for the frame times.
+    ///   - workers: the executor that decodes frames.
+    /// - Throws: ``LoadError/Code/tooManyFrames``, ``LoadError/Code/tooManyPixels``, and errors of ``info(of:page:)``.
     public func animation(
         of bytes: Bytes, options: DecodeOptions = DecodeOptions(), processors: [ImageProcessor] = [],
         buffer: AnimatedImage.Buffer = .init(), clock: any EngineClock = SystemClock(),
@@ -26,7 +26,7 @@ extension CodecRegistry {
         clock: any EngineClock, workers: any WorkExecutor, url: String?
     ) throws(LoadError) -> AnimatedImage {
         let (codec, format) = try decoder(for: bytes)
-        // Frames are no pages: of what has those, one can be shown as a still.
+        // Frames are not pages. One page of a multi-page image can be shown as a still.
         let info = try codec.info(bytes, format: format, page: options.page)
         guard let source = try codec.animation(bytes, format: format, options: options) else {
             try info.checkPixels(maximum: options.maximumPixels)

@@ -1,21 +1,21 @@
 import InflightConcurrency
 
-/// Composes an animation's frames on a canvas, in any order: forwards each frame is decoded once; backwards it begins anew
-/// at the nearest frame that shows nothing of those before it.
+/// Composes an animation's frames on a canvas, in any order.
 ///
-/// Memory: the canvas, one frame as it is stored, the part of the canvas that is to be restored, and the result.
+/// Going forwards, each frame is decoded once. Going backwards starts at the nearest frame that does not depend on
+/// earlier ones. Memory: the canvas, one frame as stored, the part of the canvas to restore, and the result.
 final class FrameComposer: FrameMaking {
     private let source: any AnimationSource
     private let options: DecodeOptions
     private let order: FrameOrder
     private let info: ImageInfo
     private var canvas: AnimationCanvas?
-    /// The frame that the canvas is ready for, those before it disposed of; `nil` where it holds something half done.
+    /// The frame that the canvas is ready for, with earlier ones disposed of; `nil` if the canvas is incomplete.
     private var ready: Int?
-    /// Where the part of interest begins in the first frame: the same in all, so that nothing jumps.
+    /// The origin of the interesting part of the first frame, used for all frames so that the crop does not jump.
     private var corner: (x: Int, y: Int)?
 
-    /// - Throws: where it is more than `options` allow.
+    /// - Throws: if the animation exceeds the limits of `options`.
     init(_ source: any AnimationSource, options: DecodeOptions) throws(LoadError) {
         try options.check(source)
         var info = source.info
@@ -49,14 +49,14 @@ final class FrameComposer: FrameMaking {
             .cropped(x: corner.x, y: corner.y, width: plan.width, height: plan.height)
     }
 
-    /// Composes a frame, takes it at its size, and disposes of it.
+    /// Composes a frame, renders it at the requested size, and disposes of it.
     private func compose(
         _ index: Int, _ options: DecodeOptions, _ cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try cancellation.check()
         if canvas == nil { canvas = try AnimationCanvas(width: info.storedWidth, height: info.storedHeight) }
         let (first, clears) = order.start(for: index, ready: ready)
-        // Whatever fails in between leaves nothing to go on from.
+        // After a failure below, the canvas is unusable.
         ready = nil
         if clears { canvas?.clear(x: 0..<info.storedWidth, y: 0..<info.storedHeight) }
         for earlier in first..<index { try pass(earlier, cancellation) }
@@ -75,7 +75,7 @@ final class FrameComposer: FrameMaking {
         return result
     }
 
-    /// Brings the canvas past a frame that nobody wants to see.
+    /// Advances the canvas past a frame that was not requested.
     private func pass(_ index: Int, _ cancellation: CancellationFlag) throws(LoadError) {
         try cancellation.check()
         let plan = source.frames[index]

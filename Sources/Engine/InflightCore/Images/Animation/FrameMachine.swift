@@ -1,6 +1,6 @@
-/// Decides which frame is made next, who is told of it, and which are held; without locks, threads and pixels.
+/// Decides which frame to make next, which waiters get it, and which to retain, without locks, threads or pixels.
 ///
-/// One frame is made at a time: those that somebody waits for as they were asked for, then those that are wanted ahead.
+/// Makes one frame at a time: first those with waiters, in the order of the requests, then those to prefetch.
 struct FrameMachine<Frame, Waiter: AnyObject> {
     private struct Held {
         let index: Int
@@ -9,23 +9,23 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     }
 
     enum Reply {
-        /// It is held: nothing is waited for.
+        /// The frame is retained, so the waiter was not added.
         case frame(Frame)
         case waits
     }
 
     private let maximumFrames: Int
     private let maximumCost: Int
-    /// The least recently used first.
+    /// The retained frames, least recently used first.
     private var held: [Held] = []
     private var waiters: [Int: [Waiter]] = [:]
-    /// What is waited for and not being made, in order.
+    /// The frames that have waiters and are not being made, in order.
     private var wanted: [Int] = []
-    /// What is expected and was not begun yet, with its place among all that is expected.
+    /// The frames to prefetch that were not begun, with their positions in the whole prediction.
     private var ahead: [(place: Int, index: Int)] = []
-    /// What is being made; whether it was told to stop, so that nobody new may wait for what comes of it.
+    /// The frame being made, and whether it was stopped, in which case new waiters enqueue the frame again.
     private var making: (index: Int, isStopped: Bool)?
-    /// What the last frame that was made costs, as the next will.
+    /// The cost of the last frame made, as an estimate for the next.
     private var knownCost = 0
 
     init(maximumFrames: Int, maximumCost: Int) {
@@ -48,7 +48,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
         return .waits
     }
 
-    /// - Returns: whether what is being made is to stop, because nobody waits for it any more.
+    /// - Returns: whether to stop making the current frame, because its last waiter left.
     mutating func left(_ index: Int, _ waiter: Waiter) -> Bool {
         guard let place = waiters[index]?.firstIndex(where: { $0 === waiter }) else { return false }
         waiters[index]?.remove(at: place)
@@ -60,14 +60,14 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
         return true
     }
 
-    /// What will be asked for next, in order, instead of what was said before.
+    /// A sequence has predicted its next requests, in order. They replace the earlier prediction.
     mutating func expects(_ indices: [Int]) {
         ahead = indices.enumerated().map { ($0, $1) }
     }
 
-    /// Nobody is left who could ask.
+    /// The last owner has released the animation.
     ///
-    /// - Returns: whether what is being made is to stop.
+    /// - Returns: whether to stop making the current frame.
     mutating func closed() -> Bool {
         ahead = []
         guard let current = making, !current.isStopped else { return false }
@@ -75,7 +75,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
         return true
     }
 
-    /// What to make now; `nil` where something is being made, or nothing is left to make.
+    /// Returns the frame to make now, or `nil` if one is being made or none is needed.
     mutating func next() -> Int? {
         guard making == nil else { return nil }
         if !wanted.isEmpty {
@@ -83,19 +83,19 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
             making = (index, false)
             return index
         }
-        // One place is that of the frame that is looked at now.
+        // One slot belongs to the frame on display.
         let room = min(maximumFrames, knownCost > 0 ? maximumCost / knownCost : maximumFrames) - 1
         guard let position = ahead.firstIndex(where: { $0.place < room && !heldIndices.contains($0.index) }) else {
             return nil
         }
         let index = ahead[position].index
-        // Begun once: a frame that was held and let go of again is not worth a second time.
+        // Prefetch a frame once: making it again after its eviction is not worthwhile.
         ahead.removeFirst(position + 1)
         making = (index, false)
         return index
     }
 
-    /// A frame was made. Returns who is told, and what is let go of.
+    /// A frame was made. Returns its waiters and the evicted frames.
     mutating func made(_ frame: Frame, cost: Int) -> (told: [Waiter], released: [Frame]) {
         guard let index = making?.index else { preconditionFailure("a frame was made that was not asked for") }
         making = nil
@@ -106,12 +106,12 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
         while held.count > maximumFrames || (heldCost > maximumCost && !held.isEmpty) {
             released.append(held.removeFirst().frame)
         }
-        // Those too who came after it was told to stop: what they want is there.
+        // Waiters that arrived after the frame was stopped are served too.
         wanted.removeAll { $0 == index }
         return (waiters.removeValue(forKey: index) ?? [], released)
     }
 
-    /// A frame could not be made. Returns who is told; none of those who came after it was told to stop.
+    /// Making a frame failed. Returns its waiters; none if it was stopped, because later ones need another attempt.
     mutating func failed() -> [Waiter] {
         guard let (index, isStopped) = making else { preconditionFailure("a frame failed that was not asked for") }
         making = nil

@@ -1,13 +1,13 @@
 import InflightConcurrency
 
-/// Makes the frames of one picture as they are seen, at the size that is wanted.
+/// Makes the composed frames of one image at the requested size.
 ///
-/// Confined: used by one thread at a time.
+/// Confined to one thread at a time.
 protocol FrameMaking: AnyObject {
     func frame(at index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }
 
-/// The one frame of a still.
+/// Makes the single frame of a still.
 final class StillFrame: FrameMaking {
     private let codecs: CodecRegistry
     private let bytes: Bytes

@@ -1,8 +1,8 @@
-/// Which frames of an animation have to be put together for one of them, and whether any leaves transparency.
+/// Computes which frames a frame of an animation depends on, and whether any composed frame is transparent.
 struct FrameOrder {
-    /// For each frame, whether the canvas is transparent everywhere before it, whatever came before.
+    /// For each frame, whether the canvas is fully transparent before it, whichever frames came before.
     private let startsEmpty: [Bool]
-    /// For each frame, whether nothing of the canvas before it is ever seen, in it or behind it.
+    /// For each frame, whether the canvas before it never shows, during the frame or after its disposal.
     private let startsAnew: [Bool]
     private let frames: [AnimationFramePlan]
     /// Whether any composed frame may have transparent pixels.
@@ -28,7 +28,7 @@ struct FrameOrder {
             let frame = frames[index]
             let hidesAll =
                 frame.covers(width: width, height: height) && (frame.blending == .replace || !frame.hasAlpha)
-            // What is restored after a frame has to be known, hidden as it may be.
+            // The contents to restore after a frame are needed even if the frame hides them.
             return startsEmpty[index] || (hidesAll && frame.disposal != .restore)
         }
         self.frames = frames
@@ -41,13 +41,13 @@ struct FrameOrder {
         hasAlpha = !(isFilledAtOnce && staysFilled)
     }
 
-    /// The last frame, up to `index`, that can be composed without the ones before it.
+    /// Returns the last frame, up to `index`, that can be composed without earlier frames.
     func keyFrame(before index: Int) -> Int {
         (0...index).last { startsAnew[$0] } ?? 0
     }
 
-    /// What has to be done to a canvas that is ready for `ready` (`nil`: to none at all) until frame `index` can be put on
-    /// it: from where on, and whether the canvas is cleared first.
+    /// Returns the first frame to draw on a canvas that is ready for `ready` (`nil` if for none) in order to reach
+    /// frame `index`, and whether to clear the canvas first.
     func start(for index: Int, ready: Int?) -> (first: Int, clears: Bool) {
         let key = keyFrame(before: index)
         if let ready, ready <= index, ready >= key { return (ready, false) }

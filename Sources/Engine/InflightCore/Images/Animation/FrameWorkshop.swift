@@ -1,14 +1,14 @@
 import InflightConcurrency
 
-/// The shell around a ``FrameMachine``: holds it in a lock, makes frames on an executor, and tells those who wait once
-/// the lock is released.
+/// The shell around a ``FrameMachine``. It guards the machine with a lock, makes frames on an executor, and resumes
+/// waiters after releasing the lock.
 final class FrameWorkshop: Sendable {
     typealias Waiter = ValueBridge<Result<AnimationFrame, LoadError>>
 
-    // Unchecked: touched only while the lock around it is held.
+    // Unchecked: accessed only while the lock around it is held.
     private final class State: @unchecked Sendable {
         var machine: FrameMachine<AnimationFrame, Waiter>
-        /// That of the frame that is being made.
+        /// The cancellation flag of the frame being made.
         var flag = CancellationFlag()
 
         init(_ machine: FrameMachine<AnimationFrame, Waiter>) {
@@ -17,7 +17,7 @@ final class FrameWorkshop: Sendable {
     }
 
     private let state: Guarded<State>
-    // Used by the one piece of work at a time that the machine lets be; the lock is taken between two of them.
+    // Used by one job at a time, as the machine ensures. The lock is taken between two jobs.
     nonisolated(unsafe) private let maker: any FrameMaking
     private let durations: [Duration]
     private let workers: any WorkExecutor
@@ -46,7 +46,7 @@ final class FrameWorkshop: Sendable {
         if let frame { waiter.open(with: .success(frame)) } else { startNext() }
     }
 
-    /// Ends the waiting at once, whatever the work does.
+    /// Resumes the waiter at once, whatever the job does.
     func leave(_ index: Int, _ waiter: Waiter) {
         let flag = state.withLock { $0.machine.left(index, waiter) ? $0.flag : nil }
         flag?.cancel()
@@ -63,7 +63,7 @@ final class FrameWorkshop: Sendable {
         flag?.cancel()
     }
 
-    /// How many frames are held, and what they cost.
+    /// The number of retained frames, and their cost in bytes.
     var held: (count: Int, bytes: Int) {
         state.withLock { ($0.machine.heldIndices.count, $0.machine.heldCost) }
     }
@@ -78,7 +78,7 @@ final class FrameWorkshop: Sendable {
         workers.run { self.make(index, flag) }
     }
 
-    /// What it evicts is released here, with no lock held, before anybody is told and asks for more.
+    /// Releases the evicted frames here, with no lock held, before waiters are resumed and request more.
     private func hold(_ frame: AnimationFrame, cost: Int) -> [Waiter] {
         let (told, released) = state.withLock { $0.machine.made(frame, cost: cost) }
         withExtendedLifetime(released) {}

@@ -1,20 +1,20 @@
-/// What decodes take in memory, estimated from headers.
+/// Estimates of the memory that decoding takes, from headers.
 ///
-/// Pictures with more pixels than ``ImageInfo/mostPixels`` are refused whatever they take, so that nothing here overflows.
+/// Images with more than ``ImageInfo/mostPixels`` pixels are always refused, so that no estimate overflows.
 package enum DecodeMemory {
-    /// So much for each pixel of the source, what is held for rows, and four bytes for each pixel of the result.
+    /// Returns an estimate in bytes: `perPixel` per source pixel, the row buffers, and four bytes per result pixel.
     ///
-    /// - Parameter perPixel: what is held of the whole source; 0 where it is decoded row by row.
+    /// - Parameter perPixel: the bytes retained per pixel of the source; 0 if it is decoded row by row.
     package static func bytes(for info: ImageInfo, _ options: DecodeOptions, perPixel: Int) -> Int {
         let source = pixels(info.storedWidth, info.storedHeight)
         let plan = options.resize?.plan(sourceWidth: info.width, sourceHeight: info.height)
         let result = plan.map { pixels($0.width, $0.height) } ?? source
-        // Some two hundred rows of two bytes a sample, at most, are held between the steps of a resize.
+        // A resize buffers at most about two hundred rows with two bytes per sample.
         let rows = plan == nil ? 0 : 8 * min(info.storedWidth, ImageInfo.mostPixels) * min(info.storedHeight, 200)
         return source * perPixel + rows + result * 4 + least
     }
 
-    /// Tables and small things.
+    /// Tables and other small allocations.
     private static let least = 64 * 1024
 
     private static func pixels(_ width: Int, _ height: Int) -> Int {

@@ -1,9 +1,9 @@
 package import InflightConcurrency
 
 extension DecodeOptions {
-    /// What has to be done to the pixels as they are stored.
+    /// Returns the resize plan for the pixels as stored.
     ///
-    /// Throws where enlarging would make more pixels than are allowed.
+    /// Throws if enlarging would exceed the limit on pixels.
     package func storedPlan(for info: ImageInfo) throws(LoadError) -> Resize.Plan {
         let whole = Resize.Plan(
             scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
@@ -21,8 +21,8 @@ extension DecodeOptions {
 }
 
 extension ImageInfo {
-    /// Checks what `options` allow on the header's word, then has `fill` decode into memory for what the plan keeps: red,
-    /// green, blue and straight alpha in sRGB, as stored. Brings it into the form that is wanted.
+    /// Checks the limits of `options` against the header, then calls `fill` to decode the plan's result into memory:
+    /// red, green, blue and straight alpha in sRGB, as stored. Then converts it to the requested format, upright.
     package func makePixels(
         _ options: DecodeOptions, cancellation: CancellationFlag,
         filledBy fill: (Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> Void

@@ -1,16 +1,16 @@
 package import InflightConcurrency
 
-/// What can be shown of a picture of which only the first bytes are there, or whose rest is damaged.
+/// The displayable part of a truncated or damaged image.
 public struct PartialPicture: Sendable {
-    /// At the size that is wanted. Where the picture is not ``coversAll``, what is missing is transparent, and a picture
-    /// without alpha has one.
+    /// The pixels, at the requested size. Unless ``coversAll``, missing pixels are transparent, and an image without
+    /// alpha gets an alpha channel.
     public var pixels: PixelBuffer
-    /// How much of the picture's data went into it: of two parts of one picture the better one has more. What is counted
-    /// is the format's own: rows, scans, passes.
+    /// The amount of the image's data used: of two parts of one image, the better has more. The unit depends on the
+    /// format: rows, scans, passes.
     public var detail: Int
-    /// Whether something is shown everywhere, if coarsely: so it is with progressive and interlaced pictures.
+    /// Whether something is shown everywhere, if only coarsely, as with progressive and interlaced images.
     public var coversAll: Bool
-    /// Whether all of what ``pixels`` show is there as well as it will ever be, as with the first frame of an animation.
+    /// Whether ``pixels`` have their final quality, as for the first frame of an animation.
     public var isFinal: Bool
 
     public init(pixels: PixelBuffer, detail: Int, coversAll: Bool, isFinal: Bool = false) {
@@ -22,7 +22,7 @@ public struct PartialPicture: Sendable {
 }
 
 extension PartialPicture {
-    /// What of a picture has been filled in.
+    /// The extent to which an image has been decoded.
     package struct Filled {
         package var detail: Int
         package var isFinal: Bool
@@ -35,11 +35,11 @@ extension PartialPicture {
 }
 
 extension ImageInfo {
-    /// As ``makePixels(_:cancellation:filledBy:)``, with what there is of a picture.
+    /// Works like ``makePixels(_:cancellation:filledBy:)``, for the available part of an image.
     ///
     /// - Parameters:
-    ///   - coversAll: whether something will be everywhere. Else there is alpha, and `fill` writes straight alpha.
-    ///   - fill: writes all of the memory; `nil`: there is nothing to be shown.
+    ///   - coversAll: whether `fill` covers everything. If not, the result has alpha, and `fill` writes straight alpha.
+    ///   - fill: writes all of the memory; returns `nil` if there is nothing to show.
     package func makePart(
         _ options: DecodeOptions, coversAll: Bool, cancellation: CancellationFlag,
         filledBy fill: (Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> PartialPicture.Filled?
@@ -50,7 +50,7 @@ extension ImageInfo {
         let pixels = try unsafe info.makePixels(options, cancellation: cancellation) {
             (plan, memory) throws(LoadError) in
             filled = try unsafe fill(plan, memory)
-            // What is thrown away is not looked at, but it is brought into its form like all else.
+            // The result is discarded, but the conversion of its format reads it.
             if filled == nil { unsafe memory.initializeMemory(as: UInt8.self, repeating: 0) }
         }
         return filled.map {
@@ -60,9 +60,9 @@ extension ImageInfo {
 }
 
 extension LoadError {
-    /// Runs what reads on until the bytes end or are damaged.
+    /// Runs a decode step until the bytes end or are damaged.
     ///
-    /// - Returns: whether it came to its end. Throws what is not the bytes' fault.
+    /// - Returns: whether it completed. Throws errors other than ``LoadError/Code/damaged``.
     package static func upToDamage(_ read: () throws(LoadError) -> Void) throws(LoadError) -> Bool {
         do throws(LoadError) {
             try read()

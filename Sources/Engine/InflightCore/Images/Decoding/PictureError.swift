@@ -1,6 +1,6 @@
 package import InflightConcurrency
 
-/// The errors that all codecs throw, in the same words.
+/// The errors that all codecs throw, with the same messages.
 package enum PictureError {
     package static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(.damaged, stage: .decode, message: "The \(format) picture is damaged: \(what). Fetch it again.")
@@ -23,8 +23,8 @@ package enum PictureError {
     }
 
     /// - Parameters:
-    ///   - page: from 0, as programs count; people are told from 1.
-    ///   - count: at least; not all may have been counted.
+    ///   - page: from 0, as in code; the message counts from 1.
+    ///   - count: the known number of pages; not all may have been counted.
     package static func noPage(_ page: Int, of count: Int) -> LoadError {
         let (number, overflow) = page.addingReportingOverflow(1)
         return LoadError(

@@ -1,17 +1,16 @@
-/// Where memory for pixels comes from, if not from the heap: a process that hands its pixels to another makes them where
-/// the other can see them.
+/// Allocates memory for pixels outside the heap, such as memory shared with the process that receives the pixels.
 package protocol PixelAllocating: Sendable {
-    /// `nil` where there is no such memory. Aligned to 64 bytes at least; its contents may be anything.
+    /// Returns memory, or `nil` if there is none. It is aligned to at least 64 bytes and uninitialised.
     func allocate(byteCount: Int) -> UnsafeMutableRawPointer?
-    /// Gives back what ``allocate(byteCount:)`` gave; on any thread.
+    /// Releases memory from ``allocate(byteCount:)``; on any thread.
     func deallocate(_ memory: UnsafeMutableRawPointer, byteCount: Int)
 }
 
 package enum PixelAllocation {
-    /// Where pixels are made by whatever is called inside; `nil`: on the heap.
+    /// The allocator for pixels in the current task; if nil, the heap.
     @TaskLocal static var current: (any PixelAllocating)?
 
-    /// Whatever is called inside makes its pixels there.
+    /// Runs `body` with an allocator for all pixels that it creates.
     package static func with<Value>(
         _ allocator: any PixelAllocating, _ body: () throws(LoadError) -> Value
     ) throws(LoadError) -> Value {

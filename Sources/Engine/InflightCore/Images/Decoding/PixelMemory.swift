@@ -6,20 +6,20 @@
     import Musl
 #endif
 
-/// Memory for all pixels of a picture, four bytes or fewer each. That there is none is an error here, not the end of the
-/// program: how much is asked for is the picture's word, within the limit on pixels.
+/// Memory for all pixels of an image, four bytes or fewer each. A failed allocation throws instead of trapping, because
+/// the image determines the size, within the limit on pixels.
 // Safe: the memory lives as long as the object.
 @safe package final class PixelMemory: Sendable {
-    // Written by the decoding that made it alone, until it is shared; read only from then on.
+    // Written only by the decode that created it, until it is shared; read-only from then on.
     nonisolated(unsafe) package let bytes: UnsafeMutableRawBufferPointer
     private let allocator: (any PixelAllocating)?
 
-    /// - Throws: ``LoadError/Code/tooManyPixels`` where the system has no such memory.
+    /// - Throws: ``LoadError/Code/tooManyPixels`` if the system cannot provide the memory.
     package init(width: Int, height: Int, bytesPerPixel: Int = 4) throws(LoadError) {
         let row = width.multipliedReportingOverflow(by: bytesPerPixel)
         let count = row.partialValue.multipliedReportingOverflow(by: height)
         allocator = PixelAllocation.current
-        // Not worth asking for: no picture that is let pass has as much.
+        // Do not attempt larger allocations: no image within the limits needs them.
         guard !row.overflow, !count.overflow, count.partialValue <= ImageInfo.mostPixels * 4,
             let memory = unsafe Self.allocate(count.partialValue, by: allocator)
         else { throw PictureError.noMemory }
@@ -29,7 +29,7 @@
     private static func allocate(_ count: Int, by allocator: (any PixelAllocating)?) -> UnsafeMutableRawPointer? {
         if let allocator { return unsafe allocator.allocate(byteCount: max(1, count)) }
         var memory: UnsafeMutableRawPointer?
-        // Aligned to lines of the cache.
+        // Aligned to cache lines.
         return unsafe posix_memalign(&memory, 64, max(1, count)) == 0 ? memory : nil
     }
 
@@ -42,7 +42,7 @@
         }
     }
 
-    /// The same memory, kept alive by whoever holds this.
+    /// The same memory as `Bytes`, which retain this object.
     package var shared: Bytes {
         unsafe Bytes(adopting: UnsafeRawBufferPointer(bytes)) { _ in withExtendedLifetime(self) {} }
     }

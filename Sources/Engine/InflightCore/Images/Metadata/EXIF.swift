@@ -1,15 +1,15 @@
-/// A camera's record of a picture: fields with numbers, names and values (CIPA DC-008-2023 sections 4.6 and 4.7).
+/// A camera's EXIF record: fields with numbers, names and values (CIPA DC-008-2023 sections 4.6 and 4.7).
 ///
-/// What is damaged is left out: a field that points outside, one of an unknown kind, a directory behind another that is
-/// broken. At most 1,000 fields are read, and 4,096 bytes of each.
+/// Damaged parts are left out: a field that points outside the record, a field of an unknown type, a directory whose
+/// parent is broken. At most 1,000 fields are read, and 4,096 bytes of each.
 public struct EXIF: Sendable, Equatable {
-    /// Where a field stands.
+    /// The directory that contains a field.
     public enum Directory: String, Sendable, Hashable, CaseIterable {
-        /// About the picture: who made it, with what.
+        /// About the image: its author and device.
         case image
-        /// About the taking of it: when, how long, how wide.
+        /// About the exposure: its date, duration and optics.
         case photo
-        /// About the place.
+        /// About the location.
         case gps
     }
 
@@ -24,14 +24,14 @@ public struct EXIF: Sendable, Equatable {
             self.value = value
         }
 
-        /// The standard's name, or the number where it has none that is known here.
+        /// The standard's name, or the number if the name is not known here.
         public var name: String { EXIFNames.name(tag, directory) }
     }
 
     public enum Value: Sendable, Equatable {
         case text(String)
         case numbers([Double])
-        /// Fractions as they are written: an exposure of 1/250 s.
+        /// Fractions as written, such as an exposure of 1/250 s.
         case fractions([Fraction])
         case bytes([UInt8])
     }
@@ -45,14 +45,14 @@ public struct EXIF: Sendable, Equatable {
             self.denominator = denominator
         }
 
-        /// Not a number where the denominator is 0.
+        /// The quotient; not a number if the denominator is 0.
         public var number: Double { Double(numerator) / Double(denominator) }
     }
 
-    /// In the order of the file.
+    /// The fields in the order of the file.
     public var fields: [Field]
 
-    /// Takes a record apart; `nil` where the bytes are none.
+    /// Parses a record; returns `nil` if the bytes are not an EXIF record.
     public init?(_ bytes: Bytes) {
         guard var reader = EXIFReader(bytes) else { return nil }
         fields = reader.read()
@@ -62,15 +62,15 @@ public struct EXIF: Sendable, Equatable {
         fields.first { $0.directory == directory && $0.tag == tag }?.value
     }
 
-    /// Where the picture was taken, in degrees: north and east are positive.
+    /// The place where the image was taken, in degrees. North and east are positive.
     public struct Location: Sendable, Equatable {
         public var latitude: Double
         public var longitude: Double
-        /// Metres above the sea, negative below it.
+        /// The altitude in metres above sea level, negative below it.
         public var altitude: Double?
     }
 
-    /// `nil` where it is not told, or is no place on Earth.
+    /// The location; `nil` if it is missing, or not a place on Earth.
     public var location: Location? {
         guard let latitude = degrees(2, reference: 1, negative: "S", limit: 90),
             let longitude = degrees(4, reference: 3, negative: "W", limit: 180)
@@ -83,7 +83,7 @@ public struct EXIF: Sendable, Equatable {
         return Location(latitude: latitude, longitude: longitude, altitude: altitude)
     }
 
-    /// Degrees, minutes and seconds as one number.
+    /// Returns degrees, minutes and seconds as one number.
     private func degrees(_ tag: Int, reference: Int, negative: String, limit: Double) -> Double? {
         guard case .fractions(let parts)? = self[.gps, tag], parts.count == 3,
             case .text(let side)? = self[.gps, reference]
@@ -109,7 +109,7 @@ extension EXIF.Value: CustomStringConvertible {
         number == number.rounded() && abs(number) < 1e15 ? String(Int(number)) : String(number)
     }
 
-    /// Below 1 as cameras show it, 1/250; else a number of few digits.
+    /// Formats fractions below 1 as cameras show them, such as 1/250, and others as a number with few digits.
     private static func short(_ fraction: EXIF.Fraction) -> String {
         let (above, below) = (fraction.numerator, fraction.denominator)
         if below == 0 { return "\(above)/0" }

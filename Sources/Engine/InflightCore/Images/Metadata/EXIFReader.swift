@@ -1,4 +1,4 @@
-/// Reads the directories of a TIFF file in small (TIFF 6.0 section 2), as far as they can be believed.
+/// Reads the directories of an EXIF record, a small TIFF file (TIFF 6.0 section 2), as far as they are valid.
 struct EXIFReader {
     private let bytes: Bytes
     private let isLittle: Bool
@@ -29,7 +29,7 @@ struct EXIFReader {
         return fields
     }
 
-    /// An unsigned number; `nil` where it lies outside.
+    /// Returns an unsigned number, or `nil` if it lies outside the bytes.
     private func number(_ offset: Int, bytes count: Int) -> Int? {
         guard offset >= 0, offset <= bytes.count - count else { return nil }
         return (0..<count).reduce(0) { sum, index in
@@ -37,7 +37,7 @@ struct EXIFReader {
         }
     }
 
-    /// Reads a directory's fields. Gives where other directories are, by the tags that say it.
+    /// Reads a directory's fields. Returns the offsets of other directories by the tags that point to them.
     private mutating func directory(at offset: Int, _ kind: EXIF.Directory) -> [Int: Int] {
         var others: [Int: Int] = [:]
         guard let count = number(offset, bytes: 2) else { return others }
@@ -55,7 +55,7 @@ struct EXIFReader {
         return others
     }
 
-    /// The bytes of one item of each type (TIFF 6.0 section 2; 129 is UTF-8, CIPA DC-008 section 4.6.2).
+    /// The size in bytes of one item of each type (TIFF 6.0 section 2; 129 is UTF-8, CIPA DC-008 section 4.6.2).
     private static let sizes = [1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 129: 1]
 
     private func value(_ type: Int, _ items: Int, entry: Int) -> EXIF.Value? {
@@ -90,7 +90,7 @@ struct EXIFReader {
 
     private static func double(_ bits: Int) -> Double { Double(bitPattern: UInt64(bitPattern: Int64(bits))) }
 
-    /// Up to the first zero, without blanks around. Cameras write Latin-1 too, where UTF-8 is not valid.
+    /// Returns the text up to the first zero, trimmed. Invalid UTF-8 is read as Latin-1, which cameras write too.
     private func text(_ range: Range<Int>) -> String? {
         let part = range.map { bytes[$0] }.prefix { $0 != 0 }
         let text =
@@ -101,7 +101,7 @@ struct EXIFReader {
         return String(trimmed.prefix(trimmed.count - trimmed.reversed().prefix(while: blanks).count))
     }
 
-    /// What says nothing of its kind: versions and the like are four characters.
+    /// Returns a value of undefined type, as text if short and printable. Versions and the like are four characters.
     private func unknown(_ range: Range<Int>) -> EXIF.Value {
         let part = range.map { bytes[$0] }
         let isText = !part.isEmpty && part.count <= 8 && part.allSatisfy { (0x20...0x7E).contains($0) }

@@ -1,10 +1,10 @@
 extension ImageMetadata {
-    /// What is written with other pixels than those that it came with: turned upright, of another size, in sRGB.
+    /// Returns the metadata for re-encoded pixels: upright, of another size, in sRGB.
     ///
-    /// In EXIF the orientation becomes 1; the sizes and the colour space, where they are told, become those of the pixels;
-    /// the second directory, which holds a thumbnail of what was there before, is cut off, and its bytes are cleared. In
-    /// XMP `tiff:Orientation` becomes 1. All else stays as it is, such as an editor's thumbnail or sizes within XMP, and
-    /// what makers have in fields of their own. An EXIF record that is none is left out.
+    /// In EXIF the orientation becomes 1. The sizes and the colour space, if present, become those of the pixels. The
+    /// second directory, which holds an outdated thumbnail, is cut off, and its image data are removed or cleared. In
+    /// XMP `tiff:Orientation` becomes 1. Everything else is kept, such as an editor's thumbnail or sizes within XMP,
+    /// and vendor-specific fields. An invalid EXIF record is left out.
     ///
     /// Time and memory are linear in the records.
     public func fitted(width: Int, height: Int) -> ImageMetadata {
@@ -17,7 +17,7 @@ extension ImageMetadata {
     }
 }
 
-/// Changes single numbers of an EXIF record where they stand (TIFF 6.0 section 2, CIPA DC-008 sections 4.5 and 4.6).
+/// Changes single numbers of an EXIF record in place (TIFF 6.0 section 2, CIPA DC-008 sections 4.5 and 4.6).
 struct EXIFRewriter {
     private var bytes: [UInt8]
     private let isLittle: Bool
@@ -59,14 +59,14 @@ struct EXIFRewriter {
         return Bytes(bytes)
     }
 
-    /// - Parameter pointer: where it stands where the second directory begins.
+    /// - Parameter pointer: the offset of the pointer to the second directory.
     private mutating func removeThumbnail(pointer: Int) {
         guard let second = number(pointer, bytes: 4), second > 0 else { return }
         put(0, at: pointer, bytes: 4)
         let start = entry(Tag.thumbnailStart, in: second).flatMap { number($0 + 8, bytes: 4) }
         let length = entry(Tag.thumbnailLength, in: second).flatMap { number($0 + 8, bytes: 4) }
         guard let start, let length, start > pointer, start < bytes.count, length <= bytes.count - start else { return }
-        // What stands behind it, as little as that mostly is, keeps its place.
+        // Data after the thumbnail, which are rare, keep their offsets.
         if bytes[(start + length)...].allSatisfy({ $0 == 0 }) {
             bytes.removeSubrange(start...)
         } else {
@@ -76,7 +76,7 @@ struct EXIFRewriter {
 
     // MARK: Numbers
 
-    /// An unsigned number; `nil` where it lies outside.
+    /// Returns an unsigned number, or `nil` if it lies outside the bytes.
     private func number(_ offset: Int, bytes count: Int) -> Int? {
         guard offset >= 0, offset <= bytes.count - count else { return nil }
         return (0..<count).reduce(0) { sum, index in
@@ -84,14 +84,14 @@ struct EXIFRewriter {
         }
     }
 
-    /// Where the first entry with that tag stands, all of it inside.
+    /// Returns the offset of the first entry with that tag, if all of the entry lies inside the bytes.
     private func entry(_ tag: Int, in directory: Int) -> Int? {
         guard let count = number(directory, bytes: 2) else { return nil }
         let entries = (0..<count).lazy.map { directory + 2 + $0 * 12 }
         return entries.first { number($0, bytes: 2) == tag && $0 + 12 <= bytes.count }
     }
 
-    /// Sets a field that holds a number of 8, 16 or 32 bits, signed or not, if it is there.
+    /// Sets a field that holds a number of 8, 16 or 32 bits, signed or not, if it is present.
     private mutating func set(_ tag: Int, to value: Int, in directory: Int) {
         guard let entry = entry(tag, in: directory), let count = number(entry + 4, bytes: 4), (1...2).contains(count)
         else { return }
@@ -103,7 +103,7 @@ struct EXIFRewriter {
         }
     }
 
-    /// The place is inside: it was read before.
+    /// The offset is in bounds, because it was read before.
     private mutating func put(_ value: Int, at offset: Int, bytes count: Int) {
         for index in 0..<count {
             let shift = 8 * (isLittle ? index : count - 1 - index)
@@ -112,8 +112,8 @@ struct EXIFRewriter {
     }
 }
 
-/// Changes what XMP says of the orientation (XMP specification part 2 section 3.1, `tiff:Orientation`), as an attribute or
-/// as an element, of which there should be one.
+/// Changes the orientation in XMP (XMP specification part 2 section 3.1, `tiff:Orientation`), as an attribute or as an
+/// element. There should be one.
 enum XMPRewriter {
     static func upright(_ xmp: Bytes) -> Bytes {
         let name = Array("tiff:Orientation".utf8)

@@ -1,11 +1,11 @@
-/// What a picture's file says about the picture beside its pixels. Reading it is asked for; it is never kept by itself:
-/// it tells where and when pictures were taken, and by whom.
+/// An image file's metadata beside its pixels.
 ///
-/// `codecs.metadata(of:)` reads it; ``EncodeOptions/metadata`` writes it into another file.
+/// It reveals where and when images were taken, and by whom, so it is read only on request and never kept
+/// automatically. `codecs.metadata(of:)` reads it; ``EncodeOptions/metadata`` writes it into another file.
 public struct ImageMetadata: Sendable, Hashable {
-    /// The camera's record (EXIF, CIPA DC-008), as it stands in the file: a TIFF file in small, from its byte order mark.
+    /// The camera's record (EXIF, CIPA DC-008), as in the file: a small TIFF file, starting at its byte order mark.
     public var exifBytes: Bytes?
-    /// The extensible record (XMP, ISO 16684-1), as it stands in the file: XML in UTF-8.
+    /// The extensible record (XMP, ISO 16684-1), as in the file: XML in UTF-8.
     public var xmpBytes: Bytes?
 
     public init(exifBytes: Bytes? = nil, xmpBytes: Bytes? = nil) {
@@ -13,16 +13,16 @@ public struct ImageMetadata: Sendable, Hashable {
         self.xmpBytes = xmpBytes
     }
 
-    /// More bytes of one kind are not read: a JPEG's segment has 65,533, the others have what their writers like.
+    /// The maximum bytes read of each kind. A JPEG segment has at most 65,533; in other formats the writer decides.
     package static let mostBytes = 4 << 20
 
     var byteCount: Int { (exifBytes?.count ?? 0) + (xmpBytes?.count ?? 0) }
 
     public var isEmpty: Bool { exifBytes == nil && xmpBytes == nil }
 
-    /// The camera's record, taken apart; `nil` where there is none, or it is none.
+    /// The parsed camera record; `nil` if there is none, or if it is invalid.
     public var exif: EXIF? { exifBytes.flatMap { EXIF($0) } }
 
-    /// The extensible record as text; `nil` where there is none, or it is no UTF-8.
+    /// The extensible record as text; `nil` if there is none, or if it is not UTF-8.
     public var xmp: String? { xmpBytes.flatMap { String(validating: $0.array, as: UTF8.self) } }
 }

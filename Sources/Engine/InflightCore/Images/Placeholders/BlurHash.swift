@@ -6,24 +6,24 @@
     import Musl
 #endif
 
-/// A picture in about thirty characters: its average colour and a few waves over it, to be shown until the picture itself
-/// is there (Wolt: BlurHash, `Algorithm.md`).
+/// A placeholder of about thirty characters: the average colour and a few cosine components ("waves") of an image
+/// (Wolt: BlurHash, `Algorithm.md`).
 ///
-/// It knows neither alpha nor the picture's shape. Any thread.
+/// It encodes neither alpha nor the aspect ratio. Any thread.
 public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
-    /// The characters, as servers send them.
+    /// The encoded characters, as servers send them.
     public let text: String
-    /// How many waves there are along each axis, 1 … 9.
+    /// The number of components along each axis, 1 … 9.
     public let horizontal: Int
     public let vertical: Int
-    /// Red, green and blue in linear light, row by row; the first are the average.
+    /// The components in linear red, green and blue, row by row; the first is the average.
     private let waves: [SIMD3<Float>]
 
     public var description: String { text }
 
-    /// Reads the characters.
+    /// Parses a BlurHash.
     ///
-    /// Throws ``LoadError/Code/damaged`` where they are none of a BlurHash, or not as many as the first of them says.
+    /// Throws ``LoadError/Code/damaged`` if a character is invalid, or if the length contradicts the first character.
     public init(_ text: String) throws(LoadError) {
         var digits: [Int] = []
         for byte in text.utf8 {
@@ -61,11 +61,11 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Of a picture, on white where it is transparent. A picture with a side above 100 pixels is made smaller first.
+    /// Encodes an image, composited over white. An image with a side above 100 pixels is downscaled first.
     ///
     /// - Parameters:
-    ///   - horizontal: waves along a row, 1 … 9; what is outside of that is brought into it.
-    ///   - vertical: waves along a column.
+    ///   - horizontal: the number of components along a row, clamped to 1 … 9.
+    ///   - vertical: the number of components along a column, clamped likewise.
     public init(_ pixels: PixelBuffer, horizontal: Int = 4, vertical: Int = 3) {
         let small = pixels.forPlaceholder.flattened(onto: 255, 255, 255)
         let horizontal = max(1, min(9, horizontal))
@@ -87,17 +87,17 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
             }
         }
         let written = Self.written(waves, horizontal: horizontal, vertical: vertical)
-        // What a reader of the characters has, so that both are equal.
+        // Parse the text, so that a value equals the one read from its text.
         guard let read = try? BlurHash(written) else {
             preconditionFailure("\(written) was written and cannot be read")
         }
         self = read
     }
 
-    /// The picture that it stands for, opaque, in sRGB. The time is proportional to pixels and waves: ask for few, and have
-    /// them enlarged where they are shown.
+    /// Returns the decoded image, opaque, in sRGB. The time is linear in pixels and components, so request few pixels
+    /// and enlarge them for display.
     ///
-    /// - Parameter punch: 1 for the contrast that it was made with; more for more of it.
+    /// - Parameter punch: the contrast; 1 for that of the original, more to increase it.
     /// - Precondition: both sides are from 1 to 1,000.
     public func pixels(width: Int, height: Int, punch: Float = 1) -> PixelBuffer {
         precondition(
@@ -125,7 +125,7 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
             blue: LinearLight.byte(waves[0][2]))
     }
 
-    /// Of each wave, what it is at each pixel of a side.
+    /// Returns the values of each component at each pixel of a side.
     private static func cosines(_ count: Int, over size: Int) -> [[Float]] {
         (0..<count).map { wave in (0..<size).map { cos(.pi * Float(wave * $0) / Float(size)) } }
     }
@@ -168,7 +168,7 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
     private static let values = Dictionary(uniqueKeysWithValues: alphabet.enumerated().map { ($1, $0) })
 }
 
-/// Bytes of sRGB as linear light, 0 … 1, and back (IEC 61966-2-1).
+/// Converts bytes of sRGB to linear light, 0 … 1, and back (IEC 61966-2-1).
 enum LinearLight {
     private static let table: [Float] = (0..<256).map { byte in
         let value = Float(byte) / 255
@@ -185,13 +185,13 @@ enum LinearLight {
 }
 
 extension PixelBuffer {
-    /// At most 100 pixels a side: more make no placeholder better.
+    /// The image with at most 100 pixels per side. More do not improve a placeholder.
     var forPlaceholder: PixelBuffer {
         resized(to: Resize(width: 100, height: 100).plan(sourceWidth: width, sourceHeight: height))
             .converted(to: Format(order: .rgba, alpha: .straight))
     }
 
-    /// Of each pixel, row by row; alpha has no part in it.
+    /// The linear light of each pixel, row by row, regardless of alpha.
     fileprivate var linearLight: [SIMD3<Float>] {
         unsafe withUnsafeBytes { memory in
             (0..<width * height).map { index in

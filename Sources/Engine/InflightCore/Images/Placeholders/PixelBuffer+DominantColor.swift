@@ -1,9 +1,9 @@
 extension PixelBuffer {
-    /// The colour of which there is most: the mean of those that are like it, by what they cover. A picture without
-    /// anything opaque has ``PixelColor/clear``. Any thread; a picture with a side above 100 pixels is made smaller first.
+    /// The alpha-weighted mean of the most frequent similar colours; ``PixelColor/clear`` if all is transparent. Any
+    /// thread. An image with a side above 100 pixels is downscaled first.
     public var dominantColor: PixelColor {
         let small = forPlaceholder
-        // Eight steps of each colour.
+        // A histogram with eight steps per channel.
         var sums = [SIMD4<Float>](repeating: .zero, count: 512)
         unsafe small.withUnsafeBytes { memory in
             for y in 0..<small.height {
@@ -15,7 +15,7 @@ extension PixelBuffer {
                 }
             }
         }
-        // A colour may lie at the border of two steps: neighbours count together.
+        // Neighbours count together, because a colour may lie at the border of two steps.
         var best = SIMD4<Float>.zero
         for step in sums.indices where sums[step][3] > 0 {
             var together = SIMD4<Float>.zero
@@ -27,7 +27,7 @@ extension PixelBuffer {
         return PixelColor(red: color[0], green: color[1], blue: color[2])
     }
 
-    /// The step itself, and those that differ by one in one colour.
+    /// Returns the step itself, and those that differ by one in one channel.
     private static func neighbours(of step: Int) -> [Int] {
         [step]
             + [0, 3, 6].flatMap { shift -> [Int] in

@@ -6,27 +6,26 @@
     import Musl
 #endif
 
-/// A picture in at most 25 bytes, with its shape and its alpha, to be shown until the picture itself is there (E. Wallace:
-/// ThumbHash).
+/// A placeholder of at most 25 bytes, with the aspect ratio and alpha of an image (E. Wallace: ThumbHash).
 ///
-/// Light and two colours are each an average and some waves over it, in four bits. Any thread.
+/// Luminance and two chroma channels each have an average and cosine components ("waves") of four bits. Any thread.
 public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
     public let bytes: [UInt8]
 
-    /// What an average and its waves are made of.
+    /// The average and the components of a channel.
     private struct Channel {
         var average: Double = 0
         var waves: [Double] = []
         var scale: Double = 0
     }
 
-    /// As Base64 with padding, as servers send it.
+    /// The hash as Base64 with padding, as servers send it.
     public var text: String { Base64.encoded(bytes) }
     public var description: String { text }
 
-    /// Reads the bytes. Those behind its end are let pass.
+    /// Parses a hash. Bytes after its end are ignored.
     ///
-    /// Throws ``LoadError/Code/damaged`` where there are fewer than its first ones say.
+    /// Throws ``LoadError/Code/damaged`` if there are fewer bytes than the header requires.
     public init(_ bytes: [UInt8]) throws(LoadError) {
         guard bytes.count >= 5 else { throw Self.damaged("it has \(bytes.count) bytes, and the shortest has more") }
         self.bytes = bytes
@@ -40,13 +39,13 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads Base64, with its padding or without.
+    /// Parses a hash in Base64, with or without padding.
     public init(_ text: String) throws(LoadError) {
         guard let bytes = Base64.decoded(Array(text.utf8)) else { throw Self.damaged("it is no Base64") }
         try self.init(bytes)
     }
 
-    /// Of a picture. One with a side above 100 pixels is made smaller first.
+    /// Encodes an image. An image with a side above 100 pixels is downscaled first.
     public init(_ pixels: PixelBuffer) {
         let small = pixels.forPlaceholder
         let (width, height) = (small.width, small.height)
@@ -60,12 +59,12 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         var average = colors.reduce(SIMD4<Double>.zero) { $0 + $1 * $1[3] }
         if covered > 0 { average /= covered }
         let hasAlpha = covered < Double(width * height)
-        // The longer side has as many waves as there may be.
+        // The longer side gets the maximum number of components.
         let limit = Double(hasAlpha ? 5 : 7)
         let longest = Double(max(width, height))
         let across = max(1, Int((limit * Double(width) / longest).rounded()))
         let down = max(1, Int((limit * Double(height) / longest).rounded()))
-        // Light, yellow against blue, red against green; over the average.
+        // Luminance, yellow against blue, and red against green, composited over the average.
         let parts = colors.map { color -> SIMD4<Double> in
             let alpha = color[3]
             let over = average * (1 - alpha) + color * alpha
@@ -113,7 +112,7 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
                 channel.scale = max(channel.scale, abs(sum))
             }
         }
-        // 0 … 1, with nothing in the middle.
+        // Map to 0 … 1, with 0.5 for an amplitude of zero.
         if channel.scale > 0 { channel.waves = channel.waves.map { 0.5 + 0.5 / channel.scale * $0 } }
         return channel
     }
@@ -122,7 +121,7 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         let first: Int
         let second: Int
         let hasAlpha: Bool
-        /// Of light, along each axis, as the shape says.
+        /// The number of luminance components along each axis, which encode the aspect ratio.
         let waves: (x: Int, y: Int)
 
         init(_ bytes: [UInt8]) {
@@ -135,7 +134,7 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
 
         var start: Int { hasAlpha ? 6 : 5 }
         var light: (x: Int, y: Int) { (max(3, waves.x), max(3, waves.y)) }
-        /// Without the averages, which the header holds.
+        /// The number of components, without the averages, which the header contains.
         var waveCount: Int {
             let channels = [light, (3, 3), (3, 3)] + (hasAlpha ? [(5, 5)] : [])
             return channels.reduce(0) { $0 + ThumbHash.places($1.0, $1.1).count - 1 }
@@ -145,13 +144,12 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The waves of a channel that has so many along each axis, in the order in which they are written; the first is its
-    /// average.
+    /// Returns the components of a channel with these counts per axis, in encoding order. The first is the average.
     private static func places(_ across: Int, _ down: Int) -> [(i: Int, j: Int)] {
         (0..<down).flatMap { j in (0..<across).filter { $0 * down < across * (down - j) }.map { (i: $0, j: j) } }
     }
 
-    /// Width by height, roughly.
+    /// The approximate ratio of width to height.
     public var aspectRatio: Double {
         let waves = Header(bytes).waves
         return Double(waves.x) / Double(waves.y)
@@ -171,7 +169,7 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         return PixelFloats.rounded(SIMD4(first, first - red, blue, 1) * 255)
     }
 
-    /// The picture that it stands for, its longer side of that many pixels; in sRGB, with straight alpha if it has any.
+    /// Returns the decoded image, its longer side `longestSide` pixels; in sRGB, with straight alpha if it has any.
     ///
     /// - Precondition: `longestSide` is from 1 to 1,000.
     public func pixels(longestSide: Int = 32) -> PixelBuffer {
@@ -188,7 +186,7 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
                 return (i, j, (Float(nibble) / 7.5 - 1) * scale)
             }
         }
-        // Colours are told coarsely, which makes them pale: a quarter more of them is right.
+        // Coarse quantisation makes colours pale; a quarter more chroma compensates for it.
         let light = waves(header.light.x, header.light.y, scale: Float(header.first >> 18 & 31) / 31)
         let yellow = waves(3, 3, scale: Float(header.second >> 3 & 63) / 63 * 1.25)
         let red = waves(3, 3, scale: Float(header.second >> 9 & 63) / 63 * 1.25)

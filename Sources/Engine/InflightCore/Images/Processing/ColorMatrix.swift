@@ -1,8 +1,8 @@
 import InflightConcurrency
 
-/// A change of colours that is the same for every pixel: each channel a sum of all three and a constant.
+/// A colour transform that is the same for every pixel: each channel is a sum of all three and a constant.
 struct ColorMatrix: Sendable, Equatable {
-    /// What a unit of red, green and blue add to each channel; the constants are in units of full light.
+    /// The contributions of red, green and blue to each channel. The constants are in units of full light.
     var red: SIMD4<Float>
     var green: SIMD4<Float>
     var blue: SIMD4<Float>
@@ -31,7 +31,7 @@ struct ColorMatrix: Sendable, Equatable {
             constant: SIMD4(intercept, intercept, intercept, 0))
     }
 
-    /// This, and `next` on what it gives. What is too light or too dark in between is not cut off.
+    /// Returns this transform followed by `next`, without clamping in between.
     func then(_ next: ColorMatrix) -> ColorMatrix {
         func applied(_ column: SIMD4<Float>) -> SIMD4<Float> {
             let r = next.red * column[0]
@@ -43,14 +43,14 @@ struct ColorMatrix: Sendable, Equatable {
             constant: applied(constant) + next.constant)
     }
 
-    /// For pixels whose first channel is blue.
+    /// The transform for pixels whose first channel is blue.
     fileprivate var swapped: ColorMatrix {
         func turned(_ v: SIMD4<Float>) -> SIMD4<Float> { SIMD4(v[2], v[1], v[0], v[3]) }
         return ColorMatrix(red: turned(blue), green: turned(green), blue: turned(red), constant: turned(constant))
     }
 }
 
-/// Colours changed by a matrix; alpha stays.
+/// Transforms colours by a matrix and keeps alpha.
 struct ColorStep: ImageProcessing {
     let name: String
     let matrix: ColorMatrix
@@ -72,13 +72,13 @@ struct ColorStep: ImageProcessing {
 }
 
 extension ColorMatrix {
-    /// Four pixels at once, the first channel in the lowest byte of each.
+    /// Transforms four pixels at once. The first channel is in the lowest byte of each.
     @inline(__always)
     fileprivate func applied(to pixels: SIMD4<UInt32>, _ isPremultiplied: Bool) -> SIMD4<UInt32> {
         let first = Self.channel(pixels)
         let second = Self.channel(pixels &>> 8)
         let third = Self.channel(pixels &>> 16)
-        // A colour that is multiplied by alpha is never above it.
+        // A premultiplied colour never exceeds its alpha.
         let full = isPremultiplied ? Self.channel(pixels &>> 24) : SIMD4(repeating: 255)
         func sum(_ channel: Int) -> SIMD4<UInt32> {
             let colors = first * red[channel] + second * green[channel]
@@ -92,7 +92,7 @@ extension ColorMatrix {
 
     private static let magic: Float = 8_388_608
 
-    /// The lowest byte of each, as a float: see ``PixelFloats``.
+    /// Returns the lowest byte of each pixel as a float: see ``PixelFloats``.
     @inline(__always)
     private static func channel(_ pixels: SIMD4<UInt32>) -> SIMD4<Float> {
         let bits = pixels & 0xFF | magic.bitPattern
@@ -100,7 +100,7 @@ extension ColorMatrix {
     }
 }
 
-/// The picture over a plain colour.
+/// Composites the image over a plain colour.
 struct FlattenStep: ImageProcessing {
     let color: PixelColor
 

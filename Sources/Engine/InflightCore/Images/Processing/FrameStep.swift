@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// Cut out along a rounded edge, with a border along it.
+/// Clips the image to a rounded outline, with a border along it.
 struct FrameStep: ImageProcessing {
     enum Shape: Sendable {
         case rounded(radius: Double)
@@ -39,7 +39,7 @@ struct FrameStep: ImageProcessing {
     }
 }
 
-/// How a rounded rectangle, and a smaller one inside of it, cover the pixels at its edges.
+/// The coverage of edge pixels by a rounded rectangle, and by a smaller one inside it.
 private struct Frame {
     let pixels: PixelBuffer
     let radius: Float
@@ -65,8 +65,8 @@ private struct Frame {
         let width = pixels.width
         return try unsafe pixels.rows(to: format, cancellation: cancellation) { y, input, output in
             let dy = abs(Float(y) + 0.5 - halfHeight)
-            // From the left edge and the right: what is outside, what an edge crosses, what stays as it is.
-            // The counts are rounded so that what is doubtful counts as crossed.
+            // Split the row from both edges into pixels outside, pixels that an edge crosses, and unchanged pixels.
+            // Rounding assigns doubtful pixels to the crossed ones.
             let outside = max(0, Int(halfWidth - 0.5 - (reach(dy, inset: 0, beyond: 0.5) ?? 0)))
             let inside = reach(dy, inset: line, beyond: -0.5).map { Int(max(0, halfWidth + 1.5 - $0)) }
             let left = max(outside, min(inside ?? width, (width + 1) / 2))
@@ -80,7 +80,7 @@ private struct Frame {
         }
     }
 
-    /// How far from the middle a row's pixels are nearer than that to the edge, or farther inside; `nil`: none is.
+    /// Returns the distance from the middle up to which a row is at most `beyond` outside the edge; `nil` if nowhere.
     private func reach(_ dy: Float, inset: Float, beyond: Float) -> Float? {
         let radius = max(0, self.radius - inset)
         let outY = dy - (halfHeight - inset - radius)
@@ -101,7 +101,7 @@ private struct Frame {
         if outer == 1, inner == 1 { return }
         var pixel = unsafe PixelFloats.load(input + x &* 4)
         if source == .straight { pixel = PixelFloats.premultiplied(pixel) }
-        // The line over the picture, then the edge.
+        // Draw the border over the image, then apply the outline.
         let covered = line > 0 ? 1 - inner : 0
         let line = color * covered
         let rest = 1 - line[3] * (1 / 255)
@@ -110,7 +110,7 @@ private struct Frame {
         unsafe PixelFloats.store(pixel, to: output + x &* 4)
     }
 
-    /// How much of a pixel lies inside, from the distance of its middle to the edge.
+    /// Returns the share of a pixel inside the outline, from the distance of its centre to the edge.
     @inline(__always)
     private func coverage(_ dx: Float, _ dy: Float, inset: Float) -> Float {
         let radius = max(0, self.radius - inset)

@@ -1,23 +1,22 @@
 import InflightConcurrency
 
-/// A Gaussian blur as three box blurs, one after the other, on each axis: near enough to the bell, at a cost that does
-/// not depend on the radius.
+/// A Gaussian blur approximated by three successive box blurs on each axis, at a cost independent of the radius.
 ///
-/// The boxes have a fraction at their ends, so that their variance is exact (P. Gwosdek, S. Grewenig, A. Bruhn,
-/// J. Weickert: Theoretical Foundations of Gaussian Convolution by Extended Box Filtering, 2011). Beyond the edges the
-/// picture goes on as at the edge.
+/// The boxes have fractional ends, so that their variance is exact (P. Gwosdek, S. Grewenig, A. Bruhn, J. Weickert:
+/// Theoretical Foundations of Gaussian Convolution by Extended Box Filtering, 2011). Pixels beyond the edges repeat the
+/// edge pixels.
 ///
-/// Columns are blurred four at a time, and written as rows, so that the same step done twice blurs both axes.
+/// Columns are blurred four at a time and written as rows, so that running the same step twice blurs both axes.
 struct GaussianBlur {
-    /// Pixels inside the box on each side of the middle one.
+    /// The number of pixels inside the box on each side of the middle one.
     private let reach: Int
-    /// The weight of each, and of those two at the ends.
+    /// The weight of each pixel inside the box; ``endWeight`` is that of the two at its ends.
     private let weight: Float
     private let endWeight: Float
 
-    /// - Parameter deviation: above 0.
+    /// - Parameter deviation: the standard deviation, above 0.
     init(deviation: Double) {
-        // Of each of the three.
+        // The variance of each of the three boxes.
         let variance = deviation * deviation / 3
         let reach = Int(((12 * variance + 1).squareRoot() - 1) / 2)
         let (l, length) = (Double(reach), Double(2 * reach + 1))
@@ -27,14 +26,14 @@ struct GaussianBlur {
         endWeight = Float(fraction / (length + 2 * fraction))
     }
 
-    /// Sixteen samples: four pixels beside one another.
+    /// Sixteen samples: four adjacent pixels.
     private typealias Lanes = SIMD16<Float>
 
-    /// Gives the picture blurred, in the same format.
+    /// Returns the blurred image in the same format.
     func callAsFunction(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         let (width, height) = (pixels.width, pixels.height)
         let isStraight = pixels.format.alpha == .straight
-        // Between the axes: as many samples of 16 bits, eight of them behind the point.
+        // Intermediate samples have 16 bits, eight of them fractional.
         let middle = UnsafeMutablePointer<SIMD4<UInt16>>.allocate(capacity: width * height)
         defer { unsafe middle.deallocate() }
         try unsafe pixels.withUnsafeBytes { source throws(LoadError) in
@@ -66,7 +65,7 @@ struct GaussianBlur {
         }
     }
 
-    /// Of fewer than four pixels the last one is repeated.
+    /// Returns up to four pixels; if there are fewer, the last one is repeated.
     @inline(__always)
     private static func lanes(_ count: Int, _ pixel: (Int) -> SIMD4<Float>) -> Lanes {
         Lanes(
@@ -74,16 +73,16 @@ struct GaussianBlur {
             highHalf: SIMD8(lowHalf: pixel(min(2, count &- 1)), highHalf: pixel(min(3, count &- 1))))
     }
 
-    /// Blurs along the columns of what `load` gives for up to four of them in a row.
+    /// Blurs columns, whose pixels `load` returns for up to four adjacent columns.
     ///
-    /// The three boxes follow one another at the distance that each needs, so that what one writes is still at hand when
-    /// the next one reads it.
+    /// The three boxes follow each other at the minimum distance, so that the output of one is still in the CPU cache
+    /// when the next reads it.
     @inline(__always)
     private func run(
         columns: Int, rows: Int, _ cancellation: CancellationFlag, load: (Int, Int, Int) -> Lanes,
         store: (Int, Int, SIMD4<Float>) -> Void
     ) throws(LoadError) {
-        // Room for what lies beyond both ends.
+        // The margin holds the pixels beyond both ends.
         let margin = reach + 1
         let room = rows + 2 * margin
         let memory = UnsafeMutablePointer<Lanes>.allocate(capacity: 4 * room)
@@ -112,8 +111,8 @@ struct GaussianBlur {
         }
     }
 
-    /// One box on its way down.
-    // Safe: the pointers never leave, and have room for the margin at both ends.
+    /// The progress of one box blur down the columns.
+    // Safe: the pointers never escape, and have room for the margin at both ends.
     @safe private struct Box {
         private let source: UnsafeMutablePointer<Lanes>
         private let target: UnsafeMutablePointer<Lanes>
@@ -133,7 +132,7 @@ struct GaussianBlur {
             self.blur = blur
         }
 
-        /// Goes on as far as the rows allow that there are now, and says how far that is.
+        /// Advances as far as the available rows allow, and returns the end of the finished rows.
         @inline(__always) @discardableResult
         mutating func advance(as available: Int) -> Int {
             let (reach, margin) = (blur.reach, blur.reach + 1)
@@ -176,7 +175,7 @@ struct BlurStep: ImageProcessing {
     }
 }
 
-/// What a blur takes away, added.
+/// An unsharp mask: adds the difference between the image and its blur.
 struct SharpenStep: ImageProcessing {
     let amount: Double
     let radius: Double
@@ -193,7 +192,7 @@ struct SharpenStep: ImageProcessing {
         let blurred = try GaussianBlur(deviation: radius)(pixels, cancellation: cancellation)
         let isPremultiplied = pixels.format.alpha == .premultiplied
         let (width, factor) = (pixels.width, Float(amount))
-        // Alpha stays as it is: what is sharpened are the colours.
+        // Sharpening changes colours only and keeps alpha.
         let channels = SIMD4<Float>(factor, factor, factor, 0)
         return try unsafe blurred.withUnsafeBytes { other throws(LoadError) in
             let blurredRows = other.baseAddress!

@@ -55,7 +55,7 @@ struct CropStep: ImageProcessing {
         }
     }
 
-    /// What lies inside.
+    /// Returns the part that lies inside the image.
     private static func part(from start: Int, count: Int, of size: Int) -> Range<Int> {
         let (end, overflow) = start.addingReportingOverflow(count)
         return (0..<size).clamped(to: start..<(overflow ? Int.max : end))
@@ -77,7 +77,7 @@ struct CustomStep: ImageProcessing {
     let name: String
     let change: @Sendable (PixelBuffer) throws -> PixelBuffer
 
-    // Apart from those that are built in.
+    // The prefix separates custom names from built-in identities.
     var identity: String { "custom \(name)" }
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {

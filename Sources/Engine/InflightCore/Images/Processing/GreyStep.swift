@@ -1,11 +1,11 @@
 import InflightConcurrency
 
-/// How light each pixel is, by the weights of ITU-R BT.709; alpha stays.
+/// Converts pixels to grey with the luminance weights of ITU-R BT.709, and keeps alpha.
 struct GreyStep: ImageProcessing {
     var identity: String { "grey" }
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
-        // In units of 2^-15; with the rounding of the sum 255 stays 255.
+        // In units of 2^-15. With rounding of the sum, 255 stays 255.
         let (red, green, blue): (Int16, Int16, Int16) = (6_966, 23_436, 2_366)
         let (first, third) = pixels.format.order == .rgba ? (red, blue) : (blue, red)
         let outer = SIMD8<Int16>(first, third, first, third, first, third, first, third)

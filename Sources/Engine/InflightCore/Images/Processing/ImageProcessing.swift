@@ -1,19 +1,19 @@
 public import InflightConcurrency
 
-/// Changes a decoded picture. Called on a thread of the decode lane, several at once, with no lock held.
+/// Transforms a decoded image. Called on threads of the decode lane, several calls at once, with no lock held.
 ///
-/// What is needed most is there already: see ``ImageProcessor``. `ProcessorConformance` in the test kit checks any other.
+/// ``ImageProcessor`` has the most common transforms. `ProcessorConformance` in the test kit checks any other.
 public protocol ImageProcessing: Sendable {
-    /// What makes this processor the same as another: kind and parameters, as in `blur(radius: 4)`. Two processors with
-    /// the same identity share their work and their results.
+    /// The kind and parameters of the processor, as in `blur(radius: 4)`. Processors with the same identity are equal:
+    /// their jobs are coalesced and their results shared.
     var identity: String { get }
 
-    /// Gives the changed picture, in whichever format it likes: what was asked for is made of it afterwards. Looks at
-    /// `cancellation` while it works, and throws ``LoadError/Code/cancelled`` soon after it is set.
+    /// Returns the transformed image, in any format; the engine converts it to the requested one. Checks `cancellation`
+    /// while it runs, and throws ``LoadError/Code/cancelled`` soon after the flag is set.
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }
 
-/// The errors that all processors throw, in the same words.
+/// The errors that all processors throw, with the same messages.
 enum ProcessingError {
     static var cancelled: LoadError {
         LoadError(.cancelled, stage: .process, message: "The processing was cancelled.")
@@ -23,7 +23,7 @@ enum ProcessingError {
         LoadError(.invalidRequest, stage: .process, message: message)
     }
 
-    /// Throws where a result would have more pixels than both its source and 100 million.
+    /// Throws if a result would have more pixels than its source and more than 100 million.
     static func checkSize(width: Int, height: Int, of source: PixelBuffer) throws(LoadError) {
         let (product, overflow) = width.multipliedReportingOverflow(by: height)
         guard overflow || product > max(100_000_000, source.width * source.height) else { return }
@@ -36,12 +36,12 @@ enum ProcessingError {
 }
 
 extension CancellationFlag {
-    /// How many rows of so many pixels may pass between two looks at the flag: about a millisecond's work.
+    /// Returns the number of rows to process between two checks of the flag: about a millisecond.
     package static func band(width: Int) -> Int {
         max(1, 65_536 / max(1, width))
     }
 
-    /// Throws where it is set: for processors.
+    /// For processors: throws if the flag is set.
     func checkProcessing() throws(LoadError) {
         if isCancelled { throw ProcessingError.cancelled }
     }

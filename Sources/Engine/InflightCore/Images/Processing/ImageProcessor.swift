@@ -1,18 +1,18 @@
 public import InflightConcurrency
 
-/// One step that changes a decoded picture, as a value that reads as it is written:
+/// A transform of a decoded image, as a value:
 ///
 /// ```swift
 /// request.processors = [.resize(width: 320), .blur(radius: 4)]
 /// ```
 ///
-/// Lengths are in pixels of the picture as the step finds it. Two steps with the same ``identity`` are equal; they share
-/// their work and their results. Colours are changed as they are stored (sRGB, not linear light), as CSS and the usual
-/// editors do; ``resize(width:height:fit:gravity:enlarges:light:)`` does it in linear light where that is asked for.
+/// Lengths are in pixels of the step's input. Steps with the same ``identity`` are equal: their jobs are coalesced and
+/// their results shared. Colours are transformed as stored (sRGB, not linear light), as in CSS and common editors;
+/// ``resize(width:height:fit:gravity:enlarges:light:)`` uses linear light on request.
 public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible {
     private let processing: any ImageProcessing
 
-    /// A processor of your own.
+    /// Creates a processor from a custom implementation.
     public init(_ processing: any ImageProcessing) {
         self.processing = processing
     }
@@ -29,10 +29,10 @@ public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible
 }
 
 extension ImageProcessor {
-    /// Scaled, and cropped where the fit says so.
+    /// Scales the image, and crops it if the fit requires it.
     public static func resize(_ resize: Resize) -> ImageProcessor { Self(ResizeStep(resize: resize)) }
 
-    /// Scaled to a width, a height, or both.
+    /// Scales the image to a width, a height, or both.
     public static func resize(
         width: Int? = nil, height: Int? = nil, fit: Resize.Fit = .contain, gravity: Resize.Gravity = .center,
         enlarges: Bool = false, light: Resize.Light = .encoded
@@ -40,54 +40,54 @@ extension ImageProcessor {
         resize(Resize(width: width, height: height, fit: fit, gravity: gravity, enlarges: enlarges, light: light))
     }
 
-    /// The part that begins at `x`, `y`. What of it lies outside the picture is left away; where all does, the load
-    /// fails as ``LoadError/Code/invalidRequest``.
+    /// Crops the image to the part that begins at `x`, `y`, clipped to the image. If none of the part lies inside, the
+    /// request fails with ``LoadError/Code/invalidRequest``.
     public static func crop(x: Int, y: Int, width: Int, height: Int) -> ImageProcessor {
         Self(CropStep(place: .at(x: x, y: y), width: width, height: height))
     }
 
-    /// A part of that size, at most the picture's own, from where `gravity` says.
+    /// Crops the image to that size, or to its own if that is smaller, at the position of `gravity`.
     public static func crop(width: Int, height: Int, gravity: Resize.Gravity = .center) -> ImageProcessor {
         Self(CropStep(place: .gravity(gravity), width: width, height: height))
     }
 
-    /// Transparent outside of round corners, whose edge is smooth; with a border along it, if one is given.
+    /// Makes the image transparent outside rounded corners with smooth edges, with an optional border along them.
     ///
-    /// - Parameter radius: at most half the shorter side is taken.
+    /// - Parameter radius: clamped to half the shorter side.
     public static func roundCorners(radius: Double, border: Border? = nil) -> ImageProcessor {
         Self(FrameStep(shape: .rounded(radius: radius), border: border))
     }
 
-    /// The square in the middle, transparent outside of a circle.
+    /// Crops the image to the square in the middle, and makes it transparent outside a circle.
     public static func circle(border: Border? = nil) -> ImageProcessor {
         Self(FrameStep(shape: .circle, border: border))
     }
 
-    /// A line along the edges, inside the picture.
+    /// Draws a line along the edges, inside the image.
     public static func border(width: Double, color: PixelColor) -> ImageProcessor {
         Self(FrameStep(shape: .rounded(radius: 0), border: Border(width: width, color: color)))
     }
 
-    /// A Gaussian blur whose standard deviation is `radius`, as in CSS. The time it takes does not depend on that.
+    /// Applies a Gaussian blur with the standard deviation `radius`, as in CSS. The time does not depend on the radius.
     ///
     /// - Parameter radius: 0 … 1,000; 0 changes nothing.
     public static func blur(radius: Double) -> ImageProcessor { Self(BlurStep(radius: radius)) }
 
-    /// An unsharp mask: what a blur takes away is added `amount` times.
+    /// Applies an unsharp mask: adds the difference between the image and its blur, `amount` times.
     ///
     /// - Parameters:
     ///   - amount: 0 … 10; 0 changes nothing.
-    ///   - radius: of the blur.
+    ///   - radius: the radius of the blur.
     public static func sharpen(amount: Double = 0.5, radius: Double = 1) -> ImageProcessor {
         Self(SharpenStep(amount: amount, radius: radius))
     }
 
-    /// No colours, only how light they are (ITU-R BT.709 weights).
+    /// Removes colour and keeps luminance (ITU-R BT.709 weights).
     public static var grey: ImageProcessor { Self(GreyStep()) }
 
-    /// Brightness, contrast and saturation, applied in this order; 1 changes nothing, 0 gives black, an even grey, or no
-    /// colours. As the functions `brightness()`, `contrast()` and `saturate()` of the W3C's Filter Effects Module
-    /// Level 1.
+    /// Adjusts brightness, contrast and saturation, in this order, like `brightness()`, `contrast()` and `saturate()`
+    /// of the W3C's Filter Effects Module Level 1. A value of 1 changes nothing; 0 yields black, a uniform grey, or no
+    /// colours.
     public static func adjust(
         brightness: Double = 1, contrast: Double = 1, saturation: Double = 1
     ) -> ImageProcessor {
@@ -98,27 +98,27 @@ extension ImageProcessor {
                 matrix: matrix))
     }
 
-    /// Turned clockwise. Quarters of a turn move pixels and change none; any other angle makes the picture as large as the
-    /// turned one needs, and transparent in its corners.
+    /// Rotates the image clockwise. Multiples of 90° move pixels without changing them. Any other angle enlarges the
+    /// canvas to fit the rotated image, with transparent corners.
     public static func rotate(degrees: Double) -> ImageProcessor { Self(RotateStep(degrees: degrees)) }
 
     public enum Axis: String, Sendable, Hashable, CaseIterable {
-        /// Left and right change places.
+        /// Swaps left and right.
         case horizontal
-        /// Top and bottom change places.
+        /// Swaps top and bottom.
         case vertical
     }
 
     public static func flip(_ axis: Axis) -> ImageProcessor { Self(FlipStep(axis: axis)) }
 
-    /// Opaque, over a plain colour.
+    /// Composites the image over a plain colour, opaque.
     public static func flatten(on color: PixelColor = .white) -> ImageProcessor { Self(FlattenStep(color: color)) }
 
-    /// Your own code. It runs on a thread of the decode lane, several times at once; what it throws ends the load as
-    /// ``LoadError/Code/extensionFailed``, unless it is a ``LoadError`` itself.
+    /// Runs custom code on a thread of the decode lane, several calls at once. An error that it throws fails the
+    /// request with ``LoadError/Code/extensionFailed``, unless it is a ``LoadError``.
     ///
-    /// - Parameter name: what it does, with its parameters: the same name has to mean the same change, for whoever asks
-    ///   for it later gets the result that is kept.
+    /// - Parameter name: the transform and its parameters. The same name must mean the same transform, because later
+    ///   requests reuse the cached result.
     public static func custom(
         _ name: String, _ change: @escaping @Sendable (PixelBuffer) throws -> PixelBuffer
     ) -> ImageProcessor {
@@ -126,9 +126,9 @@ extension ImageProcessor {
     }
 }
 
-/// A line along an edge.
+/// A line along an edge of an image.
 public struct Border: Sendable, Hashable, CustomStringConvertible {
-    /// In pixels; may have a fraction.
+    /// The width in pixels, which may be fractional.
     public var width: Double
     public var color: PixelColor
 
@@ -141,7 +141,7 @@ public struct Border: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PixelBuffer {
-    /// The picture after all of these steps, in this order, on the calling thread.
+    /// Returns the image after all of these steps, applied in this order on the calling thread.
     public func processed(
         by processors: [ImageProcessor], cancellation: CancellationFlag = CancellationFlag()
     ) throws(LoadError) -> PixelBuffer {

@@ -1,4 +1,4 @@
-/// A colour in sRGB with straight alpha, a byte each.
+/// A colour in sRGB with straight alpha, one byte per component.
 public struct PixelColor: Sendable, Hashable, CustomStringConvertible {
     public var red: UInt8
     public var green: UInt8
@@ -16,7 +16,7 @@ public struct PixelColor: Sendable, Hashable, CustomStringConvertible {
     public static let black = PixelColor(red: 0, green: 0, blue: 0)
     public static let clear = PixelColor(red: 0, green: 0, blue: 0, alpha: 0)
 
-    /// From `#rgb`, `#rrggbb` or `#rrggbbaa`, with or without the sign, in either case; `white`, `black` or `clear`.
+    /// Parses `#rgb`, `#rrggbb` or `#rrggbbaa`, with or without `#`, in either case, or `white`, `black` or `clear`.
     public init?(_ text: String) {
         switch text {
         case "white": self = .white
@@ -37,12 +37,12 @@ public struct PixelColor: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// `#rrggbb`, or `#rrggbbaa` where it is not opaque.
+    /// The colour as `#rrggbb`, or `#rrggbbaa` if it is not opaque.
     public var description: String {
         "#" + Hexadecimal.text(alpha == 255 ? [red, green, blue] : [red, green, blue, alpha])
     }
 
-    /// As a pixel in an order, multiplied by alpha, each 0 … 255.
+    /// Returns the colour in a byte order, premultiplied, each component 0 … 255.
     func premultiplied(_ order: PixelBuffer.Format.Order) -> SIMD4<Float> {
         let color = order == .rgba ? SIMD4(red, green, blue, 255) : SIMD4(blue, green, red, 255)
         return SIMD4<Float>(color) * (Float(alpha) / 255)

@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-/// Pixels of four bytes as four floats, 0 … 255, and back.
+/// Converts pixels of four bytes to four floats, 0 … 255, and back.
 ///
-/// A float of 2^23 and more has no bits behind the point, so that a byte put into the lowest of its bits, or taken from
-/// there, converts in one addition: without the checks and the calls of the usual conversions.
+/// A float of 2^23 or more has no fractional bits. A byte in its lowest bits therefore converts with one addition,
+/// without the checks and calls of the standard conversions.
 enum PixelFloats {
     private static let magic: Float = 8_388_608
 
@@ -14,7 +14,7 @@ enum PixelFloats {
         return unsafe unsafeBitCast(bits, to: SIMD4<Float>.self) - magic
     }
 
-    /// Four pixels beside one another.
+    /// Loads four adjacent pixels.
     @inline(__always)
     static func loadFour(_ source: UnsafeRawPointer) -> SIMD16<Float> {
         let bytes = unsafe source.loadUnaligned(as: SIMD16<UInt8>.self)
@@ -22,7 +22,7 @@ enum PixelFloats {
         return unsafe unsafeBitCast(bits, to: SIMD16<Float>.self) - magic
     }
 
-    /// Rounds to the nearest; what is outside of 0 … 255 becomes the nearest of them.
+    /// Stores a pixel, rounded to the nearest and clamped to 0 … 255.
     @inline(__always)
     static func store(_ pixel: SIMD4<Float>, to target: UnsafeMutableRawPointer) {
         unsafe target.storeBytes(of: rounded(pixel), as: SIMD4<UInt8>.self)
@@ -37,7 +37,7 @@ enum PixelFloats {
         return SIMD4<UInt8>(truncatingIfNeeded: bits)
     }
 
-    /// Straight alpha multiplied in.
+    /// Multiplies the colours of straight alpha by it.
     @inline(__always)
     static func premultiplied(_ pixel: SIMD4<Float>) -> SIMD4<Float> {
         let alpha = pixel[3]
@@ -46,7 +46,7 @@ enum PixelFloats {
         return pixel * factor
     }
 
-    /// Alpha divided out again; nothing where there is none.
+    /// Divides premultiplied colours by alpha; returns zeros if alpha is zero.
     @inline(__always)
     static func unpremultiplied(_ pixel: SIMD4<Float>) -> SIMD4<Float> {
         let alpha = pixel[3]
@@ -58,9 +58,9 @@ enum PixelFloats {
 }
 
 extension PixelBuffer {
-    /// A picture made of this one row by row, each pixel from the one at its place: for processors.
+    /// Returns an image built row by row, each pixel from the one at the same position: for processors.
     ///
-    /// - Parameter fill: gets a row's number, the row's pixels here, and where those of the result belong.
+    /// - Parameter fill: receives a row's number, its pixels here, and the memory for its pixels in the result.
     @inline(__always)
     func rows(
         to format: Format, cancellation: CancellationFlag,

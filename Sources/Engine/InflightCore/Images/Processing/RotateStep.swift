@@ -8,7 +8,7 @@ import InflightConcurrency
     import Musl
 #endif
 
-/// Turned clockwise by any angle.
+/// Rotates the image clockwise by any angle.
 struct RotateStep: ImageProcessing {
     let degrees: Double
 
@@ -31,12 +31,12 @@ struct RotateStep: ImageProcessing {
     }
 }
 
-/// Each pixel of the result from the sixteen around its place in the source, by Catmull–Rom's cubic (R. Keys: Cubic
-/// Convolution Interpolation for Digital Image Processing, 1981). What lies outside is transparent, so that edges are
-/// smooth.
-// Safe: reads only pixels whose place was checked, writes all of its own memory.
+/// Computes each pixel of the result from the sixteen around its position in the source with a Catmull–Rom cubic (R.
+/// Keys: Cubic Convolution Interpolation for Digital Image Processing, 1981). Pixels outside are transparent, for
+/// smooth edges.
+// Safe: reads only pixels whose position was checked, and writes all of its own memory.
 @safe private struct Rotation {
-    /// Opaque, or with alpha multiplied in.
+    /// The source, opaque or premultiplied.
     let pixels: PixelBuffer
     let result: PixelBuffer.Format
     let cosine: Double
@@ -53,7 +53,7 @@ struct RotateStep: ImageProcessing {
         cosine = cos(degrees * .pi / 180)
         sine = sin(degrees * .pi / 180)
         let (wide, high) = (Double(pixels.width), Double(pixels.height))
-        // A thousandth of a pixel more than the sides are long is a rounding, and no column of its own.
+        // An excess of up to a thousandth of a pixel is a rounding error and does not need its own column.
         width = max(1, Int((abs(wide * cosine) + abs(high * sine) - 0.001).rounded(.up)))
         height = max(1, Int((abs(wide * sine) + abs(high * cosine) - 0.001).rounded(.up)))
     }
@@ -70,7 +70,7 @@ struct RotateStep: ImageProcessing {
                     let band = max(1, 16_384 / width)
                     for y in 0..<height {
                         if y % band == 0 { try cancellation.checkProcessing() }
-                        // Turned back, and from the corners of pixels to their middles.
+                        // Rotate back, and convert from pixel corners to pixel centres.
                         let (right, down) = (0.5 - Double(width) / 2, Double(y) + 0.5 - Double(height) / 2)
                         var sourceX = Self.fixed(right * cosine + down * sine + Double(pixels.width) / 2 - 0.5)
                         var sourceY = Self.fixed(down * cosine - right * sine + Double(pixels.height) / 2 - 0.5)
@@ -87,7 +87,7 @@ struct RotateStep: ImageProcessing {
         }
     }
 
-    /// A place with 32 bits behind the point: off by less than a thousandth of a pixel at the end of a row of a million.
+    /// Returns a position with 32 fractional bits: off by less than 0.001 pixels at the end of a row of a million.
     private static func fixed(_ value: Double) -> Int { Int((value * 4_294_967_296).rounded()) }
 
     @inline(__always)
@@ -99,7 +99,7 @@ struct RotateStep: ImageProcessing {
         }
     }
 
-    /// With alpha multiplied in.
+    /// Returns the interpolated pixel, premultiplied.
     @inline(__always)
     private func sample(
         _ input: UnsafeRawPointer, _ x: Int, _ y: Int, _ weights: UnsafePointer<SIMD8<Int16>>
@@ -120,7 +120,7 @@ struct RotateStep: ImageProcessing {
         return Self.joined(line(0), line(1), line(2), line(3), rows, below)
     }
 
-    /// The same where some of the sixteen lie outside, and count as transparent.
+    /// Interpolates like `sample`, if some of the sixteen pixels lie outside and count as transparent.
     private func edgeSample(
         _ input: UnsafeRawPointer, _ left: Int, _ top: Int, _ columns: UnsafePointer<SIMD8<Int16>>,
         _ rows: SIMD8<Int16>, _ below: SIMD8<Int16>
@@ -140,12 +140,12 @@ struct RotateStep: ImageProcessing {
         return Self.joined(line(0), line(1), line(2), line(3), rows, below)
     }
 
-    /// Four pixels by their weights, which have twelve bits behind the point; the sums keep six.
+    /// Returns the weighted sum of four pixels. Weights have twelve fractional bits, and the sums keep six.
     @inline(__always)
     private static func weighted(
         _ four: SIMD16<UInt8>, _ first: SIMD8<Int16>, _ second: SIMD8<Int16>
     ) -> SIMD4<Int32> {
-        // Pixels in pairs, channel by channel, as the sums of neighbouring products want them.
+        // Interleave pixels in pairs, channel by channel, as `multiplyAddPairs` expects.
         let left = PixelKernels.widened(zipped(four.lowHalf.lowHalf, four.lowHalf.highHalf))
         let right = PixelKernels.widened(zipped(four.highHalf.lowHalf, four.highHalf.highHalf))
         let sum = PixelKernels.multiplyAddPairs(left, first) &+ PixelKernels.multiplyAddPairs(right, second)
@@ -160,7 +160,7 @@ struct RotateStep: ImageProcessing {
         return result
     }
 
-    /// Four lines by their weights.
+    /// Returns the weighted sum of four lines.
     @inline(__always)
     private static func joined(
         _ first: SIMD4<Int32>, _ second: SIMD4<Int32>, _ third: SIMD4<Int32>, _ fourth: SIMD4<Int32>,
@@ -176,14 +176,14 @@ struct RotateStep: ImageProcessing {
             PixelKernels.multiplyAddPairs(pairs(first, second), upper)
             &+ PixelKernels.multiplyAddPairs(pairs(third, fourth), lower)
         var pixel = (sum &+ (1 << 17)) &>> 18
-        // The cubic overshoots at edges; colours stay within alpha, and that within its range.
+        // The cubic overshoots at edges, so clamp alpha to its range and colours to alpha.
         pixel.replace(with: 0, where: pixel .< 0)
         let alpha = min(pixel[3], 255)
         pixel.replace(with: alpha, where: pixel .> alpha)
         return SIMD4<UInt8>(truncatingIfNeeded: pixel)
     }
 
-    /// For 256 places between two pixels: the weights of the first two of four, repeated, then those of the last two.
+    /// The weights at 256 positions between two pixels: of the first two of four, repeated, then of the last two.
     private static let weights: [SIMD8<Int16>] = (0..<256).flatMap { place -> [SIMD8<Int16>] in
         let t = Double(place) / 256
         let exact = [
@@ -191,7 +191,7 @@ struct RotateStep: ImageProcessing {
             (0.5 * t - 0.5) * t * t,
         ]
         var whole = exact.map { Int16(($0 * 4096).rounded()) }
-        // Their sum is one, so that an even picture stays as it is.
+        // Make the sum exactly one, so that a uniform image does not change.
         whole[t < 0.5 ? 1 : 2] += 4096 - whole.reduce(0, +)
         return [0, 2].map { index in
             SIMD8(

@@ -6,8 +6,8 @@
     import Musl
 #endif
 
-/// The Lanczos function with three lobes, from a table: a sine for each weight would cost more than the resizing of a
-/// small picture.
+/// The Lanczos function with three lobes, from a table. Computing a sine per weight would cost more than resizing a
+/// small image.
 struct LanczosKernel {
     static let lobes = 3.0
 
@@ -16,7 +16,7 @@ struct LanczosKernel {
 
     private let table = Self.table
 
-    /// Off by less than two millionths.
+    /// Returns the value at `distance`, with an error below two millionths.
     @inline(__always)
     func callAsFunction(_ distance: Double) -> Double {
         let position = abs(distance) * Self.steps

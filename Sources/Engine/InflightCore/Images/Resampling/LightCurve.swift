@@ -6,21 +6,21 @@
     import Musl
 #endif
 
-/// From the samples of sRGB to the light that they stand for and back (IEC 61966-2-1 section 5.2), from tables.
+/// Converts sRGB samples to linear light and back (IEC 61966-2-1 section 5.2), from tables.
 struct LightCurve: Sendable {
     static let sRGB = LightCurve()
 
-    /// The light of each of the 256 samples, from 0 to 1.
+    /// The light of each of the 256 samples, 0 … 1.
     let light: [Float]
-    /// The sample that is nearest to light of so many of ``steps`` parts. Where samples change slowest with light a step
-    /// is a twentieth of one.
+    /// For each light `index` / ``steps``, the nearest sample. Where samples change fastest with light, near black, a
+    /// step is a twentieth of a sample.
     let bytes: [UInt8]
 
     static let steps: Float = 65535
 
     private init() {
         light = (0...255).map { Float(Self.light(Double($0) / 255)) }
-        // Halfway between two samples the next one begins.
+        // The rounding limits are halfway between adjacent samples.
         let limits = (0..<255).map { Self.light((Double($0) + 0.5) / 255) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(65536)

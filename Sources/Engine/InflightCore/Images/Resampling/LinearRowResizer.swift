@@ -1,12 +1,11 @@
-/// Resizes a picture of four interleaved bytes a pixel in linear light: samples are brought from sRGB to the light that
-/// they stand for, multiplied by alpha there, weighed by the same filter as ``RowResampler``'s, and brought back.
+/// Resizes an image of four interleaved bytes per pixel in linear light.
 ///
-/// What it computes with are numbers of 32 bits with a floating point; weights have 14 bits behind it, as everywhere. It
-/// holds as many rows of the target's width as the filter reaches, at most about a hundred: a large reduction is begun by
-/// averaging whole blocks of pixels, as there.
+/// Converts sRGB samples to light, multiplies them by alpha, applies the same filter as ``RowResampler``, and converts
+/// back. Computes in 32-bit floating point; weights have 14 fractional bits, as everywhere. Buffers as many rows of the
+/// target's width as the filter reaches, at most about a hundred, because large reductions first average blocks.
 ///
 /// Confined to one thread at a time.
-// Safe: the pointers never leave, each has the size that the axes give, and all live as long as the object.
+// Safe: the pointers never escape, each has the size that the axes require, and all live as long as the object.
 @safe final class LinearRowResizer {
     private typealias Light = SIMD4<Float>
 
@@ -14,16 +13,16 @@
     private let sourceWidth: Int
     private let horizontal: ResampleAxis
     private let vertical: ResampleAxis
-    /// The pixels of a block that is averaged before anything else, on each axis.
+    /// The size of the blocks of pixels that are averaged first.
     private let block: (x: Int, y: Int)
     /// The columns and rows (of blocks) that the target needs.
     private let columns: Range<Int>
     private let rows: Range<Int>
 
-    /// The source row at hand, from the first needed column on.
+    /// The current source row, from the first needed column on.
     private let line: UnsafeMutablePointer<Light>
     private let blockSums: UnsafeMutablePointer<Light>
-    /// Source rows at the target's width: each has its place by its number.
+    /// Source rows at the target's width, each in the slot of its number.
     private let ring: UnsafeMutablePointer<Light>
     private let result: UnsafeMutablePointer<Light>
     private let curve = LightCurve.sRGB
@@ -63,7 +62,7 @@
         return unsafe memory
     }
 
-    /// Takes the next source row, and writes each target row that is finished by it to where `output` says.
+    /// Processes the next source row, and writes each target row that it completes to the memory that `output` returns.
     ///
     /// - Precondition: `row` has four bytes for each pixel of the source's width, and there are rows left.
     func push(_ row: UnsafePointer<UInt8>, output: (Int) -> UnsafeMutablePointer<UInt8>) {
@@ -110,7 +109,7 @@
                     let first = unsafe line + (start &- base)
                     let weight = unsafe weights.baseAddress! + index &* taps
                     var sum = Light.zero
-                    // Weights for samples past the source's end are zero, and there are no such samples.
+                    // Skip weights for samples past the source's end. They are zero, and there are no such samples.
                     for tap in 0..<min(taps, horizontal.sourceCount &- start) {
                         unsafe sum += first[tap] * Float(weight[tap])
                     }
@@ -134,7 +133,7 @@
 
     // MARK: Light
 
-    /// Brings the needed columns to light, blocks to their means.
+    /// Converts the needed columns to light, and averages blocks.
     private func load(_ row: UnsafePointer<UInt8>) {
         unsafe curve.light.withUnsafeBufferPointer { curve in
             for column in columns {
@@ -149,7 +148,7 @@
         }
     }
 
-    /// Colours as light, multiplied by alpha; alpha from 0 to 1.
+    /// Returns a pixel's colours as light, multiplied by alpha, and its alpha, 0 … 1.
     @inline(__always)
     private func light(_ pixel: SIMD4<UInt8>, _ curve: UnsafeBufferPointer<Float>) -> Light {
         @inline(__always)
@@ -165,7 +164,7 @@
             let alpha = Float(pixel[3]) / 255
             var result = Light(repeating: alpha)
             for channel in 0..<3 {
-                // Between two entries of the table, as a colour that is taken out of its alpha is.
+                // Dividing a colour by its alpha yields a value between two entries of the table.
                 let place = min(Float(pixel[channel]) / alpha, 254.99)
                 let index = Int(place)
                 let low = unsafe curve[index]
@@ -187,7 +186,7 @@
     @inline(__always)
     private func pixel(_ sum: Light, _ bytes: UnsafeBufferPointer<UInt8>) -> SIMD4<UInt8> {
         let alpha = self.alpha == .opaque ? 1 : min(sum[3], 1)
-        // Where nothing is left of a pixel's alpha, all of it is zero.
+        // If a pixel's alpha rounds to zero, its colours become zero too.
         guard alpha >= 0.5 / 255 else { return .zero }
         let colors = (sum / alpha).clamped(lowerBound: .zero, upperBound: Light(repeating: 1))
         let places = SIMD4<Int32>(colors * LightCurve.steps + 0.5)

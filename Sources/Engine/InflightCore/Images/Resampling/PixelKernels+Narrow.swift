@@ -1,4 +1,4 @@
-/// From samples between the steps to finished bytes.
+/// Converts intermediate samples to finished bytes.
 extension PixelKernels {
     private static let round = SIMD4<Int32>(repeating: 32)
 
@@ -12,7 +12,7 @@ extension PixelKernels {
         unsafe UnsafeMutableRawPointer(target + 4 &* index).storeBytes(of: pixel, as: SIMD4<UInt8>.self)
     }
 
-    /// Opaque pixels: the fourth byte is 255.
+    /// Converts to opaque pixels. The fourth byte is 255.
     static func narrow(
         _ source: UnsafePointer<Int16>, pixelCount: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -23,7 +23,7 @@ extension PixelKernels {
         }
     }
 
-    /// Premultiplied in, straight out. Where nothing is left of a pixel's alpha, all of it is zero.
+    /// Converts premultiplied samples to straight alpha. If a pixel's alpha rounds to zero, all of it is zero.
     static func narrowUnpremultiplying(
         _ source: UnsafePointer<Int16>, pixelCount: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -41,7 +41,7 @@ extension PixelKernels {
         }
     }
 
-    /// Premultiplied in and out: no colour is above its alpha.
+    /// Converts premultiplied samples to premultiplied pixels. No colour exceeds its alpha.
     static func narrowPremultiplied(
         _ source: UnsafePointer<Int16>, pixelCount: Int, into target: UnsafeMutablePointer<UInt8>
     ) {

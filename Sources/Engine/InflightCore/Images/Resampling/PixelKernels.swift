@@ -1,17 +1,17 @@
-/// The inner loops of the resizer, written so that the compiler makes the vector instructions out of them that every
-/// machine of its kind has (on x86-64 those of SSE2: `pmaddwd` for the weighted sums).
+/// The inner loops of the resizer, written so that the compiler vectorises them with the baseline instructions of each
+/// architecture (on x86-64 SSE2: `pmaddwd` for the weighted sums).
 ///
 /// All pointers are to as many samples as the counts say, rounded up to the next 16, which the callers allocate.
 enum PixelKernels {
-    /// The sums of neighbouring products.
+    /// Returns the sums of adjacent products.
     @inline(__always)
     static func multiplyAddPairs(_ left: SIMD8<Int16>, _ right: SIMD8<Int16>) -> SIMD4<Int32> {
         let products = widened(left) &* widened(right)
         return products.evenHalf &+ products.oddHalf
     }
 
-    /// Lane by lane: the library's conversion does the same, but in a large function it stays a call, and then the compiler
-    /// finds no `pmaddwd`.
+    /// Converts lane by lane. The library's conversion does the same, but in a large function it stays a call, and then
+    /// the compiler does not emit `pmaddwd`.
     @inline(__always)
     private static func widened(_ v: SIMD8<Int16>) -> SIMD8<Int32> {
         SIMD8(
@@ -42,7 +42,7 @@ enum PixelKernels {
         unsafe UnsafeMutableRawPointer(target).storeBytes(of: vector, as: SIMD8<Int16>.self)
     }
 
-    /// Bytes to samples with six bits behind the point. Reads exactly `count` bytes.
+    /// Converts bytes to samples with six fractional bits. Reads exactly `count` bytes.
     static func widen(_ source: UnsafePointer<UInt8>, count: Int, into target: UnsafeMutablePointer<Int16>) {
         var index = 0
         while index &+ 16 <= count {
@@ -57,12 +57,12 @@ enum PixelKernels {
         }
     }
 
-    /// One pixel with its colours multiplied by its alpha, with six bits behind the point.
+    /// Returns one pixel with its colours multiplied by its alpha, with six fractional bits.
     @inline(__always)
     static func premultiplied(_ pixel: SIMD4<UInt8>) -> SIMD4<Int16> {
         var factor = SIMD4<UInt32>(repeating: UInt32(pixel[3]))
         factor[3] = 255
-        // 16448 / 65536 is 64 / 255, near enough for every product of two bytes to round right.
+        // 16448 / 65536 approximates 64 / 255 closely enough to round every product of two bytes correctly.
         let products = SIMD4<UInt32>(truncatingIfNeeded: pixel) &* factor
         return SIMD4<Int16>(truncatingIfNeeded: (products &* 16448 &+ 32768) &>> 16)
     }
@@ -77,7 +77,7 @@ enum PixelKernels {
         }
     }
 
-    /// Two rows into one whose samples stand in pairs.
+    /// Interleaves two rows into one, sample by sample.
     static func interleave(
         _ first: UnsafePointer<Int16>, _ second: UnsafePointer<Int16>, count: Int,
         into target: UnsafeMutablePointer<Int16>
@@ -92,7 +92,7 @@ enum PixelKernels {
         }
     }
 
-    /// The weighted sum of pairs of rows.
+    /// Computes the weighted sum of pairs of rows.
     static func weighRows(
         _ pairs: UnsafePointer<UnsafePointer<Int16>>, weights: UnsafePointer<SIMD8<Int16>>, pairCount: Int,
         count: Int, into target: UnsafeMutablePointer<Int16>
@@ -123,12 +123,12 @@ enum PixelKernels {
         SIMD8<Int16>(truncatingIfNeeded: SIMD8<Int32>(lowHalf: low, highHalf: high))
     }
 
-    /// One channel: for each target sample the weighted sum of `taps` neighbours. `taps` is a multiple of eight.
+    /// Computes, for one channel, each target sample from `taps` neighbours. `taps` is a multiple of eight.
     static func weighColumns(
         _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
         weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>
     ) {
-        // The lengths that reductions by up to four have, as constants that the compiler unrolls.
+        // The lengths for reductions by up to four, as constants that the compiler unrolls.
         switch taps {
         case 8: unsafe weighColumns(source, starts, base, weights, 8, target)
         case 16: unsafe weighColumns(source, starts, base, weights, 16, target)
@@ -160,7 +160,7 @@ enum PixelKernels {
         }
         var index = 0
         while index &+ 4 <= starts.count {
-            // Four sums across, by transposing.
+            // Compute four horizontal sums by transposing.
             let ab = SIMD8(lowHalf: sum(index), highHalf: sum(index &+ 1))
             let cd = SIMD8(lowHalf: sum(index &+ 2), highHalf: sum(index &+ 3))
             let all = SIMD8(lowHalf: ab.evenHalf &+ ab.oddHalf, highHalf: cd.evenHalf &+ cd.oddHalf)
@@ -176,7 +176,7 @@ enum PixelKernels {
         }
     }
 
-    /// Four interleaved channels: for each target pixel the weighted sum of `taps` neighbours. `taps` is even.
+    /// Computes, for four interleaved channels, each target pixel from `taps` neighbours. `taps` is even.
     static func weighPixels(
         _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
         weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>

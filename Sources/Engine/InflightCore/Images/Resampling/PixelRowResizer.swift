@@ -1,8 +1,7 @@
-/// Takes the rows of a picture of four interleaved bytes a pixel, from top to bottom, and fills memory with what a plan
-/// makes of them, in the light that the plan names. Where nothing is scaled the rows are copied.
+/// Resizes an image of four interleaved bytes per pixel, row by row from top to bottom, into memory.
 ///
-/// Confined to one thread at a time.
-// Safe: writes only inside `target`, whose size is checked against the plan; reads rows of the size that is asked for.
+/// Applies a plan in the plan's ``Resize/Light``; without scaling, copies the rows. Confined to one thread at a time.
+// Safe: writes only inside `target`, whose size is checked against the plan; reads rows of the required size.
 @safe package final class PixelRowResizer {
     private let alpha: PixelBuffer.Format.Alpha
     private let plan: Resize.Plan
@@ -11,12 +10,12 @@
     private let target: UnsafeMutableRawBufferPointer
     private let resampler: RowResampler?
     private let linear: LinearRowResizer?
-    /// How many rows were pushed.
+    /// The number of rows pushed.
     package private(set) var pushedRows = 0
 
     /// - Parameters:
-    ///   - alpha: what the fourth byte means, in what is pushed and in what comes out.
-    ///   - target: `plan.width` × `plan.height` × 4 bytes, which outlive this object.
+    ///   - alpha: the meaning of the fourth byte, in the source and in the target.
+    ///   - target: `plan.width` × `plan.height` × 4 bytes, which must outlive this object.
     package init(
         sourceWidth: Int, sourceHeight: Int, alpha: PixelBuffer.Format.Alpha, plan: Resize.Plan,
         target: UnsafeMutableRawBufferPointer
@@ -39,10 +38,10 @@
                 sourceHeight: sourceHeight, plan: plan) : nil
     }
 
-    /// Whether what is pushed is taken for light, and so has to be sRGB by then.
+    /// Whether pushed samples are converted to light, and so must be sRGB by then.
     package var addsLight: Bool { linear != nil }
 
-    /// Takes the next row: four bytes for each pixel of the source's width.
+    /// Processes the next row: four bytes for each pixel of the source's width.
     package func push(_ row: UnsafePointer<UInt8>) {
         defer { pushedRows += 1 }
         if let linear { return unsafe linear.push(row) { unsafe output($0) } }
@@ -63,7 +62,7 @@
         }
     }
 
-    /// Pushes rows of zeros down to the picture's last.
+    /// Pushes rows of zeros until the image is complete.
     package func pushBlankRest() {
         let row = UnsafeMutablePointer<UInt8>.allocate(capacity: sourceWidth * 4)
         defer { unsafe row.deallocate() }
@@ -71,7 +70,7 @@
         while pushedRows < sourceHeight { unsafe push(row) }
     }
 
-    /// Where a row of the target begins.
+    /// Returns the start of a row of the target.
     private func output(_ y: Int) -> UnsafeMutablePointer<UInt8> {
         unsafe UnsafeMutableRawBufferPointer(rebasing: target[(y * plan.width * 4)...])
             .assumingMemoryBound(to: UInt8.self).baseAddress!

@@ -1,4 +1,4 @@
-/// Both axes of a resize, with the blocks of pixels that are averaged before its filter is applied.
+/// Both axes of a resize, and the size of the blocks that are averaged before the filter.
 struct ResampleAxes {
     let horizontal: ResampleAxis
     let vertical: ResampleAxis
@@ -27,9 +27,9 @@ struct ResampleAxes {
                 multiple: 2))
     }
 
-    /// How many pixels are averaged before the filter is applied, so that it always has eight samples or more for each
-    /// target sample where they are there: what such a block loses in sharpness cannot be seen. No more than what a sum
-    /// of 32 bits holds.
+    /// Returns the number of pixels to average before the filter. It leaves the filter at least eight samples per
+    /// target sample, if there are as many, so that the loss of sharpness is invisible. The maximum keeps a sum within
+    /// 32 bits.
     private static func block(count: Int, scaledCount: Int) -> Int {
         let reduction = count / scaledCount
         return reduction >= 16 ? min(reduction / 8, 1 << 16) : 1

@@ -10,17 +10,17 @@ extension ResampleAxis {
         var multiple: Int
     }
 
-    /// The axis that `key` describes, from the few that were used last if it is among them.
+    /// Returns the axis for `key`, from the cache of recently created ones if possible.
     ///
-    /// Weights take a fifteenth of the time of making a small picture smaller, and the pictures of one page or one job
-    /// mostly share their sizes. At most 16 axes are kept, and none of more than 64 KiB.
+    /// Computing weights takes a fifteenth of the time of downscaling a small image, and the images of one page or
+    /// batch mostly share their sizes. The cache has at most 16 axes, none larger than 64 KiB.
     static func make(_ key: Key) -> ResampleAxis {
         if let known = cache.withLock({ $0.find(key) }) { return known }
         let axis = ResampleAxis(
             sourceCount: key.sourceCount, siting: key.siting, scaledCount: key.scaledCount, kept: key.kept,
             alignment: key.alignment, multiple: key.multiple)
         guard axis.weights.count <= 32_768 else { return axis }
-        // What has to go is released when the lock is not held any more.
+        // Release the evicted axis after unlocking.
         let evicted = cache.withLock { $0.insert(axis, for: key) }
         return withExtendedLifetime(evicted) { axis }
     }
@@ -35,7 +35,7 @@ extension ResampleAxis {
             entries.first { $0.key == key }?.axis
         }
 
-        /// Replaces the entries in turn.
+        /// Inserts an axis; when full, evicts the oldest.
         mutating func insert(_ axis: ResampleAxis, for key: Key) -> ResampleAxis? {
             guard entries.count >= 16 else {
                 entries.append((key, axis))

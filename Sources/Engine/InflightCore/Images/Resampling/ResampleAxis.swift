@@ -1,39 +1,39 @@
-/// One axis of a resize: which source samples make each target sample, and with which weights.
+/// One axis of a resize: the source samples and weights for each target sample.
 ///
-/// The filter is Lanczos with three lobes, stretched by the reduction so that nothing aliases, cut at the picture's
-/// edges and normalised. Weights have 14 bits behind the point, and those of one target sample sum up to exactly one.
+/// The filter is Lanczos with three lobes, stretched by the reduction to prevent aliasing, clipped at the image's edges
+/// and normalised. Weights have 14 fractional bits, and those of one target sample sum to exactly one.
 package final class ResampleAxis: Sendable {
-    /// How the samples of the source axis lie on the picture.
+    /// The positions of the source axis's samples on the image.
     package enum Siting: Hashable, Sendable {
-        /// One sample for each pixel.
+        /// One sample per pixel.
         case direct
-        /// One sample for `ratio` pixels, which a decoder would first bring to `pixelCount` pixels, as JPEG and WebP
-        /// decoders do with chroma: with weights of three quarters and one quarter where the ratio is two, else by
-        /// repeating them. That step is folded into the weights, so that it costs nothing.
+        /// One sample per `ratio` pixels, upsampled to `pixelCount` pixels as JPEG and WebP decoders do with chroma:
+        /// with weights of 3/4 and 1/4 if the ratio is two, otherwise by repetition. The step is folded into the
+        /// weights, at no cost.
         case subsampled(ratio: Int, pixelCount: Int)
-        /// The picture is so many samples long, which is less than there are: the last stands for a part of one.
+        /// The image is `length` samples long, fewer than there are, because the last sample is a partial one.
         case partial(length: Double)
     }
 
-    /// The bits behind the point of a weight.
+    /// The number of fractional bits of a weight.
     static let weightBits: Int32 = 14
 
-    /// The samples that the source has on this axis.
+    /// The number of source samples on this axis.
     package let sourceCount: Int
-    /// The samples that are made.
+    /// The number of target samples.
     package let targetCount: Int
-    /// The weights of each target sample; a multiple of what was asked for.
+    /// The number of weights per target sample, a multiple of `multiple`.
     let taps: Int
-    /// For each target sample the first source sample that its weights are for.
+    /// The first weighted source sample of each target sample.
     let starts: [Int]
-    /// `taps` weights for each target sample. Those for samples past the source's end are zero.
+    /// The weights, `taps` per target sample. Those for samples past the source's end are zero.
     let weights: [Int16]
-    /// The source samples that have any part in the target.
+    /// The source samples that contribute to the target.
     let neededRange: Range<Int>
 
     /// - Parameters:
-    ///   - scaledCount: what the whole source is scaled to.
-    ///   - kept: which of those samples are made.
+    ///   - scaledCount: the size to which the whole source is scaled.
+    ///   - kept: the target samples to compute, of those `scaledCount`.
     ///   - alignment: each start is a multiple of it.
     ///   - multiple: ``taps`` is a multiple of it.
     package init(
@@ -50,7 +50,7 @@ package final class ResampleAxis: Sendable {
         let ratio = length / Double(scaledCount)
         let stretch = max(1, ratio)
         let fold = if case .subsampled(let ratio, _) = siting { ratio } else { 1 }
-        // As many as one target sample can have, with what aligning its start may add.
+        // The maximum for one target sample, including the padding from aligning its start.
         let mostPixels = Int(2 * LanczosKernel.lobes * stretch) + 2
         let most = ((fold > 1 ? mostPixels / fold + 4 : mostPixels) + alignment + multiple) / multiple * multiple
         var starts = [Int](repeating: 0, count: kept.count)
@@ -90,7 +90,7 @@ package final class ResampleAxis: Sendable {
         neededRange = starts.reduce(sourceCount) { min($0, $1) }..<min(upper, sourceCount)
     }
 
-    /// Normalised weights, equally far apart.
+    /// Fills in normalised weights at equal distances.
     private static func fill(
         _ weights: inout [Double], _ count: Int, _ kernel: LanczosKernel, start: Double, step: Double
     ) {
@@ -108,7 +108,7 @@ package final class ResampleAxis: Sendable {
         for index in 0..<count { weights[index] *= factor }
     }
 
-    /// The weights for samples of which each stands for several pixels, from the weights for the pixels.
+    /// Returns the weights for samples that each cover several pixels, from the weights for the pixels.
     private static func fold(
         _ pixels: [Double], _ start: Int, _ count: Int, ratio: Int, into samples: inout [Double], sourceCount: Int
     ) -> (first: Int, count: Int) {
@@ -126,15 +126,15 @@ package final class ResampleAxis: Sendable {
         return (first, end - first)
     }
 
-    /// Whole weights: the rounding error of each is handed on to the next, so that their sum stays exact. Returns how
-    /// many there are up to the last that is not zero.
+    /// Quantises weights. Each rounding error carries over to the next weight, so that the sum stays exact. Returns the
+    /// count up to the last weight that is not zero.
     private static func quantize(_ exact: [Double], _ count: Int, into whole: inout [Int16], at position: Int) -> Int {
         var sum = 0.0
         var handedOut = 0
         var used = 1
         for index in 0..<count {
             sum += exact[index] * Double(1 << weightBits)
-            // Rounded to the nearest: the sums are far from the ends of the type.
+            // Rounded to the nearest; the sums are far from the type's limits.
             let next = Int(sum + 65536.5) - 65536
             let weight = next - handedOut
             handedOut = next

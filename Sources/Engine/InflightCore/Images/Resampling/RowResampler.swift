@@ -1,31 +1,30 @@
-/// Resizes one picture row by row: source rows go in from top to bottom, target rows come out as soon as they can be
-/// made. Works on one channel, or on four that are interleaved.
+/// Resizes an image row by row, in one channel or four interleaved ones.
 ///
-/// It holds as many source rows as the filter reaches, at most about a hundred unless there are millions: a large
-/// reduction is begun by averaging whole blocks of pixels. Samples between the steps are 16-bit integers with six bits
-/// behind the point.
+/// Source rows go in from top to bottom, and target rows come out as soon as they can be computed. Buffers as many
+/// source rows as the filter reaches, at most about a hundred unless the source has millions, because a large reduction
+/// first averages blocks of pixels. Intermediate samples are 16-bit integers with six fractional bits.
 ///
 /// Confined to one thread at a time.
-// Safe: the pointers never leave, each has the size that the axes give, and all live as long as the object.
+// Safe: the pointers never escape, each has the size that the axes require, and all live as long as the object.
 @safe package final class RowResampler {
-    /// What the source's rows hold.
+    /// The layout of the source's rows.
     package enum Layout: Sendable {
-        /// One byte for each pixel.
+        /// One byte per pixel.
         case plane
-        /// Four bytes for each pixel, the fourth of which has no meaning for the others.
+        /// Four bytes per pixel; the fourth does not affect the others.
         case interleaved
-        /// Red, green, blue in any order, then alpha, which they are multiplied by on the way in.
+        /// Red, green, blue in any order, then straight alpha, by which the colours are multiplied on input.
         case straightAlpha
 
         var channels: Int { self == .plane ? 1 : 4 }
     }
 
-    /// One, in the samples between the steps.
+    /// The value of one in intermediate samples.
     package static let one: Int16 = 64
 
     package let targetWidth: Int
     package let targetHeight: Int
-    /// Source rows that are still to be pushed.
+    /// The number of source rows still to push.
     package private(set) var rowsLeft: Int
 
     private let layout: Layout
@@ -34,12 +33,12 @@
     private let sourceHeight: Int
     private let horizontal: ResampleAxis
     private let vertical: ResampleAxis
-    /// The pixels of a block that is averaged before anything else, on each axis.
+    /// The size of the blocks of pixels that are averaged first.
     private let block: (x: Int, y: Int)
     /// The columns (of blocks) that the target needs.
     private let columns: Range<Int>
     private let rows: Range<Int>
-    /// The samples of a row between the steps, and the room that it takes with what the kernels may read behind it.
+    /// The number of intermediate samples in a row; ``stride`` adds room for the kernels to read past them.
     private let rowCount: Int
     private let stride: Int
     private let slots: Int
@@ -47,7 +46,7 @@
     private let even: UnsafeMutablePointer<Int16>
     private let odd: UnsafeMutablePointer<Int16>
     private let blockSums: UnsafeMutablePointer<Int32>
-    /// Pairs of rows, interleaved sample by sample, as the vertical kernel wants them.
+    /// Pairs of rows, interleaved sample by sample for the vertical kernel.
     private let ring: UnsafeMutablePointer<Int16>
     private let middle: UnsafeMutablePointer<Int16>
     private let result: UnsafeMutablePointer<Int16>
@@ -59,14 +58,14 @@
     private var blockRow = 0
     private var nextTarget = 0
 
-    /// A resizer for the part of a `sourceWidth` × `sourceHeight` picture that `plan` keeps.
+    /// Creates a resizer for the part of a `sourceWidth` × `sourceHeight` image that `plan` keeps.
     package convenience init(layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan) {
         self.init(
             layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, plan: plan,
             horizontalSiting: .direct, verticalSiting: .direct)
     }
 
-    /// A resizer for a plane whose samples lie on the picture as the sitings say.
+    /// Creates a resizer for a plane whose samples have the given sitings.
     package convenience init(
         layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan,
         horizontalSiting: ResampleAxis.Siting, verticalSiting: ResampleAxis.Siting
@@ -79,7 +78,7 @@
             vertical: axes.vertical, block: axes.block)
     }
 
-    /// A resizer for another plane of the same size, that shares the weights of `other`.
+    /// Creates a resizer for another plane of the same size that shares the weights of `other`.
     package convenience init(like other: RowResampler) {
         self.init(
             layout: other.layout, sourceWidth: other.sourceWidth, sourceHeight: other.sourceHeight,
@@ -132,10 +131,10 @@
         return unsafe memory
     }
 
-    /// Takes the next source row, and hands each target row that is finished by it to `emit`: its number and its
-    /// samples, ``one`` times what they were and not yet limited to 0 … 255. They are valid during the call.
+    /// Processes the next source row, and calls `emit` for each target row that it completes, with the row's number and
+    /// samples. Samples are values times ``one``, not yet clamped to 0 … 255, and valid during the call.
     ///
-    /// - Precondition: `row` has as many bytes as the layout and the source's width say, and ``rowsLeft`` > 0.
+    /// - Precondition: `row` has as many bytes as the layout and the source's width require, and ``rowsLeft`` > 0.
     package func push(_ row: UnsafePointer<UInt8>, emit: (Int, UnsafePointer<Int16>) -> Void) {
         precondition(rowsLeft > 0, "more rows were pushed than the source has")
         rowsLeft -= 1

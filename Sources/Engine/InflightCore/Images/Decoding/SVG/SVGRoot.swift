@@ -1,26 +1,26 @@
-/// The start tag of an SVG document's first element: where it stands, and its attributes (XML 1.0 sections 2.8 and 3.1).
+/// The start tag of an SVG document's first element: its position and its attributes (XML 1.0 sections 2.8 and 3.1).
 ///
-/// Entities are not resolved. It is looked for in the document's first ``mostBytes`` alone.
+/// Entities are not resolved. Only the document's first ``mostBytes`` are searched.
 package struct SVGRoot {
     package struct Attribute {
         package let name: String
-        /// Where its value stands, without the quotes.
+        /// The position of the value, without the quotes.
         package let value: Range<Int>
     }
 
     package private(set) var attributes: [Attribute] = []
-    /// The `>` or `/>` at its end.
+    /// The position of the closing `>` or `/>`.
     package private(set) var end = 0..<0
 
     package enum Finding {
         case root(SVGRoot)
-        /// The bytes end before it does.
+        /// The bytes end before the tag does.
         case needsMore
-        /// It is none, or no XML.
+        /// The first element is not `svg`, or this is not XML.
         case damaged
     }
 
-    /// What may stand in front, and the tag itself, together.
+    /// The maximum length of everything up to the end of the tag, in bytes.
     package static let mostBytes = 1 << 18
 
     package static func find(in bytes: Bytes) -> Finding {
@@ -28,7 +28,7 @@ package struct SVGRoot {
         let isPossible = scanner.skipProlog() && scanner.skipName { $0 == "svg" || $0.hasSuffix(":svg") }
         var root = SVGRoot()
         if isPossible, root.readAttributes(&scanner) { return .root(root) }
-        // A slash may be the first half of the end.
+        // A final slash may be the first half of `/>`.
         let isCut = scanner.isAtEnd || (scanner.position == bytes.count - 1 && bytes[bytes.count - 1] == 0x2F)
         return isCut && bytes.count < mostBytes ? .needsMore : .damaged
     }

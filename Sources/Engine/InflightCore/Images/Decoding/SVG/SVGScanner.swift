@@ -1,4 +1,4 @@
-/// Steps over the markup of an SVG document, never behind its limit.
+/// Scans the markup of an SVG document, never beyond its limit.
 package struct SVGScanner {
     private let bytes: Bytes
     private let limit: Int
@@ -12,7 +12,7 @@ package struct SVGScanner {
 
     package var isAtEnd: Bool { position >= limit }
 
-    /// Goes to the `<` of the first element, over the declaration, comments and the document type.
+    /// Skips the declaration, comments, the document type, and the `<` of the first element.
     package mutating func skipProlog() -> Bool {
         while true {
             skipBlanks()
@@ -23,7 +23,7 @@ package struct SVGScanner {
             } else if skip("<!DOCTYPE") {
                 guard skipDocumentType() else { return false }
             } else {
-                // What may yet become one of these is asked for once more.
+                // The last byte may begin one of these, so report the end, and the caller will ask for more.
                 if position + 1 >= limit {
                     position = limit
                     return false
@@ -33,7 +33,7 @@ package struct SVGScanner {
         }
     }
 
-    /// Declarations in brackets have their own `>`, in quotes too.
+    /// Declarations in brackets contain their own `>`, also in quotes.
     private mutating func skipDocumentType() -> Bool {
         var depth = 0
         while !isAtEnd {
@@ -68,7 +68,7 @@ package struct SVGScanner {
         return true
     }
 
-    /// Goes behind the next `text`; to the end where there is none.
+    /// Skips past the next `text`, or to the end if there is none.
     package mutating func skip(behind text: StaticString) -> Bool {
         let length = text.utf8CodeUnitCount
         while position + length <= limit {
@@ -84,7 +84,7 @@ package struct SVGScanner {
         return false
     }
 
-    /// The name that begins here, if it ends before the limit.
+    /// Returns the name at the current position, if it ends before the limit.
     package mutating func name() -> String? {
         let start = position
         while !isAtEnd, !Self.isBlank(bytes[position]), !Self.endsNames(bytes[position]) { position += 1 }
@@ -96,7 +96,7 @@ package struct SVGScanner {
         name().map(isWanted) ?? false
     }
 
-    /// Goes over a text in quotes of either kind, and tells where it stands.
+    /// Skips a quoted text of either kind, and returns the position of its contents.
     package mutating func quoted() -> Range<Int>? {
         guard !isAtEnd, bytes[position] == 0x22 || bytes[position] == 0x27 else { return nil }
         let quote = bytes[position]
@@ -108,7 +108,7 @@ package struct SVGScanner {
         return start..<position - 1
     }
 
-    /// Goes to the next byte of that kind; to the end where there is none.
+    /// Skips to the next byte of that value, or to the end if there is none.
     package mutating func skip(to byte: UInt8) -> Bool {
         while !isAtEnd, bytes[position] != byte { position += 1 }
         return !isAtEnd

@@ -1,14 +1,15 @@
-/// How large an SVG document wants to be drawn, in pixels of CSS (SVG 2 section 8.2; CSS Values 3 section 5).
+/// The intrinsic size of an SVG document, in CSS pixels (SVG 2 section 8.2; CSS Values 3 section 5).
 ///
-/// What its style or its attributes say; a side that they leave open follows from the view box's shape, and with both open
-/// the box's own size counts. Without a box it is 300 × 150, as for everything that has no size of its own in CSS 2.
+/// The style or the attributes determine it. A missing side follows from the view box's aspect ratio; if both are
+/// missing, the box's own size counts. Without a box it is 300 × 150, as for all content without intrinsic size in CSS
+/// 2.
 package struct SVGSize {
     package let width: Double
     package let height: Double
-    /// Whether the document says what part of its plane is seen.
+    /// Whether the document specifies the visible part of its canvas.
     package let hasViewBox: Bool
 
-    /// `nil` where there is nothing to be seen: a side is zero.
+    /// Returns `nil` if there is nothing to show because a side is zero.
     package init?(_ root: SVGRoot, in bytes: Bytes) {
         let style = root.value(of: "style", in: bytes).map(Self.declarations) ?? [:]
         let wide = Self.length(style["width"]) ?? Self.length(root.value(of: "width", in: bytes))
@@ -25,7 +26,7 @@ package struct SVGSize {
         guard width > 0, height > 0, width.isFinite, height.isFinite else { return nil }
     }
 
-    /// In whole pixels, at least one.
+    /// The size in whole pixels, at least 1 each.
     package var pixels: (width: Int, height: Int) {
         func whole(_ side: Double) -> Int { max(1, Int(min(side.rounded(), 0x7FFF_FFFF))) }
         return (whole(width), whole(height))
@@ -55,7 +56,7 @@ package struct SVGSize {
         "rem": 16, "ex": 8,
     ]
 
-    /// `nil` for what is relative to a surrounding that there is not, and for what is no length: negative too.
+    /// Returns `nil` for lengths relative to a missing context, and for invalid or negative lengths.
     private static func length(_ text: String?) -> Double? {
         guard let text else { return nil }
         let bytes = Array(trimmed(Array(text.utf8)).utf8.prefix(100))
@@ -77,7 +78,7 @@ package struct SVGSize {
         return numbers[2] > 0 && numbers[3] > 0 ? (numbers[2], numbers[3]) : nil
     }
 
-    /// The number at the start of a text, as CSS writes them, and how many bytes it takes.
+    /// Returns the number at the start of a text, in CSS syntax, and its length in bytes.
     private static func number(_ bytes: ArraySlice<UInt8>) -> (Double, Int)? {
         var position = bytes.startIndex
         func byte(_ index: Int) -> UInt8? { bytes.indices.contains(index) ? bytes[index] : nil }
