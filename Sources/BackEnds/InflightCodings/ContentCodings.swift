@@ -1,14 +1,14 @@
 internal import CInflightCodings
 public import InflightCore
 
-/// The content codings of the web: gzip, deflate, Brotli and Zstandard.
+/// The content codings gzip, deflate, Brotli and Zstandard.
 ///
-/// - gzip (RFC 1952), several members one behind the other too; bytes behind them that are none are left alone.
-/// - deflate (RFC 1950); without zlib's frame too, as some servers send it (RFC 9110 section 8.4.1.2).
+/// - gzip (RFC 1952), including concatenated members. Trailing bytes that are not a member are ignored.
+/// - deflate (RFC 1950), also without the zlib wrapper, as some servers send it (RFC 9110 section 8.4.1.2).
 /// - br (RFC 7932).
 /// - zstd (RFC 8878), with windows of up to 8 MiB (RFC 9659).
 public enum ContentCodings {
-    /// All of them, the ones that are asked for first before the others.
+    /// All codings, the preferred ones first.
     public static let standard: [any ContentCoding] = [
         LibraryCoding(names: ["gzip", "x-gzip"], kind: INFLIGHT_CODING_GZIP),
         LibraryCoding(names: ["deflate"], kind: INFLIGHT_CODING_DEFLATE),
@@ -32,7 +32,7 @@ private struct LibraryCoding: ContentCoding {
     }
 }
 
-// Safe: the library's handle is used and closed by this object alone.
+// Safe: only this object uses and closes the library's handle.
 @safe private final class LibraryDecoder: ContentDecoder {
     private static let roomBytes = 64 * 1024
 
@@ -77,7 +77,7 @@ private struct LibraryCoding: ContentCoding {
     }
 
     func finish() throws(ContentCodingError) {
-        // An empty body is one, whatever the field says.
+        // An empty body is valid, whatever `Content-Encoding` says.
         guard hasBegun else { return }
         if !hasEnded {
             _ = unsafe try decode(UnsafeRawBufferPointer(start: nil, count: 0)) { _ in true }

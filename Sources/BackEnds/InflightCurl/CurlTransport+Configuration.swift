@@ -1,31 +1,31 @@
 public import InflightCore
 
 extension CurlTransport {
-    /// How a ``CurlTransport`` connects.
+    /// The connection settings of a ``CurlTransport``.
     public struct Configuration: Sendable {
-        /// A file of PEM certificates to trust instead of the system's. `nil`: the system's.
+        /// The path of a file of PEM certificates to trust instead of the system's. If nil, the system's are trusted.
         public var caFile: String?
-        /// How many connections one origin may have. Exchanges beyond that wait. On HTTP/2, where one connection
+        /// The maximum number of connections per origin. Exchanges beyond that wait. On HTTP/2, where one connection
         /// carries many exchanges, another is opened only when the first has no stream left.
         public var maximumConnectionsPerOrigin = 6
-        /// How many exchanges one HTTP/2 connection may carry at once, where the server allows that many.
+        /// The maximum number of concurrent exchanges on one HTTP/2 connection, if the server allows that many.
         public var maximumStreamsPerConnection = 64
-        /// How many idle connections are kept open, of all origins together.
+        /// The maximum number of idle connections, over all origins.
         public var maximumIdleConnections = 64
-        /// Whether `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` of the environment are obeyed. They are read
-        /// once, when the transport is made.
+        /// Whether to use `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` of the environment. They are read
+        /// once, when the transport is created.
         public var usesEnvironmentProxies = true
-        /// The DNS servers to ask, as `address` or `address:port`, instead of the system's. Empty: the system's.
+        /// The DNS servers, as `address` or `address:port`. If empty, the system's are used.
         public var dnsServers: [String] = []
-        /// The addresses that connections may be opened to. A load that needs another fails with
+        /// The addresses to which connections may be opened. A load that needs another one fails with
         /// ``LoadError/Code/addressNotAllowed``.
         public var addressPolicy = AddressPolicy.any
-        /// Sent as `User-Agent` where a request has none.
+        /// The `User-Agent` of requests that have none.
         public var userAgent = "inflight/\(CurlTransport.version)"
 
         public init() {}
     }
 
-    /// The version of Inflight that the default `User-Agent` tells.
+    /// The version of Inflight in the default `User-Agent`.
     public static let version = "0.1.0"
 }

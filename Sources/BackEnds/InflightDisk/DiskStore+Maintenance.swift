@@ -1,35 +1,34 @@
 internal import InflightConcurrency
 public import InflightCore
 
-/// What the owner of a folder may want to know, and to do. Each call opens the folder, and throws where that cannot be:
-/// with ``Configuration/makesFolder`` switched off, ``LoadError/Code/notStored`` where there is no cache.
+/// Maintenance for the owner of a folder. Each call opens the folder and throws if that fails. If
+/// ``Configuration/makesFolder`` is false and there is no cache, it throws ``LoadError/Code/notStored``.
 extension DiskStore {
-    /// What a cache takes, in bytes where nothing else is said.
+    /// The contents of a cache. Sizes are in bytes.
     public struct Statistics: Sendable, Hashable {
         public var entries: Int64
-        /// Entries that hold a part of their body.
+        /// Entries that hold only a part of their body.
         public var partialEntries: Int64
-        /// Entries whose body has a file of its own; the others' are in the index.
+        /// Entries whose body has a file of its own. All other bodies are in the index.
         public var entriesInFiles: Int64
         /// The sum of the lengths of all bodies.
         public var bodyBytes: Int64
         public var indexBytes: Int64
-        /// Files of entries, files that are being written, and files that are to be removed, with the room that they may
-        /// take until that is done.
+        /// Files of entries, being written or waiting for removal, counted with the space reserved for them.
         public var fileBytes: Int64
-        /// How many of those files belong to no entry (yet, or any more).
+        /// The number of those files that belong to no entry, either not yet or no longer.
         public var pendingFiles: Int64
-        /// SQLite's write-ahead log, and the memory that processes share for it.
+        /// SQLite's write-ahead log and the shared memory of its users.
         public var logBytes: Int64
-        /// What says whose folder it is.
+        /// The size of the file that identifies the folder as a cache.
         public var tagBytes: Int64
         public var limit: Int64
 
-        /// The apparent size of all files in the folder, which counts towards the limit.
+        /// The apparent size of all files in the folder. It counts towards the limit.
         public var bytes: Int64 { indexBytes + fileBytes + logBytes + tagBytes }
     }
 
-    /// Counts what there is, after what killed processes have left was removed.
+    /// Returns the cache's statistics, after removing files that killed processes have left.
     public func statistics() async throws(LoadError) -> Statistics {
         let fileSystem = configuration.fileSystem
         let limit = configuration.limit
@@ -46,7 +45,7 @@ extension DiskStore {
         }
     }
 
-    /// One entry as lists show it.
+    /// An entry in a listing.
     public struct ListedEntry: Sendable, Hashable {
         public var id: StoredEntry.ID
         public var key: StoreKey
@@ -56,12 +55,12 @@ extension DiskStore {
         public var isInFile: Bool
     }
 
-    /// Entries in the order in which they were stored.
+    /// Returns entries in the order in which they were stored.
     ///
     /// - Parameters:
-    ///   - after: the last one of the page before; `nil` for the first page.
-    ///   - count: how many at most.
-    /// - Returns: an empty page at the end. Rows that are damaged are left out.
+    ///   - after: The last entry of the previous page; nil for the first page.
+    ///   - count: The maximum number of entries.
+    /// - Returns: One page of entries, empty at the end. Damaged rows are omitted.
     public func list(after: StoredEntry.ID? = nil, count: Int = 1000) async throws(LoadError) -> [ListedEntry] {
         var last = after?.rawValue ?? .min
         while true {
@@ -75,20 +74,20 @@ extension DiskStore {
         }
     }
 
-    /// What to remove.
+    /// The entries to remove.
     public enum Clearing: Sendable, Hashable {
         case all
-        /// Answers of that URL, and what is kept under it.
+        /// Responses for that URL, and entries stored under it as a key.
         case url(String)
-        /// Answers of that host, on whatever port.
+        /// Responses from that host, on any port.
         case host(String)
-        /// What was stored before that date.
+        /// Entries stored before that date.
         case storedBefore(WallTime)
     }
 
-    /// Removes entries; those that come meanwhile may stay. Of damaged ones nobody knows what they were: they go with all.
+    /// Removes entries. Entries stored meanwhile may remain. Damaged entries match only ``Clearing/all``.
     ///
-    /// - Returns: how many were removed.
+    /// - Returns: The number of removed entries.
     @discardableResult
     public func clear(_ which: Clearing) async throws(LoadError) -> Int {
         var removed = 0
@@ -109,7 +108,7 @@ extension DiskStore {
             if case .failed = await writing(.remove(ids)) { throw notWritten() }
             removed += ids.count
         }
-        // What is free at the end of the index is given back.
+        // Free pages at the end of the index are returned to the file system.
         while case .done = await writing(.compact) {}
         return removed
     }
@@ -134,7 +133,7 @@ extension DiskStore {
         return await bridge.value()
     }
 
-    /// Reads, in the folder as it is now.
+    /// Runs `body` on a reading thread, after opening the folder as it is now.
     func reading<Value: Sendable>(
         mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value
     ) async throws(LoadError) -> Value {
@@ -181,7 +180,7 @@ extension DiskStore.Clearing {
 }
 
 extension EntryRow {
-    /// Rows in the order of their numbers.
+    /// Returns at most `count` rows in ascending order of their ids.
     static func page(after id: Int64, count: Int, in database: Database) throws(DatabaseError) -> [EntryRow] {
         var rows: [EntryRow] = []
         try database.query(

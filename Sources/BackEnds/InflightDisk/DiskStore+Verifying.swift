@@ -1,9 +1,9 @@
 public import InflightCore
 
 extension DiskStore {
-    /// What was found when everything was read.
+    /// The result of a verification.
     public struct Verification: Sendable, Hashable {
-        /// One thing that is not as it was stored.
+        /// One row or body that differs from what was stored.
         public struct Damage: Sendable, Hashable {
             public var id: StoredEntry.ID?
             public var url: String?
@@ -13,14 +13,14 @@ extension DiskStore {
         public var entries = 0
         public var bodyBytes: Int64 = 0
         public var damage: [Damage] = []
-        /// Files that belong to no entry: what a kill has left, which is removed in time. That is no damage.
+        /// Files of no entry, left by killed processes. They are removed in time and are not damage.
         public var leftovers = 0
     }
 
-    /// Reads every row and every body, and changes nothing; what is damaged is removed when it is asked for. That the index
-    /// was repaired is told once.
+    /// Reads every row and every body without changing anything. Damaged entries are removed at their next lookup. A
+    /// repair of the index is reported once.
     ///
-    /// - Cost: as long as it takes to read all of the folder. Other calls go on meanwhile.
+    /// - Cost: Reads the whole folder. Other calls proceed meanwhile.
     public func verify() async throws(LoadError) -> Verification {
         var found = Verification()
         _ = try await reading { (_) throws(DatabaseError) in }
@@ -63,7 +63,7 @@ extension DiskStore {
                 found.bodyBytes += row.length
                 continue
             }
-            // Evicted or changed in this moment is not damaged.
+            // An entry that has been evicted or changed since is not damaged.
             guard try EntryRow.find(row.id, in: connection.database)?.seal == row.seal else { continue }
             found.entries += 1
             let url = row.checked(identity: identity)?.response.url
@@ -94,7 +94,7 @@ extension DiskStore {
         return body == nil ? "Its body in the index is damaged or gone." : nil
     }
 
-    /// How many files belong to no entry.
+    /// Returns the number of files that belong to no entry.
     private func leftovers() async throws(LoadError) -> Int {
         let configuration = core.configuration
         return try await reading { (connection) throws(DatabaseError) in

@@ -1,36 +1,36 @@
 internal import InflightConcurrency
 public import InflightCore
 
-/// Keeps answers in a folder: what was acknowledged is there, whole, after the process was killed at any instruction,
+/// A response cache in a folder. An acknowledged entry survives the death of the process at any instruction, whole,
 /// until it is evicted, replaced or removed.
 ///
 /// ```swift
-/// let store = DiskStore(.init(folder: "/var/cache/pictures"))
+/// let store = DiskStore(.init(folder: "/var/cache/images"))
 /// store.keep(response, body: body, under: StoreKey(url), replacing: []) { id in … }
 /// store.find(StoreKey(url), choose: { found in found.isEmpty ? nil : 0 }) { found, body in … }
 /// await store.shutdown()
 /// ```
 ///
-/// SQLite keeps the index and small bodies; larger ones have files beside it. Every body and every row has a checksum,
-/// which is looked at whenever it is read: what is damaged is a miss, never an error and never served. Several processes
-/// may share a folder, and keep its limit together; one that dies holds up nobody.
+/// SQLite holds the index and small bodies; larger bodies have files beside it. Every body and every row has a checksum
+/// that is verified at each read. A damaged entry is a miss, never an error, and is never served. Several processes may
+/// share a folder and enforce its limit together. A process that dies blocks no other.
 ///
-/// - Thread: any may call; nothing is done on the caller's thread. Two threads read, one writes; a hit never waits for a
-///   write. Completions are called on these threads and must not block them.
-/// - Order: what was acknowledged before a call is seen by it. Writes are done in the order of asking, many at a time in
-///   one transaction.
+/// - Thread: Call from any thread; nothing runs on the caller's thread. At most two threads read, one writes; a hit
+///   never waits for a write. Completions are called on these threads and must not block them.
+/// - Order: A call sees everything acknowledged before it. Writes run in call order, many of them in one transaction.
 /// - Cancellation: none; calls are short.
-/// - Bounds: ``Configuration/limit`` for the folder, ``Configuration/logReserve`` for SQLite's log, 64 MiB for bodies that
-///   wait to be written. What would pass them is not kept.
-/// - Errors: none reach the caller. A folder that is gone, full, forbidden, another program's or a newer program's is told
-///   once as an event; nothing is found and nothing kept until it can be used again, which is tried every second.
-/// - Release: without ``shutdown()`` what was asked for is still done, then files and threads are let go of.
+/// - Bounds: ``Configuration/limit`` for the folder, ``Configuration/logReserve`` for SQLite's log, 64 MiB for bodies
+///   queued for writing. A body that would exceed them is not stored.
+/// - Errors: none reach the caller. A folder that is missing, full, forbidden, or belongs to another program or a newer
+///   version is reported once as an event. Nothing is found or stored until it is usable again, which is tried every
+///   second.
+/// - Release: Without ``shutdown()``, pending calls still complete. Then files are closed and threads released.
 public final class DiskStore: ResponseStore {
     let core: StoreCore
 
     package var configuration: Configuration { core.configuration }
 
-    /// Touches no file: the folder is opened when it is used first.
+    /// Creates a store without touching any file. The folder is opened on first use.
     public init(_ configuration: Configuration) {
         core = StoreCore(configuration)
     }

@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// What a store's threads share: the writer with its mailbox, the readers, and what is known of the index.
+/// The state that a store's threads share: the writer with its mailbox, the readers, and the open index.
 final class StoreCore: Sendable {
     let configuration: DiskStore.Configuration
     let readers: ReaderPool
@@ -11,15 +11,15 @@ final class StoreCore: Sendable {
 
     private struct Threads {
         let writing = WorkerThreads(count: 1, name: "inflight.store")
-        // A second one helps where processors are left over for it, and takes descriptors.
+        // A second reader helps only with processors to spare, and needs file descriptors.
         let reading = WorkerThreads(
             count: MachineSize.processors > 2 && DescriptorLimit.available > 64 ? 2 : 1, name: "inflight.read")
     }
 
     private struct Life {
-        /// `nil` after the end.
+        /// nil after the store has closed.
         var threads: Threads? = Threads()
-        /// Calls whose completions have not returned.
+        /// The number of calls whose completions have not returned.
         var active = 0
         var isClosing = false
         var whenClosed: [@Sendable () -> Void] = []
@@ -36,7 +36,7 @@ final class StoreCore: Sendable {
 
     // MARK: Calls
 
-    /// Runs `body`, which has to call ``end()`` once; or after the end, `otherwise` on a thread of ours.
+    /// Runs `body`, which must call ``end()`` once, or runs `otherwise` on another thread if the store is closing.
     func begin(_ body: () -> Void, otherwise: @escaping @Sendable () -> Void) {
         let isOpen = life.withLock { life in
             if !life.isClosing { life.active += 1 }
@@ -45,7 +45,7 @@ final class StoreCore: Sendable {
         if isOpen { body() } else { WorkerThreads(count: 1, name: "inflight.store").run(otherwise) }
     }
 
-    /// A call has ended, and its completion has returned.
+    /// A call has ended and its completion has returned.
     func end() {
         let isLast = life.withLock { life in
             life.active -= 1
@@ -62,25 +62,25 @@ final class StoreCore: Sendable {
 
     // MARK: Writing
 
-    /// Hands an operation to the writer. Any thread; `completion` is never called inside.
+    /// Enqueues an operation for the writer. Any thread; `completion` is never called synchronously.
     func write(_ work: WriteOperation.Work, completion: @escaping @Sendable (WriteOperation.Outcome) -> Void) {
         let (isTaken, wakes) = mailbox.withLock { $0.add(WriteOperation(work: work, completion: completion)) }
         if !isTaken {
-            // On a thread of ours, and touching no file.
+            // A completion must not run on the caller's thread. This one touches no file.
             run(\.reading) { completion(.failed) }
         } else if wakes {
             run(\.writing) { self.drain() }
         }
     }
 
-    /// Notes that an entry was used.
+    /// Records a use of an entry.
     func touch(_ id: Int64) {
         if mailbox.withLock({ $0.touch(id) }) { run(\.writing) { self.drain() } }
     }
 
     private func drain() {
         let byteLimit = Int(configuration.logReserve / 8)
-        // A row and its ways take some pages of the log.
+        // A row and its index entries take several pages of the log.
         let mostOperations = min(64, Int(configuration.logReserve >> 16))
         while let batch = mailbox.withLock({ $0.next(mostOperations: mostOperations, byteLimit: byteLimit) }) {
             writer.run(batch)
@@ -88,15 +88,15 @@ final class StoreCore: Sendable {
         if mailbox.withLock({ $0.isClosed }) { writer.finish() }
     }
 
-    /// Why the folder could not be used when that was tried last.
+    /// The reason why the last attempt to use the folder failed, if it did.
     var unavailability: LoadError? { writer.unavailability }
     func takeRepair() -> Int? { writer.takeRepair() }
 
     // MARK: Reading
 
-    /// Reads, on a reading thread, once the folder is open; `completion` is given `nil` where it cannot be.
+    /// Runs `body` on a reading thread once the folder is open, or calls `completion` with nil if it cannot be opened.
     ///
-    /// - Parameter mends: an index that is found to be damaged is made anew, and read once more.
+    /// - Parameter mends: Whether to rebuild an index that turns out to be damaged, and read once more.
     func read<Value: Sendable>(
         mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
@@ -104,8 +104,8 @@ final class StoreCore: Sendable {
         run(\.reading) { self.readNow(opens: 3, mends: mends, body, completion: completion) }
     }
 
-    /// - Parameter opens: how often an index that is not open is opened, and read then: it may be replaced by a mended one
-    ///   in that moment.
+    /// - Parameter opens: The number of times to open an index that is not open and read again. A rebuilt index may
+    ///   replace it between opening and reading.
     private func readNow<Value: Sendable>(
         opens: Int, mends: Bool,
         _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
@@ -123,9 +123,9 @@ final class StoreCore: Sendable {
         }
     }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// Takes no more calls, waits for those under way, closes everything and lets go of the threads.
+    /// Rejects new calls, waits for active ones, then closes everything and releases the threads.
     func close(completion: @escaping @Sendable () -> Void) {
         let (isIdle, isClosed) = life.withLock { life in
             let isFirst = !life.isClosing
@@ -139,7 +139,7 @@ final class StoreCore: Sendable {
 
     private func finish() {
         if mailbox.withLock({ $0.close() }) { run(\.writing) { self.drain() } }
-        // Behind the drain that is under way, which does all that is left.
+        // Runs after the current drain, which completes all remaining operations.
         run(\.writing) {
             self.readers.closeIdle()
             let (threads, waiting) = self.life.withLock { life in

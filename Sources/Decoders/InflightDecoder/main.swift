@@ -1,5 +1,4 @@
-// Decodes pictures for programs that use Inflight, in a process that can do nothing else: those formats that have small
-// libraries of their own.
+// The sandboxed decoder process for the formats that have small libraries of their own.
 
 import InflightCodecs
 import InflightSandbox

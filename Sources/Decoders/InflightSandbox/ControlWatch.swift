@@ -2,13 +2,13 @@ internal import Glibc
 import InflightConcurrency
 import InflightWorker
 
-/// Listens on the second socket, in a thread of its own: for cancels while a decode is under way, and for the program's end,
-/// with which the process ends, whatever it is doing.
+/// Receives on the second socket, on its own thread: cancels during a decode, and the end of the program, with which
+/// the process exits, even during a decode.
 final class ControlWatch: Sendable {
     private struct State {
         var id = 0
         var flag: CancellationFlag?
-        /// The last that was cancelled: its decode may not have begun.
+        /// The last cancelled ID. Its decode may not have started.
         var cancelled = 0
     }
 
@@ -23,7 +23,7 @@ final class ControlWatch: Sendable {
         }
     }
 
-    /// The flag of a work that begins.
+    /// Returns the cancellation flag of a decode that starts.
     func begin(_ id: Int) -> CancellationFlag {
         let flag = CancellationFlag()
         let isCancelled = state.withLock { state in

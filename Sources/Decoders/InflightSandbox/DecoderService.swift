@@ -2,18 +2,19 @@ internal import Glibc
 public import InflightCore
 internal import InflightWorker
 
-/// The life of a decoder's process: it gives up everything but decoding, then decodes what it is asked to, one picture
-/// after the other, and ends with the program that started it.
+/// The main loop of a decoder process.
+///
+/// It enters the sandbox, decodes images on request, one after the other, and ends with the program that started it.
 public struct DecoderService {
     private let codecs: [any ImageCodec]
     private let missing: () -> [String]
     private let prepare: () throws(LoadError) -> Void
 
     /// - Parameters:
-    ///   - codecs: for a format that several read, the first. What they read and write they are asked behind `prepare`.
-    ///   - missing: which parts of theirs are not here, by names without blanks, which the program is told: see
-    ///     ``/InflightWorker/DecoderCapabilities/missing``. Asked for behind `prepare`.
-    ///   - prepare: loads and opens whatever the codecs will need. Afterwards no file can be opened any more.
+    ///   - codecs: the first that supports a format is used. Their formats are queried after `prepare`.
+    ///   - missing: returns the names, without spaces, of absent components to report to the program: see
+    ///     ``/InflightWorker/DecoderCapabilities/missing``. Called after `prepare`.
+    ///   - prepare: loads and opens everything that the codecs will need. No file can be opened afterwards.
     public init(
         codecs: [any ImageCodec], missing: @escaping () -> [String] = { [] },
         prepare: @escaping () throws(LoadError) -> Void = {}
@@ -23,11 +24,10 @@ public struct DecoderService {
         self.prepare = prepare
     }
 
-    /// Serves the program at the other end of descriptors 3 and 4. To be called by a program's main thread, before there
-    /// is another.
+    /// Serves the program at the other end of descriptors 3 and 4. Call it on the main thread, before any other starts.
     public func run() -> Never {
         Descriptor.closeAll(from: 5)
-        // The language's own handlers would start a program that tells of the crash: here that ends with the signal.
+        // The runtime's handlers would start a backtrace program. By default, a crash ends the process with its signal.
         for crash in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGTRAP] { signal(crash, SIG_DFL) }
         let requests = MessageSocket(Descriptor(3))
         guard case .message(let first, _) = requests.receive(upTo: 4096),
@@ -50,7 +50,7 @@ public struct DecoderService {
             _ = requests.send(DecoderReply.notReady(message: missing).message)
             _exit(1)
         }
-        // Behind the sandbox, so that its thread has no more rights than this one.
+        // Started after the sandbox is closed, so that its thread has no more rights than this one.
         let watch = ControlWatch(MessageSocket(Descriptor(4)))
         _ = requests.send(
             DecoderReply.ready(

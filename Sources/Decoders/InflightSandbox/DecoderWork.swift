@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightCore
 import InflightWorker
 
-/// What a decoder does once it has nothing but its sockets and its memory.
+/// The request loop of a decoder whose sandbox is closed: it has only its sockets and its memory.
 struct DecoderWork {
     private let codecs: CodecRegistry
     private let requests: MessageSocket
@@ -19,7 +19,7 @@ struct DecoderWork {
     func run() -> Never {
         var input: SharedMemory?
         while case .message(let bytes, let descriptor) = requests.receive(upTo: 4096) {
-            // A program that says what cannot be understood is another version: nothing good can come of that.
+            // A malformed request comes from a program of another version, which cannot be served.
             guard let request = DecoderRequest(bytes) else { _exit(3) }
             if let descriptor { input = Self.map(descriptor) }
             switch request {

@@ -1,27 +1,27 @@
 internal import CInflightSandbox
 import InflightWorker
 
-/// What a decoder gives up before it sees a stranger's bytes. What is lost is lost for good.
+/// The rights that a decoder drops before it reads untrusted input. They cannot be regained.
 struct Sandbox {
     private(set) var protections: Set<DecoderProtection> = []
     private var hasNamespaces = false
 
-    /// To be called first, while the process has one thread.
+    /// Starts the sandbox. Call it first, while the process has one thread.
     mutating func begin() {
         inflight_use_one_heap()
         hasNamespaces = inflight_leave_namespaces() == 0
     }
 
-    /// To be called when everything is open and loaded that will be needed. Capabilities and Landlock are the calling
-    /// thread's: threads that are started afterwards inherit what it has left.
+    /// Closes the sandbox. Call it when everything that will be needed is open and loaded. Capabilities and Landlock
+    /// apply to the calling thread, and threads started afterwards inherit its remaining rights.
     ///
-    /// Gives what is missing of what has to be, for people; `nil` where all of that is there.
+    /// - Returns: a description of the missing mandatory protection, or `nil` if all of them are active.
     mutating func close(maximumMemory: Int, maximumSeconds: Int) -> String? {
         var status = inflight_limit_resources(
             maximumMemory, max(maximumMemory / 2, 1 << 20), Self.descriptors, UInt(clamping: maximumSeconds))
         guard status == 0 else { return "its memory cannot be limited (error \(-status))" }
         protections.insert(.limits)
-        // Landlock allows no mounts.
+        // Landlock permits no mounts, so the namespaces come first.
         if hasNamespaces, inflight_enter_empty_root() == 0 { protections.insert(.namespaces) }
         if inflight_give_up_files() == 0 { protections.insert(.landlock) }
         status = inflight_give_up_privileges()
@@ -36,6 +36,6 @@ struct Sandbox {
         return nil
     }
 
-    /// Three standard ones, two sockets, the input, and pixels in the making: each may be as large as the limit on files.
+    /// Three standard ones, two sockets, the input, and pixels being decoded. Each may be as large as the file limit.
     private static let descriptors: UInt32 = 12
 }

@@ -1,11 +1,11 @@
 import InflightCore
 
-/// An SVG document that asks to be drawn at another size than its own, to the pixel.
+/// Rewrites an SVG document so that it renders at an exact size in pixels.
 ///
-/// What libvips makes of sizes and units is not what browsers do: it has 72 dots to an inch, and where a document names no
-/// size it takes what is drawn. So the first element is told what to say.
+/// libvips sizes documents differently from browsers: it assumes 72 dots per inch, and uses the extent of the content
+/// if a document has no size. The root element therefore gets explicit sizes.
 enum SVGDrawing {
-    /// The library's own limit for a side.
+    /// The library's limit for one side.
     static let mostPixels = 32767
 
     static func resized(_ bytes: Bytes, width: Int, height: Int) throws(LoadError) -> Bytes {
@@ -20,10 +20,10 @@ enum SVGDrawing {
                 edits.append((root.end.lowerBound..<root.end.lowerBound, " \(name)=\"\(value)\""))
             }
         }
-        // A style goes before attributes and before all style sheets.
+        // An important inline style takes precedence over attributes and all style sheets.
         set("style", ";width:\(width)px !important;height:\(height)px !important", appending: true)
         if !size.hasViewBox { set("viewBox", "0 0 \(size.width) \(size.height)") }
-        // Another shape is wanted, by more than rounding.
+        // The aspect ratio changes by more than rounding.
         let stretch = Double(width) * size.height - Double(height) * size.width
         if abs(stretch) > max(size.width, size.height) { set("preserveAspectRatio", "none") }
         return replacing(edits, in: bytes)

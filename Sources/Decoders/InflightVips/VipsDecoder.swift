@@ -2,31 +2,30 @@ internal import CInflightVips
 public import InflightConcurrency
 public import InflightCore
 
-/// AVIF, HEIC, TIFF and SVG by libvips, JPEG XL by libjxl, and the writing of AVIF.
+/// Decodes AVIF, HEIC, TIFF and SVG with libvips and JPEG XL with libjxl, and encodes AVIF.
 ///
-/// It is for a process of its own, which is what `inflight-decoder` is: libvips loads a hundred libraries, and some of
-/// those that read these formats have a history of faults. Of its loaders only those of the formats that are named here
-/// can run; which one does, the caller says, and it is never found by looking at the bytes.
+/// It is meant for a separate process, `inflight-decoder-vips`: libvips loads a hundred libraries, and some of those
+/// that read these formats have a history of faults. Only the loaders for the formats named here can run. The
+/// caller selects the loader; it is never detected from the bytes.
 ///
-/// Any number of threads may decode; all but JPEG XL takes turns, because libvips has one text of errors for all threads.
-/// Rows are pulled by the thread that asks, so that libvips itself starts none; the codecs in libheif have their own.
+/// Any thread may decode. Decodes run one at a time, because libvips has one error buffer for all threads. The calling
+/// thread pulls the rows, so libvips itself starts no threads; the codecs in libheif start their own.
 public struct VipsDecoder: Sendable {
-    /// The formats that ``decode(_:format:info:options:cancellation:)`` reads, where the library has all its parts.
+    /// The formats that ``decode(_:format:info:options:cancellation:)`` reads, if the library has all components.
     public static let decodableFormats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
-    /// The formats that ``encode(_:options:)`` writes, where the library has all its parts.
+    /// The formats that ``encode(_:options:)`` writes, if the library has all components.
     public static let encodableFormats: Set<ImageFormat> = [.avif]
 
     public init() {}
 
-    /// Starts libvips. To be called before anything else here, on any thread; later calls give the first one's answer. It
-    /// takes a tenth of a second or two: it loads libraries, and reads the fonts that documents may count on, sans-serif,
-    /// serif and monospace.
+    /// Starts libvips. Call it before anything else here, on any thread; later calls return the first call's result.
     ///
-    /// Behind it nothing needs a file, nor memory that is written and executed. Text in other fonts, or in scripts that
-    /// these lack, would read their files: without them it is not drawn as it was meant. dav1d, libde265, libaom start
-    /// threads.
+    /// It takes 0.1 to 0.2 s, because it loads libraries and the fonts that documents may rely on: sans-serif, serif
+    /// and monospace. Afterwards nothing needs a file, or memory that is both writable and executable. Text in other
+    /// fonts, or in scripts that these fonts lack, would need further font files and renders incorrectly without them.
+    /// dav1d, libde265 and libaom start threads.
     ///
-    /// - Throws: ``LoadError/Code/unsupportedFormat`` where the library cannot start.
+    /// - Throws: ``LoadError/Code/unsupportedFormat`` if the library cannot start.
     public static func start() throws(LoadError) {
         try started.get()
     }
@@ -40,14 +39,16 @@ public struct VipsDecoder: Sendable {
                 message: "libvips does not start: \(message.reason). Install libvips 8.14 or later anew."))
     }()
 
-    /// Decodes the first frame, or the page of a TIFF file that `options` name: orientation applied, colours in sRGB, at the size that `options` want.
+    /// Decodes the first frame, or the page of a TIFF file that `options` select.
+    ///
+    /// The result has the size that `options` request and sRGB colours, with the orientation applied.
     ///
     /// - Parameters:
-    ///   - format: one of ``decodableFormats``: the loader that is used.
-    ///   - info: what the header said of that page. The library's own word on the size is held against it, and `options` against both,
-    ///     before pixels are decoded.
-    ///   - cancellation: looked at between strips of rows. What decodes a picture as a whole (AVIF, HEIC, JPEG XL) is
-    ///     stopped only before and after that.
+    ///   - format: one of ``decodableFormats``; it selects the loader.
+    ///   - info: that page's header. Before pixels are decoded, the size that the library reports is compared with it,
+    ///     and `options` are checked against both.
+    ///   - cancellation: checked between strips of rows. Formats that decode an image as a whole (AVIF, HEIC, JPEG XL)
+    ///     are cancelled only before and after that.
     /// - Throws: ``LoadError/Code/damaged``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/tooManyPixels`` or
     ///   ``LoadError/Code/cancelled``.
     public func decode(
@@ -56,7 +57,7 @@ public struct VipsDecoder: Sendable {
         guard options.page == 0 || format == .tiff else { throw PictureError.noPages(format) }
         var stored = info
         if Self.turnsItself(format) {
-            // libheif and libjxl give a picture as it is seen.
+            // libheif and libjxl apply the orientation themselves.
             stored.storedWidth = info.width
             stored.storedHeight = info.height
             stored.orientation = .up
@@ -83,10 +84,11 @@ public struct VipsDecoder: Sendable {
         }
     }
 
-    /// Checks whether a file is whole where that takes its decoder, which it does for JPEG XL alone: all frames are
-    /// decoded, and none is kept.
+    /// Checks whether a file is complete and valid, if that needs its decoder, as for JPEG XL alone.
     ///
-    /// - Throws: ``LoadError/Code/damaged`` where it is cut short or broken.
+    /// All frames are decoded, and none is retained.
+    ///
+    /// - Throws: ``LoadError/Code/damaged`` if it is truncated or corrupt.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         guard format == .jpegXL else { return }
         var message = VipsMessage()
@@ -100,7 +102,7 @@ public struct VipsDecoder: Sendable {
         if status != 0 { throw message.error(format) }
     }
 
-    /// A drawing is made at the size that is wanted of the whole of it, of which a crop may be a small part.
+    /// Returns the size at which the whole drawing is rendered, of which a crop may be a small part.
     private static func drawnSize(
         _ plan: Resize.Plan, _ options: DecodeOptions
     ) throws(LoadError) -> (width: Int, height: Int) {

@@ -1,8 +1,8 @@
 import InflightConcurrency
 import InflightCore
 
-/// One decoding of a picture into memory for what a plan keeps of it.
-// Safe: writes to `target` alone, whose size is checked against the plan by the resizer.
+/// A decode of one image into the output buffer of a resize plan.
+// Safe: it writes only to `target`, whose size the resizer checks against the plan.
 @safe struct VipsDecoding {
     let picture: VipsPicture
     let info: ImageInfo
@@ -21,7 +21,7 @@ import InflightCore
         self.cancellation = cancellation
     }
 
-    /// Rows are pulled in strips by this thread, so that the library has no reason to start others.
+    /// Pulls rows in strips on this thread, so that the library has no reason to start threads.
     func run() throws(LoadError) {
         let resizer = unsafe PixelRowResizer(
             sourceWidth: picture.width, sourceHeight: picture.height, alpha: info.hasAlpha ? .straight : .opaque,
@@ -43,6 +43,6 @@ import InflightCore
         }
     }
 
-    /// Few enough to look at the flag often, and enough for a call for each strip not to count.
+    /// Few enough to check for cancellation often, and enough to make the cost of a call per strip negligible.
     private static let stripPixels = 1 << 16
 }

@@ -2,17 +2,17 @@ internal import CInflightVips
 public import InflightCore
 
 extension VipsDecoder {
-    /// The longest side that is written.
+    /// The longest side that can be encoded.
     private static let maximumSide = 16_384
 
-    /// Writes an AVIF picture without metadata, of eight bits; with alpha unless the pixels are of an opaque format. The
-    /// same pixels and options give the same bytes.
+    /// Encodes an AVIF image of eight bits without metadata, with alpha unless the pixel format is opaque.
     ///
-    /// Any thread may call it. It takes long, some tenths of a second for each million pixels, and cannot be cancelled.
+    /// The same pixels and options produce the same bytes. Any thread may call it. It takes some tenths of a second per
+    /// million pixels and cannot be cancelled.
     ///
-    /// - Parameter options: their quality is 60 where they have none; above 90, colours are not subsampled.
-    /// - Throws: ``LoadError/Code/unsupportedFormat`` for any other format, ``LoadError/Code/cannotEncode`` for a quality
-    ///   that is none, a picture that is too large, or metadata.
+    /// - Parameter options: the quality is 60 if nil. Above 90, chroma is not subsampled.
+    /// - Throws: ``LoadError/Code/unsupportedFormat`` for any other format, ``LoadError/Code/cannotEncode`` for an
+    ///   invalid quality, an image that is too large, or metadata.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try Self.start()
         guard Self.encodableFormats.contains(options.format) else { throw PictureError.notWritten(options.format) }
@@ -45,7 +45,7 @@ extension VipsDecoder {
 }
 
 extension PixelBuffer {
-    /// The same pixels, each row right behind the one before.
+    /// The same pixels without padding between rows.
     fileprivate var withoutGaps: PixelBuffer {
         if bytesPerRow == width * 4 { return self }
         return unsafe PixelBuffer(width: width, height: height, format: format) { target in

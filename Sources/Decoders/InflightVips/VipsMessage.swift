@@ -1,11 +1,11 @@
 internal import CInflightVips
 import InflightCore
 
-/// What the library says went wrong.
+/// The error message of a library call.
 struct VipsMessage {
     private var text = ""
 
-    /// Gives room for a message, and takes what is written there.
+    /// Calls `body` with a buffer for a message, and stores the message written there.
     mutating func withBuffer<Result>(_ body: (UnsafeMutablePointer<CChar>) -> Result) -> Result {
         let (result, text) = unsafe withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(INFLIGHT_VIPS_MESSAGE)
@@ -19,7 +19,7 @@ struct VipsMessage {
         return result
     }
 
-    /// The same in one clear sentence: control characters, which damaged bytes may bring in, are left out.
+    /// The message without its final period. Control characters, which corrupt bytes may contain, become spaces.
     var reason: String {
         let scalars = text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
         var reason = Substring(String(String.UnicodeScalarView(scalars)))
@@ -34,7 +34,7 @@ struct VipsMessage {
 
     func error(_ format: ImageFormat) -> LoadError {
         let lower = reason.lowercased()
-        // The libraries' words for a picture that is whole, and more than they can.
+        // The libraries use these phrases for a valid image that they do not support.
         if Self.limits.contains(where: lower.contains) {
             return PictureError.unsupported(format, reason)
         }

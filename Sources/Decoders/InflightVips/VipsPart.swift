@@ -1,14 +1,14 @@
 internal import CInflightVips
 public import InflightCore
 
-/// A part of libvips, or of a library behind it, that not every build of them has.
+/// An optional component of libvips, or of a library that it uses, which not every build has.
 public enum VipsPart: String, Sendable, Hashable, CaseIterable {
-    // By libvips' own names of its operations.
+    // The names of libvips operations.
     case heifLoader = "heifload_buffer"
     case tiffLoader = "tiffload_buffer"
     case svgLoader = "svgload_buffer"
     case heifSaver = "heifsave_buffer"
-    // Of libheif.
+    // Components of libheif.
     case av1Decoder = "av1-decoder"
     case hevcDecoder = "hevc-decoder"
     case av1Encoder = "av1-encoder"
@@ -27,28 +27,30 @@ public enum VipsPart: String, Sendable, Hashable, CaseIterable {
         return UInt32(ability)
     }
 
-    /// The parts that are here, asked for once. On any thread; it starts the library where that was not done, and where it
-    /// does not start there are none. libheif loads its own parts for the answer, which takes files.
+    /// The components that are present, determined once.
+    ///
+    /// Any thread may read it. It starts the library if necessary, and is empty if the library cannot start. libheif
+    /// loads its own components for it, which needs files.
     public static let present: Set<VipsPart> = {
         guard (try? VipsDecoder.start()) != nil else { return [] }
         let abilities = inflight_vips_abilities()
         return Set(allCases.filter { abilities & $0.ability != 0 })
     }()
 
-    /// Those that are not.
+    /// The components that are absent.
     public static var missing: Set<VipsPart> { Set(allCases).subtracting(present) }
 
-    /// What of ``VipsDecoder/decodableFormats`` these parts suffice for.
+    /// Returns the formats of ``VipsDecoder/decodableFormats`` for which these components suffice.
     public static func decodableFormats(with parts: Set<VipsPart>) -> Set<ImageFormat> {
         VipsDecoder.decodableFormats.filter { parts.isSuperset(of: needed[$0] ?? []) }
     }
 
-    /// What of ``VipsDecoder/encodableFormats`` these parts suffice for.
+    /// Returns the formats of ``VipsDecoder/encodableFormats`` for which these components suffice.
     public static func encodableFormats(with parts: Set<VipsPart>) -> Set<ImageFormat> {
         VipsDecoder.encodableFormats.filter { _ in parts.isSuperset(of: [.heifSaver, .av1Encoder]) }
     }
 
-    /// libjxl is linked, and always there.
+    /// JPEG XL needs none: libjxl is linked and always present.
     private static let needed: [ImageFormat: Set<VipsPart>] = [
         .avif: [.heifLoader, .av1Decoder], .heic: [.heifLoader, .hevcDecoder], .tiff: [.tiffLoader], .svg: [.svgLoader],
     ]

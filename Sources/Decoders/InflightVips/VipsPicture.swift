@@ -2,20 +2,19 @@ internal import CInflightVips
 import InflightConcurrency
 import InflightCore
 
-/// The library's view of one picture, with its failures as errors. Confined to one call.
-// Safe: the handle is valid for the length of `with`, which is as long as a picture lives.
+/// The library's handle of one image, with its failures as errors. Confined to one call.
+// Safe: the handle is valid for the duration of `with`, which is the lifetime of the value.
 @safe struct VipsPicture {
     private let handle: OpaquePointer
     private let format: ImageFormat
-    /// What the library says of the size, before any pixel is decoded.
+    /// The size that the library reports before any pixel is decoded.
     let width: Int
     let height: Int
 
-    /// libvips has one text of errors for the whole process: who fails takes it away, so pictures take turns.
+    /// A failing call takes the text of libvips's one error buffer, so images are decoded one at a time.
     private static let turn = Lock()
 
-    /// Opens `bytes` with the loader of `format`, whatever they look like; closes it when `body` is done. Other threads
-    /// wait meanwhile.
+    /// Opens `bytes` with the loader for `format`, whatever they contain. Closes it after `body`; other threads wait.
     static func with<Result>(
         _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsPicture) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {
@@ -48,8 +47,8 @@ import InflightCore
     }
 
     /// - Parameters:
-    ///   - bitsPerComponent: tells how much of 16 bits is full light, where a picture has between 8 and 16.
-    ///   - isDisplayP3: whether colours are those of Display P3 where no profile says more.
+    ///   - bitsPerComponent: determines the maximum sample value in 16 bits for images of between 8 and 16 bits.
+    ///   - isDisplayP3: whether the colours are those of Display P3 if there is no profile.
     func prepare(hasAlpha: Bool, bitsPerComponent: Int, isDisplayP3: Bool) throws(LoadError) {
         try unsafe check {
             unsafe inflight_vips_prepare(
@@ -57,7 +56,7 @@ import InflightCore
         }
     }
 
-    /// - Parameter rows: `count` × `width` × 4 bytes.
+    /// - Parameter rows: the memory for `count` × `width` × 4 bytes.
     func readRows(from first: Int, count: Int, into rows: UnsafeMutablePointer<UInt8>) throws(LoadError) {
         try unsafe check { unsafe inflight_vips_read_rows(handle, Int32(first), Int32(count), rows, $0) }
     }

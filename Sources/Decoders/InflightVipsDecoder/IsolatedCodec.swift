@@ -3,11 +3,11 @@ import InflightConcurrency
 import InflightCore
 import InflightVips
 
-/// The formats that are decoded in a process of their own alone: their headers by one module, their pixels by another.
+/// The formats that are decoded only in a separate process. One module reads their headers, another their pixels.
 struct IsolatedCodec: ImageCodec {
     private let chosen: Set<ImageFormat>
 
-    /// - Parameter decodableFormats: those of them that are served, as far as the library has the parts for them.
+    /// - Parameter decodableFormats: the formats to serve, as far as the library has the components for them.
     init(decodableFormats: Set<ImageFormat> = VipsDecoder.decodableFormats) {
         chosen = decodableFormats
     }

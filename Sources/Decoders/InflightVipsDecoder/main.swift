@@ -1,5 +1,4 @@
-// Decodes pictures for programs that use Inflight, in a process that can do nothing else: those formats that need libvips
-// and the libraries behind it, which take long to load.
+// The sandboxed decoder process for the formats that need libvips and its dependencies, which take long to load.
 
 import InflightCore
 import InflightSandbox

@@ -1,14 +1,14 @@
-/// Decides which exchanges with one origin may use a connection that an earlier one opened.
+/// Decides which exchanges with an origin may reuse a connection that an earlier one opened.
 ///
-/// A request that is lost with a reused connection costs a retry. An origin that closes connections without a word may
-/// cost two at first, and then one for every ten exchanges, no more than a ``RetryBudget`` gains by them: in between,
-/// each exchange opens a connection of its own.
+/// Losing a request on a reused connection costs a retry. An origin that closes connections silently may cost two at
+/// first, then one per ten exchanges, no more than they add to a ``RetryBudget``. In between, each exchange opens a
+/// connection of its own.
 struct ConnectionReuse {
     private static let perExchange = 1
     private static let perLoss = 10
     private static let capacity = 20
 
-    /// In tenths of a loss.
+    /// The remaining credit, in tenths of a loss.
     private var credit = ConnectionReuse.capacity
     private var lostAt = Int64.min
 
@@ -19,7 +19,7 @@ struct ConnectionReuse {
         credit = min(Self.capacity, credit + Self.perExchange)
     }
 
-    /// An exchange that began at `start` was lost with its connection. Those that were lost together count once.
+    /// An exchange that began at `start` was lost with its connection. Exchanges that were lost together count once.
     mutating func didLose(startedAt start: Int64, at now: Int64) {
         guard start >= lostAt else { return }
         lostAt = now

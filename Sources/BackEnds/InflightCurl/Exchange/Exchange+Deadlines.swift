@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension Exchange {
-    /// Which of the request's limits a deadline comes from.
+    /// The limit of the request that a deadline enforces.
     enum TimeLimit {
         case naming
         case connecting
@@ -10,17 +10,17 @@ extension Exchange {
         case total
     }
 
-    /// The earliest moment at which a limit could be passed by an exchange that has just begun.
+    /// The earliest time at which an exchange that has just begun could exceed a limit.
     var firstDeadline: Int64 {
         min(Self.moment(startedAt, timeouts.connect), Self.moment(startedAt, timeouts.total))
     }
 
-    /// The moment from which on a silence that begins now is too long.
+    /// The time at which the exchange stalls if no more bytes arrive or leave.
     var stallDeadline: Int64 { Self.moment(lastActivity, timeouts.stall) }
 
-    /// The next limit that it can pass, as things stand; `nil` where it has none.
+    /// Returns the exchange's next deadline and its limit, or nil if there is none in the current state.
     ///
-    /// - Parameter crowd: when all connections that the process may have were open last.
+    /// - Parameter crowd: The last time at which the process had its maximum number of connections open.
     func nextDeadline(crowdedUntil crowd: Int64) -> (Int64, TimeLimit)? {
         let total = Self.moment(startedAt, timeouts.total)
         var other = Int64.max
@@ -81,15 +81,15 @@ extension Exchange {
     }
 }
 
-/// The timeouts of a request in nanoseconds, `.max` where there is none. Durations are reckoned with in 128 bits, which
-/// is a good part of what an exchange costs, so requests that have the same ones share them.
+/// The timeouts of a request in nanoseconds, `.max` if there is none. The conversion takes 128-bit arithmetic, a large
+/// part of an exchange's cost, so requests with the same timeouts share it.
 struct Timeouts {
     private let limits: TransportRequest.Limits
     let connect: Int64
     let stall: Int64
     let total: Int64
 
-    /// Until the loop has begun with an exchange.
+    /// The value until the loop has begun the exchange.
     static let none = Timeouts(TransportRequest.Limits())
 
     init(_ limits: TransportRequest.Limits) {

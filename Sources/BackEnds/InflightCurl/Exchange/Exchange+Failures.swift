@@ -3,7 +3,7 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension Exchange {
-    /// What libcurl's code means at this point of the exchange. `detail` is libcurl's own sentence, cleaned.
+    /// Returns the error for libcurl's code at this point of the exchange. `detail` is libcurl's own message, cleaned.
     func failure(for code: CURLcode, detail: String) -> LoadError {
         let host = peer
         let why = detail.isEmpty ? Message.cleaned(unsafe String(cString: curl_easy_strerror(code))) : detail
@@ -50,7 +50,7 @@ extension Exchange {
         case CURLE_UNSUPPORTED_PROTOCOL:
             return failure(.badResponse, "What \(host) answered is not HTTP (\(why)). Check the port.")
         case CURLE_OUT_OF_MEMORY where !hasHead:
-            // What libcurl says of a line that is longer than it takes.
+            // libcurl reports a line that is too long this way.
             return failure(.badResponse, "The head of the answer has a line that is too long (\(why)).")
         case CURLE_FILESIZE_EXCEEDED: return tooLarge("It announced a body of more bytes than can be counted")
         case CURLE_URL_MALFORMAT:
@@ -70,10 +70,10 @@ extension Exchange {
     /// The origin, for messages.
     var peer: String { request.url.origin?.description ?? "the server" }
 
-    /// Whom the connection is made to: the origin, or its proxy.
+    /// The other end of the connection, for messages: the origin or its proxy.
     var connectee: String { site?.route.proxyName.map { "the proxy \($0)" } ?? peer }
 
-    /// What helps where a certificate is not trusted, told by the words of the TLS library.
+    /// Returns a remedy for an untrusted certificate, chosen by the TLS library's message.
     private static func remedy(for why: String) -> String {
         if why.contains("expired") { return "Ask its operator to renew it, and check this machine's clock." }
         if why.contains("not yet valid") { return "Check this machine's clock." }
@@ -81,8 +81,8 @@ extension Exchange {
         return "If it should be, name a CA file that vouches for it."
     }
 
-    /// The connection was lost, or refused the stream, before the response began, so that libcurl would send the
-    /// request again.
+    /// Returns the error for a connection that was lost, or refused the stream, before the response began, so that
+    /// libcurl would resend the request.
     func lost(_ detail: String) -> LoadError {
         failure(
             .connectionLost,
@@ -99,7 +99,7 @@ extension Exchange {
         )
     }
 
-    /// Whether TLS failed because the connection did, told by the words that libcurl has for that.
+    /// Returns whether TLS failed because the connection was lost, judging by libcurl's message.
     private static func meansLostConnection(_ detail: String) -> Bool {
         ["SSL_ERROR_SYSCALL", "Connection reset", "Broken pipe", "unexpected eof"].contains { detail.contains($0) }
     }

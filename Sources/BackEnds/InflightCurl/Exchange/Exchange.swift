@@ -1,17 +1,17 @@
 internal import InflightCore
 
-/// One exchange: the caller's handle of it, and what the event loop knows of it.
-// Unchecked: `request` and `mailbox` never change; all else is touched by the event loop's thread alone, once the
+/// One exchange: the caller's handle, and the event loop's state of it.
+// Unchecked: `request` and `mailbox` never change. Everything else is confined to the event loop's thread once the
 // exchange has been posted to its mailbox.
 final class Exchange: Transfer, @unchecked Sendable {
     enum Phase {
-        /// Not handed to libcurl yet: its name is being looked up.
+        /// Not handed to libcurl yet. Its names are being resolved.
         case naming
-        /// With libcurl, which waits for a connection, or makes one.
+        /// In libcurl, which is waiting for a connection or opening one.
         case connecting
-        /// Its request has gone, or goes, over a connection.
+        /// Its request has been sent, or is being sent, on a connection.
         case connected
-        /// libcurl is through, but the receiver has paused: the end waits for it.
+        /// libcurl has finished, but the receiver is paused, so the ending is held.
         case held
         case ended
     }
@@ -19,53 +19,53 @@ final class Exchange: Transfer, @unchecked Sendable {
     let request: TransportRequest
     private let mailbox: Mailbox
 
-    /// Kept until it has been told the end.
+    /// Retained until the exchange ends.
     var receiver: (any TransportReceiver)?
     var phase = Phase.naming
     var priority: LoadPriority
     var easy: EasyHandle?
     var site: Site?
-    /// Where it stands in the loop's list.
+    /// The position in the loop's list.
     var index = -1
 
     var timeouts = Timeouts.none
     var startedAt: Int64 = 0
-    /// When it was handed to libcurl, whose own times count from then.
+    /// When the exchange was handed to libcurl, whose own times count from then.
     var handedAt: Int64 = 0
     private var hasToldTimings = false
-    /// When a connection of its own was begun; 0: it has begun none.
+    /// When the exchange began to open a connection of its own; 0 if it has not.
     var connectingSince: Int64 = 0
-    /// When the last byte came or went.
+    /// When the last byte was received or sent.
     var lastActivity: Int64 = 0
 
-    /// Whether the final head has been told.
+    /// Whether the final head has been received.
     var hasHead = false
-    /// Whether anything of an answer came.
+    /// Whether any part of a response has been received.
     var hasAnswer = false
-    /// How many lines of heads had come when activity was last looked for.
+    /// The number of header lines received at the last check for activity.
     var seenLines = 0
-    /// Some lines of a head have come, and not yet all.
+    /// Whether a head has begun but not ended.
     var isWithinHead = false
     var interimHeads = 0
     var isCoded = false
     var bodyBytes: Int64 = 0
     var uploadedBytes = 0
     var lastWireBytes: Int64 = 0
-    /// Why a callback told libcurl to stop.
+    /// The reason why a callback stopped libcurl.
     var stop: LoadError?
-    /// The receiver asked for a pause: the next bytes are refused.
+    /// Whether the receiver is paused, so that further bytes are refused.
     var isPaused = false
-    /// libcurl has bytes that were refused.
+    /// Whether libcurl holds refused bytes.
     var holdsBytes = false
     var heldSummary: TransportSummary?
     var hasOpenedSocket = false
-    /// The latest address that the address policy has refused.
+    /// The latest address refused by the address policy.
     var refusedAddress: String?
-    /// The process had no file descriptor left for a connection.
+    /// Whether the process had no file descriptor left for a connection.
     var lacksDescriptors = false
-    /// Whether its request went over a connection that an earlier exchange had opened.
+    /// Whether the request was sent on a connection that an earlier exchange had opened.
     var isOnReusedConnection = false
-    /// How many names have to be looked up before it can be handed to libcurl.
+    /// The number of names to resolve before the exchange can be handed to libcurl.
     var missingNames = 0
 
     init(request: TransportRequest, receiver: any TransportReceiver, mailbox: Mailbox) {
@@ -88,13 +88,13 @@ final class Exchange: Transfer, @unchecked Sendable {
     }
 }
 
-// MARK: What libcurl tells
+// MARK: Events from libcurl
 
 extension Exchange {
-    /// More interim answers than this are an attack.
+    /// The maximum number of interim responses. More are treated as an attack.
     private static let maximumInterimHeads = 64
 
-    /// The lines of a head are there. `false`: stop, and ``stop`` says why.
+    /// All lines of a head have arrived. Returns false if the transfer must stop, for the reason in ``stop``.
     func didReceive(_ outcome: HeadParser.Outcome, at now: Int64) -> Bool {
         lastActivity = now
         hasAnswer = true
@@ -118,8 +118,8 @@ extension Exchange {
         }
     }
 
-    /// The first lines of a head count as activity, further ones do not: a head has to come to its end within the limit
-    /// for silence, so that a server cannot hold an exchange for ever by sending line after line.
+    /// The first lines of a head count as activity, later ones do not. A head must end within the stall timeout, so
+    /// that a server cannot hold an exchange forever by sending line after line.
     func noteLines(at now: Int64) {
         guard let lines = easy?.headLines, lines != seenLines else { return }
         seenLines = lines
@@ -139,7 +139,7 @@ extension Exchange {
                 + "The server is broken or hostile; nothing of its answer was used.")
     }
 
-    /// Says how long it took to get where it is, to whoever wants to know. With libcurl's handle still there.
+    /// Delivers the timings once, if the request wants them. Call it while libcurl's handle is still attached.
     func tellTimings() {
         guard request.wantsTimings, !hasToldTimings, let easy, handedAt > 0 else { return }
         hasToldTimings = true
@@ -183,7 +183,7 @@ extension Exchange {
         return obey(unsafe receiver?.didReceive(bytes, at: offset) ?? .cancel) ? .taken : .stop
     }
 
-    /// Bytes of a coded body came off the wire, whether or not they decode to anything.
+    /// Bytes of a coded body have arrived on the wire, whether or not they decode to anything.
     func didProgress(wireBytes: Int64, at now: Int64) -> Bool {
         if wireBytes != lastWireBytes {
             lastWireBytes = wireBytes

@@ -6,7 +6,7 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// Makes a head of the lines that libcurl hands over, whatever the version of HTTP (RFC 9112 sections 4 and 5).
+/// Parses a head from the lines that libcurl passes on, for any version of HTTP (RFC 9112 sections 4 and 5).
 enum HeadParser {
     enum Outcome: Equatable {
         case interim(ResponseHead)
@@ -14,7 +14,7 @@ enum HeadParser {
         case malformed(String)
     }
 
-    /// What the fields say of the body.
+    /// The body's framing according to the header fields.
     struct Framing: Equatable {
         var contentLength: Int64?
         var isChunked = false
@@ -22,22 +22,22 @@ enum HeadParser {
     }
 
     /// - Parameters:
-    ///   - text: all lines, the empty one at their end included, folded ones made one.
-    ///   - lines: about how many there are.
+    ///   - text: All lines, including the empty one at the end, with folded lines joined.
+    ///   - lines: The approximate number of lines.
     static func parse(_ text: UnsafeBufferPointer<UInt8>, lines: Int) -> Outcome {
         guard text.count > 0 else { return .malformed("its answer has no head") }
         do throws(Problem) {
             let (head, framing) = try unsafe parse(Scanner(text), lines)
-            // 101 ends the use of HTTP on the connection: nothing follows it.
+            // 101 ends the use of HTTP on the connection, so nothing follows it.
             return (100..<200).contains(head.status) && head.status != 101 ? .interim(head) : .final(head, framing)
         } catch {
             return .malformed(error.what)
         }
     }
 
-    /// The fields behind a chunked body, or behind a stream's (RFC 9112 section 7.1.2, RFC 9113 section 8.1).
+    /// Returns the trailer fields of a chunked body or a stream (RFC 9112 section 7.1.2, RFC 9113 section 8.1).
     ///
-    /// - Parameter text: all lines, folded ones made one.
+    /// - Parameter text: All lines, with folded lines joined.
     static func trailers(_ text: UnsafeBufferPointer<UInt8>) -> HTTPFields {
         var fields = HTTPFields()
         guard text.count > 0 else { return fields }
@@ -71,7 +71,7 @@ enum HeadParser {
         return (head, framing)
     }
 
-    /// A line without a name is dropped.
+    /// Parses a field line. Returns nil for a line without a name, which is dropped.
     private static func field(_ text: Scanner, _ line: Range<Int>) -> (name: Range<Int>, value: Range<Int>)? {
         guard let colon = text.position(of: Byte.colon, in: line), colon > line.lowerBound,
             !text.hasSpace(in: line.lowerBound..<colon)
@@ -79,7 +79,7 @@ enum HeadParser {
         return (line.lowerBound..<colon, text.trimmed(colon + 1..<line.upperBound))
     }
 
-    /// `HTTP/1.1 200 OK`; libcurl writes the same kind of line for HTTP/2.
+    /// Parses `HTTP/1.1 200 OK`. libcurl writes the same kind of line for HTTP/2.
     private static func readStatus(_ text: Scanner, _ line: Range<Int>, into head: inout ResponseHead) -> Bool {
         guard line.count >= 10, text.isNamed(line.lowerBound..<line.lowerBound + 5, "http/"),
             let space = text.position(of: Byte.space, in: line)
@@ -96,19 +96,19 @@ enum HeadParser {
         return true
     }
 
-    /// Those that libcurl undoes (RFC 9112 section 7).
+    /// The transfer codings that libcurl decodes (RFC 9112 section 7).
     private static let transferCodings: [StaticString] = [
         "chunked", "identity", "gzip", "x-gzip", "deflate", "br", "zstd",
     ]
 
-    /// - Returns: why the framing cannot be trusted, or `nil`.
+    /// - Returns: The reason why the framing cannot be trusted, or nil.
     private static func readFraming(
         _ text: Scanner, _ name: Range<Int>, _ value: Range<Int>, into framing: inout Framing
     ) -> String? {
         switch name.count {
         case 14 where text.isNamed(name, "content-length"):
             guard let length = text.sameNumbers(value) else { return "its Content-Length is no number" }
-            // RFC 9110 section 8.6: values that differ are an error.
+            // RFC 9110 section 8.6: differing values are an error.
             if let earlier = framing.contentLength, earlier != length { return "it sent two different Content-Lengths" }
             framing.contentLength = length
         case 16 where text.isNamed(name, "content-encoding"):
@@ -133,13 +133,13 @@ private enum Byte {
     static let colon = UInt8(ascii: ":")
 }
 
-/// Reads bytes that lie in memory for as long as it is used.
-// Safe: every range is one that it gave out itself, or a part of one.
+/// Reads bytes in memory, which must live as long as the scanner.
+// Safe: all ranges come from the scanner itself, or are parts of such ranges.
 @safe private struct Scanner {
     private let base: UnsafePointer<UInt8>
     let count: Int
 
-    /// - Parameter bytes: not empty.
+    /// - Parameter bytes: Not empty.
     init(_ bytes: UnsafeBufferPointer<UInt8>) {
         unsafe base = bytes.baseAddress.unsafelyUnwrapped
         count = bytes.count
@@ -156,7 +156,7 @@ private enum Byte {
         return unsafe UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    /// The next line without its end, which is LF or CR LF.
+    /// Returns the next line without its terminator, which is LF or CR LF.
     func line(from position: inout Int) -> Range<Int>? {
         guard position < count else { return nil }
         let start = position
@@ -186,7 +186,7 @@ private enum Byte {
         return true
     }
 
-    /// The number, or the largest that there is.
+    /// Returns the number, the largest possible one if it overflows, or nil if it is malformed.
     func number(_ range: some Collection<Int>) -> Int64? {
         if range.isEmpty { return nil }
         var sum: Int64 = 0
@@ -200,7 +200,7 @@ private enum Byte {
         return sum
     }
 
-    /// What stands between commas.
+    /// Returns the comma-separated members.
     func members(_ range: Range<Int>) -> [Range<Int>] {
         var members: [Range<Int>] = []
         var start = range.lowerBound
@@ -212,7 +212,7 @@ private enum Byte {
         }
     }
 
-    /// One number, or the same one several times with commas between.
+    /// Returns the number if the value is one number, or the same one repeated between commas.
     func sameNumbers(_ range: Range<Int>) -> Int64? {
         let numbers = members(range).map { number($0) }
         return numbers.allSatisfy { $0 == numbers[0] } ? numbers[0] : nil

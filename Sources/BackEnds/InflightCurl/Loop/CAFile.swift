@@ -6,12 +6,12 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// Looks at a CA file before anything depends on it: libcurl would tell of it only with the first connection.
+/// Checks a CA file in advance, since libcurl would report a problem only at the first connection.
 enum CAFile {
     private static let maximumBytes = 64 << 20
 
     static func check(_ path: String) throws(LoadError) {
-        // Not blocking: the path may name a pipe.
+        // Non-blocking, since the path may name a pipe.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unreadable(path, unsafe String(cString: strerror(errno))) }
         defer { close(descriptor) }

@@ -8,8 +8,7 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// What libcurl calls while it works for a handle: always on the event loop's thread, from inside one of the loop's
-/// calls into libcurl.
+/// Callbacks from libcurl for a handle: always on the event loop's thread, inside one of the loop's calls into libcurl.
 extension EasyHandle {
     func setCallbacks() {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -25,7 +24,7 @@ extension EasyHandle {
         unsafe inflight_easy_set_callbacks(easy, callbacks, context, Unmanaged.passUnretained(loop).toOpaque())
     }
 
-    /// libcurl hands back what ``setCallbacks()`` gave it, and the handle outlives its transfer.
+    /// Calls `body` with the handle that ``setCallbacks()`` gave to libcurl. The handle outlives its transfer.
     private static func with<Result>(
         _ context: UnsafeMutableRawPointer?, _ body: (EasyHandle, Exchange, _ now: Int64) -> Result
     ) -> Result? {
@@ -92,7 +91,7 @@ extension EasyHandle {
         return goesOn == false ? 1 : 0
     }
 
-    /// libcurl is about to send the request. It has a connection.
+    /// libcurl has a connection and is about to send the request.
     private static func sends(_ context: UnsafeMutableRawPointer?) -> Int32 {
         let isFirst = unsafe with(context) { handle, exchange, _ in
             if handle.refusesResend(exchange) { return false }
@@ -102,8 +101,8 @@ extension EasyHandle {
         return Int32(isFirst == false ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK)
     }
 
-    /// libcurl sends a request again when a reused connection closes before the response, whatever the method
-    /// (RFC 9110 section 9.2.2 allows that for idempotent ones). The engine's retry policy decides instead.
+    /// Refuses to resend. libcurl resends a request when a reused connection closes before the response, whatever the
+    /// method (RFC 9110 section 9.2.2 allows that for idempotent ones). The engine's retry policy decides instead.
     private func refusesResend(_ exchange: Exchange) -> Bool {
         guard exchange.phase == .connected else { return false }
         isWorn = true
@@ -120,13 +119,13 @@ extension EasyHandle {
             return CURL_SOCKET_BAD
         }
         let address = unsafe pointer.pointee
-        // In place: the address is longer than its declared type.
+        // Used in place, since the address is longer than its declared type.
         let socketAddress = unsafe UnsafeRawPointer(pointer).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
         let opened: Int32? = unsafe with(context) { handle, exchange, _ in
-            // A connection for a resend would be made for nothing. Of a refused address libcurl goes on to the next one.
+            // Do not open a connection for a resend. After a refused address, libcurl tries the next one.
             if handle.refusesResend(exchange) { return CURL_SOCKET_BAD }
             guard unsafe handle.loop.willConnect(exchange, to: socketAddress) else { return CURL_SOCKET_BAD }
-            // Closed in programs that this one starts.
+            // Close-on-exec, so that child processes do not inherit it.
             let opened = socket(
                 address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue),
                 address.protocol)
@@ -140,7 +139,7 @@ extension EasyHandle {
         return opened ?? CURL_SOCKET_BAD
     }
 
-    /// Called with the loop, since a connection outlives the handle that opened it.
+    /// Receives the loop as its context, since a connection outlives the handle that opened it.
     private static func close(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
         let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
         loop.willClose(descriptor)

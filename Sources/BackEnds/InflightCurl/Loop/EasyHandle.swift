@@ -8,15 +8,15 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// One of libcurl's easy handles, used for one exchange after another: what stays the same is set once, and what
-/// changes only where it differs from what was set before.
+/// A libcurl easy handle, reused for one exchange after another. Constant options are set once, all others only if they
+/// differ from their previous value.
 // Confined to the event loop's thread. Safe: the pointers never leave.
 @safe final class EasyHandle {
     let easy: UnsafeMutableRawPointer
-    // The loop lets go of its handles before it goes itself.
+    // The loop releases its handles before its own end.
     unowned(unsafe) let loop: EventLoop
     var exchange: Exchange?
-    /// libcurl wanted to send a request again. It counts that for the handle's whole life, up to five times.
+    /// Whether libcurl has tried to resend a request. It counts resends over the handle's lifetime, up to five.
     var isWorn = false
 
     private let errorText: UnsafeMutablePointer<CChar>
@@ -25,7 +25,7 @@ internal import InflightCore
     private var fieldList = StringList()
     private var resolveList = StringList()
 
-    /// What the handle has been told, where it can differ between exchanges.
+    /// The current values of the options that can differ between exchanges.
     private struct Applied {
         var method = "GET"
         var bodyBytes: Int?
@@ -63,10 +63,10 @@ internal import InflightCore
         unsafe head.deallocate()
     }
 
-    /// What libcurl says of the failure, if it says anything.
+    /// libcurl's description of the failure, if there is one.
     var errorMessage: String { Message.cleaned(unsafe String(cString: errorText)) }
 
-    /// What came behind the body, once the transfer is through.
+    /// The trailer fields, once the transfer has finished.
     var trailers: HTTPFields {
         guard unsafe head.pointee.is_complete, unsafe head.pointee.length > 0 else { return HTTPFields() }
         let text = unsafe UnsafeRawBufferPointer(start: head.pointee.text, count: head.pointee.length)
@@ -77,9 +77,9 @@ internal import InflightCore
 
     var wireBytes: Int64 { unsafe Int64(inflight_easy_downloaded(easy)) }
 
-    /// How long the transfer took to get where it is.
+    /// Returns the times at which the transfer reached each step.
     ///
-    /// - Parameter offset: nanoseconds that had passed before it was handed to libcurl: the name was looked up meanwhile.
+    /// - Parameter offset: The nanoseconds before the handover to libcurl, spent on name resolution.
     func timings(handedAfter offset: Int64, isReused: Bool) -> TransportTimings {
         func time(_ point: CURLINFO) -> Duration? {
             let microseconds = unsafe inflight_easy_time(easy, point)
@@ -124,15 +124,15 @@ internal import InflightCore
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         if let file = settings.caFile {
             set(CURLOPT_CAINFO, file)
-            // Named means: that file and nothing else.
+            // A named file replaces the system's certificates.
             set(CURLOPT_CAPATH, nil)
         }
-        // The loop keeps the time; libcurl's own limit is there so that one address of several gives way to the next.
+        // The loop enforces timeouts. libcurl's connect timeout only makes it move on from one address to the next.
         set(CURLOPT_TIMEOUT_MS, 0)
     }
 
     /// Prepares the handle for `exchange`.
-    /// - Returns: what cannot be asked for, or `nil`.
+    /// - Returns: The reason why the request cannot be sent, or nil.
     func prepare(for exchange: Exchange, url: String, proxy: String) -> LoadError? {
         unsafe errorText.pointee = 0
         unsafe head.pointee.length = 0
@@ -142,7 +142,7 @@ internal import InflightCore
         unsafe head.pointee.limit = max(0, exchange.request.limits.maximumHeadBytes)
         let request = exchange.request
         let usesHTTP1 = exchange.site?.requiresHTTP1 ?? false
-        // Without TLS there is no HTTP/2, and no server that would look at it.
+        // Without TLS there is no HTTP/2, and no server that would use the field.
         let urgency = request.url.scheme == "https" && !usesHTTP1 ? Self.urgency(exchange.priority) : nil
         if applied.fields != request.fields || (applied.bodyBytes == nil) != (request.body == nil)
             || applied.urgency != urgency
@@ -166,8 +166,8 @@ internal import InflightCore
         }
         setPriority(exchange.priority, flushes: false)
         watchProgress(false)
-        // Without TLS there is no HTTP/2 to wait for: libcurl would wait for the first connection's first answer, so that
-        // one slow answer stops everything else at its origin.
+        // Without TLS there is no HTTP/2 to wait for. libcurl would still wait for the first response on the first
+        // connection, so that a slow one would block all other exchanges with its origin.
         let awaitsMultiplexing = request.url.scheme == "https"
         if applied.awaitsMultiplexing != awaitsMultiplexing {
             applied.awaitsMultiplexing = awaitsMultiplexing
@@ -183,7 +183,7 @@ internal import InflightCore
         return nil
     }
 
-    /// Gives the handle addresses, in the form of `CURLOPT_RESOLVE`, which libcurl keeps for all handles.
+    /// Passes addresses in the form of `CURLOPT_RESOLVE`. libcurl keeps them for all handles.
     func install(_ entries: [String]) {
         guard !entries.isEmpty || applied.hasResolveList else { return }
         applied.hasResolveList = !entries.isEmpty
@@ -192,14 +192,14 @@ internal import InflightCore
         }
     }
 
-    /// Whether the exchange needs a connection of its own.
+    /// Sets whether the exchange needs a connection of its own.
     func connectAnew(_ connects: Bool) {
         guard applied.connectsAnew != connects else { return }
         applied.connectsAnew = connects
         set(CURLOPT_FRESH_CONNECT, connects ? 1 : 0)
     }
 
-    /// Whether libcurl reports how many bytes came off the wire: costs a call for every step of a transfer.
+    /// Sets whether libcurl reports the bytes received on the wire, which costs a call per step of a transfer.
     func watchProgress(_ watches: Bool) {
         guard applied.watchesProgress != watches else { return }
         applied.watchesProgress = watches
@@ -207,16 +207,16 @@ internal import InflightCore
     }
 
     private static func milliseconds(_ nanoseconds: Int64) -> Int {
-        // Zero would mean libcurl's own limit.
+        // Zero would select libcurl's own limit.
         Int(min(max(1, nanoseconds / 1_000_000), Int64(Int32.max)))
     }
 
     /// Sets the weight of the stream.
     ///
-    /// - Parameter flushes: whether libcurl is to send a changed weight at once, in a PRIORITY frame. By itself it compares
-    ///   weights only when more of the response comes, which a starved stream may wait long for. Pausing what is sent and
-    ///   resuming it makes libcurl write to the connection, and changes nothing else: a request without a body has
-    ///   nothing to send, and one with a body goes on with the resumption.
+    /// - Parameter flushes: Whether libcurl sends a changed weight at once, in a PRIORITY frame. By itself it compares
+    ///   weights only when more of the response arrives, which may take long for a starved stream. Pausing and resuming
+    ///   the sending side makes libcurl write to the connection and changes nothing else: a request without a body has
+    ///   nothing to send, and one with a body continues when resumed.
     func setPriority(_ priority: LoadPriority, flushes: Bool) {
         guard applied.weight != priority else { return }
         applied.weight = priority
@@ -226,12 +226,12 @@ internal import InflightCore
         unsafe curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
-    /// RFC 9218 section 4.1: 3 is the default and left out; 6 and 7 are for less than images.
+    /// Returns the urgency of RFC 9218 section 4.1. The default of 3 is omitted; 6 and 7 are for less than images.
     private static func urgency(_ priority: LoadPriority) -> Int? {
         priority == .normal ? nil : 5 - Int(priority.rawValue)
     }
 
-    /// RFC 7540 section 5.3.2; 16 is what a stream has of itself.
+    /// Returns the weight of RFC 7540 section 5.3.2. The default is 16.
     private static func weight(_ priority: LoadPriority) -> Int {
         switch priority {
         case .veryLow: 1
@@ -249,7 +249,7 @@ internal import InflightCore
         if request.method == "HEAD", request.body != nil { return "A HEAD request carries no body. Leave it out." }
         applied.method = request.method
         applied.bodyBytes = request.body?.count
-        // Each of these sets the method that it is named after, which the last line corrects.
+        // Each of these options sets the method that it is named after, which the last call corrects.
         set(CURLOPT_NOBODY, 0)
         if let body = request.body {
             set(CURLOPT_POST, 1)
@@ -264,7 +264,7 @@ internal import InflightCore
         return nil
     }
 
-    /// The codings that libcurl undoes, as it asks for them itself; `nil` where it undoes none.
+    /// The codings that libcurl decodes, formatted as in its own `Accept-Encoding`; nil if it decodes none.
     private static let codings: String? = {
         guard let info = unsafe inflight_version() else { return nil }
         let features = unsafe info.pointee.features
@@ -289,16 +289,16 @@ internal import InflightCore
             if lowerCase == "accept-encoding" { decodes = false }
             if lowerCase == "user-agent" { hasUserAgent = true }
             if lowerCase == "priority" { urgency = nil }
-            // libcurl's way to send a field without a value.
+            // libcurl's syntax for a field without a value.
             lines.append(fields.rawName(index) + (value.isEmpty ? Array(";".utf8) : Array(": ".utf8) + value))
         }
-        // As fields among the others: libcurl formats those that it adds itself once more for every request.
+        // libcurl would format fields of its own again for each request, so they are part of the list.
         if decodes, let codings = Self.codings { lines.append(Array("Accept-Encoding: \(codings)".utf8)) }
         if let urgency { lines.append(Array("Priority: u=\(urgency)".utf8)) }
         let userAgent = unsafe loop.settings.userAgent
         if !hasUserAgent, !userAgent.isEmpty { lines.append(Array("User-Agent: \(userAgent)".utf8)) }
         if hasBody {
-            // What libcurl would add of its own accord.
+            // Suppress the fields that libcurl would add by itself.
             if !fields.contains("Content-Type") { lines.append(Array("Content-Type:".utf8)) }
             lines.append(Array("Expect:".utf8))
         }
@@ -312,8 +312,8 @@ internal import InflightCore
     }
 }
 
-/// A list of strings in libcurl's form, which has to live as long as a handle knows it.
-// Safe: the pointer is lent to libcurl alone.
+/// A libcurl list of strings, which must live as long as a handle uses it.
+// Safe: the pointer is passed to libcurl alone.
 @safe struct StringList: ~Copyable {
     private var list: UnsafeMutablePointer<curl_slist>?
 
@@ -325,7 +325,7 @@ internal import InflightCore
         unsafe curl_slist_free_all(list)
     }
 
-    /// - Parameter strings: without zero bytes.
+    /// - Parameter strings: Strings without zero bytes.
     mutating func replace(by strings: [[UInt8]], _ install: (UnsafeMutablePointer<curl_slist>?) -> Void) {
         var next: UnsafeMutablePointer<curl_slist>?
         for string in strings {

@@ -8,14 +8,14 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// The one thread that drives libcurl: it waits for sockets, timers and letters, and tells receivers what came.
+/// The thread that drives libcurl: it waits for sockets, timers and letters, and calls receivers.
 ///
-/// Everything here is confined to that thread. libcurl calls back from inside the calls that are made to it, so no
-/// exclusive access to the loop's own state is held across those.
+/// Everything here is confined to that thread. libcurl calls back from inside the calls made to it, so no exclusive
+/// access to the loop's own state is held across them.
 // Safe: the pointers live as long as the loop, and never leave.
 @safe final class EventLoop {
     let settings: Settings
-    /// Nanoseconds of the monotonic clock, as of the latest wait.
+    /// The monotonic time in nanoseconds, as of the latest wait.
     var now: Int64 = 0
 
     private let mailbox: Mailbox
@@ -25,26 +25,26 @@ internal import InflightCore
     private var poller: Poller
     private var pool: [EasyHandle] = []
     private var active: [Exchange] = []
-    /// What has ended in this turn, and has not been told.
+    /// The exchanges that ended in this turn and whose ends have not been delivered.
     private var endings: [TransportEnding] = []
-    /// Those of the latest exchange.
+    /// The timeouts of the latest exchange.
     private var timeouts = Timeouts.none
     private var book: AddressBook
     private var resolver: Resolver!
 
-    /// Beyond them, handles are made and thrown away: each takes some kilobytes.
+    /// The maximum number of pooled handles, of some kilobytes each. Others are released after use.
     private static let maximumPooledHandles = 256
 
-    /// Connections that are open, idle ones included.
+    /// The number of open connections, including idle ones.
     private var openSockets = 0
-    /// The most of them.
+    /// The maximum number of open connections.
     private let maximumSockets = DescriptorLimit.connections
-    /// When there was no room for one more last.
+    /// The last time at which that maximum was reached.
     private var crowdedUntil: Int64 = 0
 
-    /// When libcurl wants to be called.
+    /// The time at which libcurl wants to be called.
     private var transferDeadline = Int64.max
-    /// When the exchanges' own deadlines have to be looked at: never later than the first of them.
+    /// The time of the next check of the exchanges' own deadlines, never later than the first of them.
     private var nextScan = Int64.max
 
     private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
@@ -90,7 +90,7 @@ internal import InflightCore
     // MARK: The loop
 
     func run() {
-        // Signals are the program's; a connection that breaks while TLS writes to it must not end the program.
+        // Signals belong to the program, and a connection that breaks during a TLS write must not end it.
         var all = sigset_t()
         unsafe sigfillset(&all)
         unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
@@ -110,7 +110,7 @@ internal import InflightCore
             wait(ending)
         }
         close()
-        // Nothing is begun any more: what still comes is told so.
+        // No more exchanges are started. Those that still arrive fail with the shutdown error.
         while !mailbox.ended() {
             _ = mailbox.take(into: &letters)
             for letter in letters { open(letter, .now) }
@@ -131,7 +131,7 @@ internal import InflightCore
             resume(exchange)
         case .prioritize(let exchange, let priority):
             exchange.priority = priority
-            // A paused stream's weight goes out when it is resumed; before its request libcurl has no stream.
+            // A paused stream's weight is sent when it resumes. Before its request, libcurl has no stream.
             let hasStream = exchange.phase == .connected && !exchange.holdsBytes
             exchange.easy?.setPriority(priority, flushes: hasStream && exchange.request.url.scheme == "https")
         case .named(let host, let outcome):
@@ -139,9 +139,9 @@ internal import InflightCore
         }
     }
 
-    /// Lets libcurl do what is due, and ends the transfers that are through.
+    /// Lets libcurl do its due work, and ends finished transfers.
     private func runTransfers() {
-        // A round may make the next one due at once; beyond a few of them sockets and letters have their turn first.
+        // A round may make another due at once. After a few of them, sockets and letters come first.
         for _ in 0..<4 where transferDeadline <= now {
             transferDeadline = .max
             act(CURL_SOCKET_TIMEOUT, 0)
@@ -169,7 +169,7 @@ internal import InflightCore
         var sleeps = false
         if deadline > now, mailbox.fallAsleep(seen: ending) {
             sleeps = true
-            // Rounded up, so that a timer is not found a little too early again and again.
+            // Rounded up, so that the loop does not wake repeatedly just before a timer is due.
             milliseconds = deadline == .max ? -1 : Int32(min((deadline - now + 999_999) / 1_000_000, 3_600_000))
         }
         let count = poller.wait(milliseconds: milliseconds)
@@ -191,7 +191,7 @@ internal import InflightCore
             }
         }
         resolver.processTimeouts()
-        // Before letters are opened: who comes now finds what was found.
+        // Done before letters are opened, so that new exchanges find the resolved addresses.
         takeAnswers()
     }
 
@@ -212,7 +212,7 @@ internal import InflightCore
         if let share = unsafe share { unsafe curl_share_cleanup(share) }
     }
 
-    // MARK: What libcurl asks for
+    // MARK: Callbacks
 
     private func didChangeInterest(_ descriptor: curl_socket_t, _ what: Int32) {
         var interest: Poller.Interest = []
@@ -247,9 +247,9 @@ internal import InflightCore
         if openSockets >= maximumSockets { crowdedUntil = now }
     }
 
-    /// - Returns: whether the exchange may connect to that address.
+    /// - Returns: Whether the exchange may connect to that address.
     func willConnect(_ exchange: Exchange, to address: UnsafePointer<sockaddr>) -> Bool {
-        // The address of a proxy is the operator's choice; what lies behind it was checked before.
+        // A proxy's address is the operator's choice. The origin behind it was checked before.
         if exchange.site?.route.proxy.isEmpty != false {
             guard settings.addressPolicy.allows(ifKnown: unsafe SocketAddress.ip(address)) else {
                 exchange.refusedAddress = unsafe SocketAddress.text(address) ?? "of an unknown family"
@@ -304,7 +304,7 @@ internal import InflightCore
         if exchange.missingNames == 0 { hand(exchange, to: site) }
     }
 
-    /// Goes on with those whose names were found.
+    /// Continues exchanges whose names were resolved.
     private func takeAnswers() {
         while case let answers = resolver.takeAnswers(), !answers.isEmpty {
             for (host, outcome) in answers {
@@ -341,7 +341,7 @@ internal import InflightCore
         handle.install(entries)
         handle.connectAnew(exchange.request.needsNewConnection || site.reuse.connectsAnew)
         unsafe curl_multi_add_handle(multi, handle.easy)
-        // libcurl reads addresses when it begins with a transfer: before it begins with another to the same host.
+        // libcurl reads the addresses when it starts a transfer. Start this one before another to the same host.
         if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
     }
 
@@ -357,7 +357,7 @@ internal import InflightCore
         }
     }
 
-    /// libcurl is through with it.
+    /// libcurl has finished the transfer.
     private func didEnd(_ exchange: Exchange, _ handle: EasyHandle, _ code: CURLcode) {
         exchange.noteLines(at: now)
         if code == CURLE_OK, exchange.stop == nil, exchange.hasHead {
@@ -368,7 +368,7 @@ internal import InflightCore
             let summary = TransportSummary(
                 wireBytes: wire, bodyBytes: exchange.bodyBytes, reusedConnection: exchange.isOnReusedConnection)
             if exchange.isPaused {
-                // Nothing comes after a pause but what is asked for: the end waits, the connection does not.
+                // A paused receiver gets nothing until it resumes. The ending is held; the connection is not.
                 exchange.heldSummary = summary
                 release(exchange)
                 exchange.phase = .held
@@ -383,7 +383,7 @@ internal import InflightCore
         }
     }
 
-    /// Takes the exchange's handle away from libcurl: a transfer that is not through is broken off.
+    /// Takes the exchange's handle back from libcurl. An unfinished transfer is aborted.
     private func release(_ exchange: Exchange) {
         if let handle = exchange.easy {
             exchange.easy = nil
@@ -394,7 +394,7 @@ internal import InflightCore
         if exchange.phase == .connected, let site = exchange.site {
             site.connected -= 1
             site.busyUntil = now
-            // Those who waited for their turn are connecting now.
+            // Exchanges that waited for a connection are connecting now.
             if site.connected == 0, site.active > 1 { nextScan = min(nextScan, now + 10_000_000) }
         }
     }
@@ -415,7 +415,7 @@ internal import InflightCore
         }
     }
 
-    /// Tells the ends of this turn, all at once.
+    /// Delivers all endings of this turn at once.
     private func tellEndings() {
         while !endings.isEmpty {
             var told: [TransportEnding] = []
@@ -438,7 +438,7 @@ internal import InflightCore
                 next = min(next, deadline)
             }
         }
-        // At most a few hundred looks a second, however the deadlines lie.
+        // Checks at most a few hundred times per second, whatever the deadlines are.
         nextScan = max(next, now + 2_000_000)
         for (exchange, error) in late where exchange.phase != .ended { finish(exchange, .failure(error)) }
     }

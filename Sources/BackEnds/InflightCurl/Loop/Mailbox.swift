@@ -8,23 +8,23 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// How other threads reach the event loop: they leave a letter, and wake the loop if it sleeps.
+/// Passes letters from other threads to the event loop, and wakes the loop if it sleeps.
 ///
-/// Many letters that arrive while the loop is awake, or is being woken, cost one lock each and no system call.
+/// Letters that arrive while the loop is awake, or is being woken, cost one lock each and no system call.
 final class Mailbox: Sendable {
     enum Letter: Sendable {
         case start(Exchange)
         case cancel(Exchange)
         case resume(Exchange)
         case prioritize(Exchange, LoadPriority)
-        /// The system's own look-up has an answer.
+        /// The system's resolver has answered.
         case named(String, Resolver.Outcome)
     }
 
     /// When the loop ends.
     enum Ending: Sendable {
         case never
-        /// Nobody can start anything any more: when the last exchange has ended.
+        /// When the last exchange has ended, since no more can be started.
         case whenIdle
         /// At once.
         case now
@@ -35,7 +35,7 @@ final class Mailbox: Sendable {
         var ending = Ending.never
         var isRunning = false
         var isAsleep = false
-        /// There while a loop runs: letting go of it ends the thread.
+        /// Set while a loop runs. Releasing it ends the thread.
         var thread: WorkerThreads?
         var waiters: [Bridge] = []
     }
@@ -47,10 +47,10 @@ final class Mailbox: Sendable {
     }
 
     let settings: Settings
-    /// An eventfd. Its count is never read: the loop watches it edge-triggered.
+    /// An eventfd. Its count is never read, since the loop watches it edge-triggered.
     let wakeDescriptor: Int32
-    /// What the loop waits on. Like ``wakeDescriptor`` it is there before the first exchange, which could not be told of its
-    /// absence otherwise.
+    /// The loop's epoll descriptor. Like ``wakeDescriptor`` it is created before the first exchange, since a failure
+    /// could not be reported later.
     let epollDescriptor: Int32
     private let state = Guarded(State())
 
@@ -70,14 +70,14 @@ final class Mailbox: Sendable {
         close(epollDescriptor)
     }
 
-    /// Any thread. Starts the loop with the first exchange.
+    /// Posts a letter from any thread. The first exchange starts the loop.
     func post(_ letter: Letter) {
         let action: Action = state.withLock { state in
             if state.isRunning {
                 state.letters.append(letter)
                 return Self.wakeUp(&state)
             }
-            // Without a loop there is nothing under way to be cancelled or resumed.
+            // Without a loop, there is no exchange to cancel or resume.
             guard case .start = letter else { return .nothing }
             state.letters.append(letter)
             state.isRunning = true
@@ -125,7 +125,7 @@ final class Mailbox: Sendable {
 
     // MARK: The loop's side
 
-    /// Takes all letters, leaving the emptied `buffer` for the next ones.
+    /// Takes all letters into `buffer`, and keeps the emptied buffer for the next ones.
     func take(into buffer: inout [Letter]) -> Ending {
         state.withLock { state in
             swap(&state.letters, &buffer)
@@ -133,7 +133,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Whether the loop may sleep now: not where letters wait.
+    /// Returns whether the loop may sleep now, which it may not if letters are waiting.
     func fallAsleep(seen ending: Ending) -> Bool {
         state.withLock { state in
             guard state.letters.isEmpty, state.ending == ending else { return false }
@@ -146,7 +146,7 @@ final class Mailbox: Sendable {
         state.withLock { $0.isAsleep = false }
     }
 
-    /// The loop is through. `false`: letters came meanwhile, and it has to go on.
+    /// The loop has finished. Returns false if letters have arrived meanwhile and it must continue.
     func ended() -> Bool {
         let parting: (WorkerThreads?, [Bridge])? = state.withLock { state in
             guard state.letters.isEmpty else { return nil }

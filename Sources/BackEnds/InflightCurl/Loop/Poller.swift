@@ -6,11 +6,11 @@ internal import CInflightCurl
     internal import Musl
 #endif
 
-/// What the event loop waits for: descriptors, through epoll, with as few system calls as can be.
+/// Watches the event loop's descriptors through epoll, with as few system calls as possible.
 ///
-/// Between two exchanges on one connection libcurl says that it is not interested in the socket, and then that it is.
-/// So interest is only noted, and the kernel is told before the next wait what is missing; what is too much is taken
-/// back when it makes itself felt. A connection in steady use costs no call at all.
+/// Between two exchanges on a connection, libcurl drops its interest in the socket and then renews it. Interest is
+/// therefore only recorded. Before the next wait, missing interest is added in the kernel; excess interest is removed
+/// when an event arrives for it. A connection in steady use costs no such call.
 struct Poller: ~Copyable {
     enum Owner: UInt8 {
         case nobody
@@ -34,11 +34,11 @@ struct Poller: ~Copyable {
     }
 
     private struct Entry {
-        /// Told apart from an earlier descriptor of the same number.
+        /// Distinguishes the descriptor from an earlier one with the same number.
         var generation: UInt32 = 0
         var owner = Owner.nobody
         var wanted: Interest = []
-        /// `nil`: the kernel does not know the descriptor.
+        /// The interest known to the kernel; nil if the descriptor is not registered.
         var known: Interest?
         var isChanged = false
     }
@@ -50,7 +50,7 @@ struct Poller: ~Copyable {
     private var changed: [Int32] = []
     private var events = [inflight_event](repeating: inflight_event(), count: capacity)
 
-    /// - Parameter epoll: stays the caller's.
+    /// - Parameter epoll: Owned by the caller.
     init(epoll: Int32, wake: Int32) {
         self.epoll = epoll
         let flags = UInt32(EPOLLIN.rawValue) | EPOLLET.rawValue
@@ -69,7 +69,7 @@ struct Poller: ~Copyable {
         UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
     }
 
-    /// Notes what `owner` waits for on `descriptor`; an empty interest keeps it at hand for a next one.
+    /// Records the interest of `owner` in `descriptor`. An empty interest keeps the registration for later use.
     mutating func want(_ interest: Interest, on descriptor: Int32, owner: Owner) {
         makeRoom(for: descriptor)
         let position = Int(descriptor)
@@ -81,12 +81,12 @@ struct Poller: ~Copyable {
         changed.append(descriptor)
     }
 
-    /// Call it before `descriptor` is closed.
+    /// Removes `descriptor`. Call it before the descriptor is closed.
     mutating func forget(_ descriptor: Int32) {
         guard Int(descriptor) < entries.count else { return }
         let position = Int(descriptor)
         if entries[position].known != nil {
-            // Closing would do it too, but for a duplicate in a child process.
+            // Closing would suffice, if a child process could not hold a duplicate.
             inflight_epoll_control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
         }
         entries[position].known = nil
@@ -120,7 +120,7 @@ struct Poller: ~Copyable {
         if status == 0 { entries[Int(descriptor)].known = operation == EPOLL_CTL_DEL ? nil : interest }
     }
 
-    /// Waits, and returns how many events there are to be had from ``event(_:)``.
+    /// Waits for events and returns their number. ``event(_:)`` returns each.
     mutating func wait(milliseconds: Int32) -> Int {
         tellKernel()
         let epoll = epoll
@@ -130,7 +130,7 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// The event at `index` of the last wait; `nil` where nobody waits for it any more.
+    /// Returns the event at `index` of the last wait, or nil if its descriptor is no longer of interest.
     mutating func event(_ index: Int) -> Event? {
         let event = events[index]
         let descriptor = Int32(truncatingIfNeeded: event.token)
@@ -139,7 +139,7 @@ struct Poller: ~Copyable {
             return nil
         }
         if entry.wanted.isEmpty {
-            // An idle connection that speaks: libcurl looks at it when it wants to use it again.
+            // Data on an idle connection. libcurl checks the connection before it reuses it.
             control(EPOLL_CTL_DEL, descriptor, [])
             return nil
         }

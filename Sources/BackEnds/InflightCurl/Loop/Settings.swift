@@ -6,7 +6,7 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// A configuration that was checked: what the event loop works with.
+/// A validated configuration, for the event loop.
 struct Settings: Sendable {
     let caFile: String?
     let maximumConnectionsPerOrigin: Int

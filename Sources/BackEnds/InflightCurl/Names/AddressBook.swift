@@ -1,12 +1,11 @@
 internal import InflightCore
 
-/// The origins that exchanges are made with, and the addresses of their hosts: bounded, and confined to the event
-/// loop's thread.
+/// The sites of origins and the addresses of their hosts, bounded. Confined to the event loop's thread.
 struct AddressBook: ~Copyable {
     private static let maximumSites = 1024
     private static let shortestLife: Int64 = 1_000_000_000
     private static let longestLife: Int64 = 60_000_000_000
-    /// How long addresses serve on whose renewal failed.
+    /// How long, in nanoseconds, stale addresses remain in use after their lookup failed.
     private static let renewalDelay: Int64 = 5_000_000_000
 
     private let rules: ProxyRules
@@ -14,7 +13,7 @@ struct AddressBook: ~Copyable {
     private var latest: Site?
     private var endpoints: [String: Endpoint] = [:]
     private var roomForSites = AddressBook.maximumSites
-    /// What libcurl has to forget.
+    /// Entries that remove addresses from libcurl.
     private var removals: [String] = []
 
     init(rules: ProxyRules) {
@@ -22,7 +21,7 @@ struct AddressBook: ~Copyable {
     }
 
     mutating func site(for origin: Origin) throws(LoadError) -> Site {
-        // Mostly one after the other to the same origin.
+        // Consecutive exchanges are mostly with the same origin.
         if let latest, latest.origin == origin { return latest }
         if let site = sites[origin] {
             latest = site
@@ -36,7 +35,7 @@ struct AddressBook: ~Copyable {
             let endpoint = endpoints[key] ?? Endpoint(host: name.host, port: name.port)
             endpoints[key] = endpoint
             endpoint.sites += 1
-            // IPv4 first: most local servers listen there alone.
+            // IPv4 first, since most local servers listen only there.
             if name.isLoopback { endpoint.found(["127.0.0.1", "::1"], freshUntil: .max) }
             own.append(endpoint)
         }
@@ -45,7 +44,7 @@ struct AddressBook: ~Copyable {
         return site
     }
 
-    /// What libcurl has to be told together with a transfer to `site`, before it connects.
+    /// Returns the `CURLOPT_RESOLVE` entries that libcurl needs with the next transfer to `site`, before it connects.
     mutating func takeEntries(for site: Site) -> [String] {
         var entries: [String] = []
         for endpoint in site.endpoints {
@@ -56,8 +55,8 @@ struct AddressBook: ~Copyable {
         return removals + entries
     }
 
-    /// Notes an answer.
-    /// - Returns: those who waited for it, and why they cannot go on, if they cannot.
+    /// Records the outcome of a lookup.
+    /// - Returns: The exchanges that waited for it, with the reason if they cannot proceed.
     mutating func didResolve(
         _ host: String, _ outcome: Resolver.Outcome, at now: Int64
     ) -> [(exchange: Exchange, problem: String?)] {
@@ -71,7 +70,7 @@ struct AddressBook: ~Copyable {
                 endpoint.found(addresses, freshUntil: now + life)
             case .notFound(let why): problem = why
             case .failed(let why):
-                // Better the addresses that were good a moment ago than none.
+                // Recent addresses are better than none.
                 if endpoint.isInstalled { endpoint.freshUntil = now + Self.renewalDelay } else { problem = why }
             }
             waiting += endpoint.waiters.map { ($0, problem) }
@@ -91,7 +90,7 @@ struct AddressBook: ~Copyable {
                 if endpoint.isInstalled { removals.append("-\(endpoint.key)") }
             }
         }
-        // Twice what is in use, so that looking through them costs little for each new one.
+        // Twice the number in use, so that the cost of searching them per new site stays low.
         roomForSites = max(Self.maximumSites, sites.count * 2)
     }
 }

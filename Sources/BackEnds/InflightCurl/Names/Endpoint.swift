@@ -1,18 +1,18 @@
-/// A host and a port that connections are made to, and what is known of the host's addresses.
+/// A host and port to connect to, with the known addresses of the host.
 ///
-/// libcurl is told the addresses before it needs them, so that it never looks a name up itself.
+/// libcurl is given the addresses before it needs them, so that it never resolves a name itself.
 final class Endpoint {
-    /// In ASCII, lower case, without brackets.
+    /// ASCII, lower case, without brackets.
     let host: String
     let port: Int
-    /// How many sites lead to it.
+    /// The number of sites that use it.
     var sites = 0
     /// Exchanges that wait for its addresses.
     var waiters: [Exchange] = []
     var isBeingLookedUp = false
-    /// Until when libcurl's addresses are good.
+    /// The time until which libcurl's addresses are fresh.
     var freshUntil: Int64 = .min
-    /// Whether libcurl has addresses, good or not.
+    /// Whether libcurl has addresses, fresh or not.
     var isInstalled = false
 
     private(set) var addresses: [String] = []
@@ -35,7 +35,7 @@ final class Endpoint {
         self.freshUntil = freshUntil
     }
 
-    /// What libcurl has to be told with the next transfer, once.
+    /// Returns the `CURLOPT_RESOLVE` entry that libcurl needs with the next transfer, once.
     func takeEntry() -> String? {
         guard needsInstalling else { return nil }
         needsInstalling = false

@@ -6,18 +6,18 @@ internal import CInflightCurl
     internal import Musl
 #endif
 
-/// What a URL's host is, as far as finding its addresses goes.
+/// The kind of a URL's host, as far as name resolution is concerned.
 enum HostName: Equatable {
-    /// An address written out, IPv4's odd forms (`127.1`, `0x7f000001`) included.
+    /// A literal address, including unusual forms of IPv4 (`127.1`, `0x7f000001`).
     case address
-    /// `localhost` and what stands below it: never asked of anybody (RFC 6761 section 6.3).
+    /// `localhost` or a name below it. Never looked up (RFC 6761 section 6.3).
     case loopback
-    /// A name in ASCII, as DNS has it.
+    /// An ASCII name, as in DNS.
     case name(String)
-    /// A name beyond ASCII that has no form for DNS.
+    /// A non-ASCII name without a DNS form.
     case invalid
 
-    /// - Parameter host: lower case, without brackets.
+    /// - Parameter host: Lower case, without brackets.
     init(_ host: String) {
         if host.utf8.contains(UInt8(ascii: ":")) {
             self = .address
@@ -28,7 +28,7 @@ enum HostName: Equatable {
                 self = .invalid
                 return
             }
-            // What looks like digits in another script may be an address once it is mapped.
+            // Digits of another script may form an address once they are mapped.
             self = HostName(name)
             return
         }
@@ -43,7 +43,7 @@ enum HostName: Equatable {
         }
     }
 
-    /// IDNA 2008 with the mapping of UTS 46, as browsers do it.
+    /// Encodes a name by IDNA 2008 with the mapping of UTS 46, as browsers do.
     static func encoded(_ host: String) -> String? {
         var output: UnsafeMutablePointer<UInt8>?
         let flags = Int32(IDN2_NFC_INPUT.rawValue | IDN2_NONTRANSITIONAL.rawValue)

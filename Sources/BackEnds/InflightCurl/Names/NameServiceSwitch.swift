@@ -4,9 +4,9 @@
     internal import Musl
 #endif
 
-/// What `/etc/nsswitch.conf` says of host names (nsswitch.conf(5)).
+/// The sources of host names in `/etc/nsswitch.conf` (nsswitch.conf(5)).
 enum NameServiceSwitch {
-    /// Whether names come from other places than the hosts file and DNS, such as multicast DNS.
+    /// Returns whether names come from sources other than the hosts file and DNS, such as multicast DNS.
     static func hasOtherSources(_ text: String) -> Bool {
         for line in text.split(separator: "\n") {
             let words = line.prefix { $0 != "#" }

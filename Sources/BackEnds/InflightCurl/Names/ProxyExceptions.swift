@@ -6,10 +6,10 @@ internal import CInflightCurl
     internal import Musl
 #endif
 
-/// What `no_proxy` says: hosts that are reached directly.
+/// The hosts that `no_proxy` exempts from proxies.
 ///
-/// A name stands for itself and all below it, with or without a leading dot; an address for itself; an address with
-/// `/bits` for a network; `*` for everything. Commas or white space stand between them.
+/// A name matches itself and all names below it, with or without a leading dot. An address matches itself; an address
+/// with `/bits` matches a network; `*` matches everything. Items are separated by commas or white space.
 struct ProxyExceptions: Sendable {
     private struct Network: Sendable {
         var bytes: [UInt8]
@@ -42,7 +42,7 @@ struct ProxyExceptions: Sendable {
         }
     }
 
-    /// - Parameter host: lower case, without brackets.
+    /// - Parameter host: Lower case, without brackets.
     func contains(_ host: String) -> Bool {
         if isEverything { return true }
         if let bytes = Self.addressBytes(host) {
@@ -52,7 +52,7 @@ struct ProxyExceptions: Sendable {
         return names.contains { bare == $0 || (bare.hasSuffix($0) && bare.dropLast($0.count).hasSuffix(".")) }
     }
 
-    /// Where a port begins that somebody wrote behind a name or an IPv4 address: it is not looked at.
+    /// Returns the start of a port after a name, an IPv4 address or a bracketed address. The port is ignored.
     private static func portStart(_ text: Substring) -> Substring.Index? {
         guard let colon = text.lastIndex(of: ":"), text.firstIndex(of: ":") == colon || text.contains("]:") else {
             return nil

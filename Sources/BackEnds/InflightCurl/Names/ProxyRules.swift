@@ -1,15 +1,15 @@
 internal import InflightCore
 
-/// Which proxy an origin is reached through, by the environment's variables, as libcurl reads them.
+/// The proxy for each origin according to the environment variables, as libcurl reads them.
 ///
-/// `http_proxy` counts in lower case alone: a CGI program's upper-case one is set by whoever sends a `Proxy` field.
+/// Only the lower-case `http_proxy` counts. In a CGI program, a client can set the upper-case one by a `Proxy` field.
 struct ProxyRules: Sendable {
     struct Proxy: Equatable, Sendable {
-        /// As libcurl takes it, with its port, and with its credentials where it has any.
+        /// The URL for libcurl, with the port, and with credentials if there are any.
         var text: String
         var host: String
         var port: Int
-        /// Whether the origin's own name has to be resolved here.
+        /// Whether the origin's name must be resolved locally.
         var needsAddresses: Bool
     }
 
@@ -21,7 +21,7 @@ struct ProxyRules: Sendable {
     private let https: (variable: String, text: String)?
     private let exceptions: ProxyExceptions
 
-    /// No proxy for anything.
+    /// Rules without any proxy.
     static let none = ProxyRules(environment: [:])
 
     init(environment: [String: String]) {
@@ -39,7 +39,7 @@ struct ProxyRules: Sendable {
         exceptions = ProxyExceptions(environment["no_proxy"] ?? environment["NO_PROXY"] ?? "")
     }
 
-    /// - Returns: `nil` where the origin is reached directly.
+    /// - Returns: The proxy, or nil if the origin is reached directly.
     func proxy(for origin: Origin) throws(Malformed) -> Proxy? {
         guard let (variable, text) = origin.scheme == "https" ? https : http, !exceptions.contains(origin.host) else {
             return nil
@@ -78,7 +78,7 @@ struct ProxyRules: Sendable {
             host = parts[0]
             portText = parts.count == 2 ? parts[1] : nil
         }
-        // libcurl's own defaults.
+        // libcurl's default ports.
         var port = scheme == "https" ? 443 : 1080
         if let portText, !portText.isEmpty {
             guard let number = Int(portText), (1...65535).contains(number) else { return nil }

@@ -7,21 +7,21 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// Looks names up by c-ares, on the event loop: no thread, and nothing blocks but reading the hosts file.
+/// Resolves names with c-ares on the event loop, without a thread. Only reading the hosts file blocks.
 ///
-/// A name that is being looked up is not asked for again. Confined to the event loop's thread, and answers are taken
-/// from it, so that c-ares never calls into the loop's work.
+/// A name whose lookup is pending is not looked up again. Confined to the event loop's thread. The loop takes the
+/// answers itself, so that c-ares never calls into the loop's work.
 // Safe: the channel lives as long as the resolver, and never leaves.
 @safe final class Resolver {
     enum Outcome: Sendable, Equatable {
         case found([String], secondsToLive: Int)
-        /// The name is known not to be, or to have no address.
+        /// The name does not exist, or has no address.
         case notFound(String)
-        /// Nobody knows: the name servers do not answer, or answer with an error.
+        /// The result is unknown: the name servers do not answer, or answer with an error.
         case failed(String)
     }
 
-    /// One look-up under way, which c-ares hands back.
+    /// The context of one pending lookup, which c-ares passes back.
     private final class LookUp {
         let host: String
         unowned let resolver: Resolver
@@ -38,14 +38,14 @@ internal import InflightCore
     private unowned let loop: EventLoop
     private let servers: String?
     private let mailbox: Mailbox
-    /// `nil` until it is needed first.
+    /// nil until first needed.
     private var channel: ares_channel?
     private var pending: Set<String> = []
-    /// How many of those c-ares works at.
+    /// The number of lookups that c-ares is working on.
     private var asked = 0
     private var answers: [(host: String, outcome: Outcome)] = []
     private var configuration = FileStamp()
-    /// Only where names can come from elsewhere, and only when that is needed first.
+    /// The system's resolver if names may come from other sources. Created when first needed.
     private lazy var system: SystemResolver? =
         servers == nil && NameServiceSwitch.systemHasOtherSources() ? SystemResolver() : nil
 
@@ -56,7 +56,7 @@ internal import InflightCore
         servers = mailbox.settings.dnsServers
     }
 
-    /// What is under way is forgotten. Call it while the loop's poller is still there.
+    /// Drops pending lookups. Call it while the loop's poller still exists.
     func close() {
         if let channel = unsafe channel { unsafe ares_destroy(channel) }
         unsafe channel = nil
@@ -64,7 +64,7 @@ internal import InflightCore
         pending = []
     }
 
-    /// Asks for the addresses of `host`. The answer is among ``takeAnswers()`` sooner or later, at once perhaps.
+    /// Looks up the addresses of `host`. ``takeAnswers()`` returns the answer later, or possibly at once.
     func lookUp(_ host: String) {
         guard pending.insert(host).inserted else { return }
         refreshChannel()
@@ -91,7 +91,7 @@ internal import InflightCore
         return answers
     }
 
-    /// The system's own look-up has answered.
+    /// The system's resolver has answered.
     func didHear(_ host: String, _ outcome: Outcome) {
         system?.didAnswer()
         guard pending.remove(host) != nil else { return }
@@ -105,13 +105,13 @@ internal import InflightCore
             channel, readable ? descriptor : ARES_SOCKET_BAD, writable ? descriptor : ARES_SOCKET_BAD)
     }
 
-    /// Repeats or gives up what has waited long enough.
+    /// Repeats or abandons lookups whose timeouts have passed.
     func processTimeouts() {
         guard asked > 0 else { return }
         process(0, readable: false, writable: false)
     }
 
-    /// When ``processTimeouts()`` should be called next.
+    /// Returns the time at which ``processTimeouts()`` should be called next.
     func deadline(after now: Int64) -> Int64 {
         guard asked > 0, let channel = unsafe channel else { return .max }
         let milliseconds = unsafe inflight_ares_timeout(channel)
@@ -150,7 +150,7 @@ internal import InflightCore
         return addresses.isEmpty ? .notFound("it has no address") : .found(addresses, secondsToLive: seconds)
     }
 
-    /// Makes the channel, and makes it anew where the system's configuration has changed and nothing is under way.
+    /// Creates the channel, or recreates it if the system's configuration has changed and no lookup is pending.
     private func refreshChannel() {
         guard asked == 0 else { return }
         let current = FileStamp("/etc/resolv.conf")
@@ -170,7 +170,7 @@ internal import InflightCore
     }
 }
 
-/// Enough of a file's state to see that it is another.
+/// Enough of a file's state to detect a change.
 private struct FileStamp: Equatable {
     private var inode: UInt64 = 0
     private var size: Int64 = 0

@@ -1,19 +1,19 @@
 internal import InflightCore
 
-/// How an origin is reached: directly or through a proxy, and which names have to be resolved for it.
+/// The way to an origin, direct or through a proxy, and the names to resolve for it.
 struct Route: Sendable {
-    /// For libcurl; empty: directly.
+    /// The proxy for libcurl; empty for a direct connection.
     var proxy = ""
     /// The proxy's host and port, for messages.
     var proxyName: String?
-    /// Hosts in ASCII, with their ports, whose addresses libcurl will ask for.
+    /// The ASCII hosts and ports whose addresses libcurl will need.
     var names: [(host: String, port: Int, isLoopback: Bool)] = []
-    /// Whether the last of them is the origin's own.
+    /// Whether the last of the names is the origin's own.
     var resolvesOrigin = false
-    /// What stands instead of the URL's beginning up to its path, where that is not fit for libcurl.
+    /// The replacement for the URL's beginning up to its path, if libcurl cannot take that.
     var replacedStart: String?
 
-    /// - Throws: what makes it impossible.
+    /// - Throws: The reason why the origin cannot be reached.
     init(to origin: Origin, through rules: ProxyRules) throws(LoadError) {
         let proxy: ProxyRules.Proxy?
         do {
@@ -53,7 +53,7 @@ struct Route: Sendable {
         }
     }
 
-    /// A URL's beginning as ``ResourceURL`` writes it.
+    /// Returns a URL's beginning as ``ResourceURL`` writes it.
     static func start(_ scheme: String, _ host: String, _ port: Int) -> String {
         let isDefault = (scheme == "http" && port == 80) || (scheme == "https" && port == 443)
         return isDefault ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"

@@ -1,19 +1,19 @@
 internal import InflightCore
 
-/// What the event loop knows of one origin that exchanges are under way with.
+/// The event loop's state of one origin with exchanges.
 final class Site {
     let origin: Origin
     let route: Route
-    /// Whose addresses have to be known before libcurl can connect.
+    /// The endpoints whose addresses must be known before libcurl can connect.
     let endpoints: [Endpoint]
-    /// Exchanges that have not ended.
+    /// The number of exchanges that have not ended.
     var active = 0
-    /// Those of them whose request goes, or went, over a connection.
+    /// The number of those whose request is being sent, or was sent, on a connection.
     var connected = 0
-    /// When one of them was connected last: until then, others may have waited for their turn.
+    /// The last time at which an exchange was connected. Until then, others may have waited for a connection.
     var busyUntil: Int64 = 0
     var reuse = ConnectionReuse()
-    /// The origin refused HTTP/2 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
+    /// Whether the origin refused HTTP/2 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
     var requiresHTTP1 = false
 
     init(origin: Origin, route: Route, endpoints: [Endpoint]) {
@@ -22,8 +22,8 @@ final class Site {
         self.endpoints = endpoints
     }
 
-    /// The address of the origin that `policy` refuses, where a proxy connects to it: a literal one, or one of those
-    /// that a SOCKS proxy is given. Direct connections are judged when they are opened.
+    /// Returns the origin's address that `policy` refuses if a proxy connects to it: a literal one, or one of those
+    /// given to a SOCKS proxy. Direct connections are checked when they are opened.
     func refusedBehindProxy(by policy: AddressPolicy) -> String? {
         guard !route.proxy.isEmpty else { return nil }
         let addresses =
@@ -35,7 +35,7 @@ final class Site {
         return addresses.first { !policy.allows(ifKnown: SocketAddress.parse($0)) }
     }
 
-    /// The URL as libcurl takes it.
+    /// Returns the URL for libcurl.
     func text(of url: ResourceURL) -> String {
         guard let start = route.replacedStart else { return url.string }
         let replaced = Route.start(origin.scheme, origin.host, origin.port)

@@ -8,17 +8,17 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// The system's own look-up, for names that neither the hosts file nor DNS has: it blocks, so it has two threads of
-/// its own, which nobody waits for.
+/// The system's own resolver, for names that neither the hosts file nor DNS has. It blocks, so it runs on two threads
+/// of its own, which are never waited for.
 final class SystemResolver {
     private static let maximumWaiting = 256
-    /// The system does not say how long its answers are good.
+    /// The system does not report how long its answers are valid.
     private static let secondsToLive = 10
 
     private let threads = WorkerThreads(count: 2, name: "inflight-names")
     private var waiting = 0
 
-    /// - Returns: `false` where so many names wait already that this one is given up.
+    /// - Returns: Whether the lookup was accepted; false if too many are waiting.
     func lookUp(_ host: String, answering mailbox: Mailbox) -> Bool {
         guard waiting < Self.maximumWaiting else { return false }
         waiting += 1
@@ -58,7 +58,7 @@ final class SystemResolver {
 }
 
 enum SocketAddress {
-    /// The address alone, without port; `nil` for other families than IPv4 and IPv6.
+    /// Returns the address without the port, or nil for families other than IPv4 and IPv6.
     static func ip(_ address: UnsafePointer<sockaddr>) -> IPAddress? {
         switch unsafe Int32(address.pointee.sa_family) {
         case AF_INET:
@@ -73,7 +73,7 @@ enum SocketAddress {
         }
     }
 
-    /// Reads a literal address, odd forms of IPv4 (`127.1`, `0x7f000001`) and zones of IPv6 included; `nil` if it is none.
+    /// Parses a literal address, including unusual IPv4 forms (`127.1`, `0x7f000001`) and IPv6 zones, or returns nil.
     static func parse(_ text: String) -> IPAddress? {
         var v4 = in_addr()
         if unsafe inet_aton(text.hasSuffix(".") ? String(text.dropLast()) : text, &v4) != 0 {
@@ -85,7 +85,7 @@ enum SocketAddress {
         return unsafe withUnsafeBytes(of: v6) { unsafe IPAddress(bytes: $0) }
     }
 
-    /// The address alone, without port, as text; `nil` for other families than IPv4 and IPv6.
+    /// Returns the address without the port as text, or nil for families other than IPv4 and IPv6.
     static func text(_ address: UnsafePointer<sockaddr>) -> String? {
         guard let bytes = unsafe ip(address)?.bytes else { return nil }
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

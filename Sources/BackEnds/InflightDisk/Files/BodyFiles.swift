@@ -1,12 +1,12 @@
 internal import InflightCore
 
-/// Bodies that have files of their own.
+/// Files that hold one body each.
 struct BodyFiles: Sendable {
     let paths: CachePaths
     let fileSystem: any FileSystem
     let synchronizes: Bool
 
-    /// Writes a new file. What is left of one that could not be written has to be removed.
+    /// Writes a new file. If this throws, the caller must remove the remains.
     func write(_ file: Int64, _ pieces: [Bytes]) throws(FileError) {
         let open = try create(file)
         defer { fileSystem.close(open) }
@@ -21,7 +21,7 @@ struct BodyFiles: Sendable {
         }
     }
 
-    /// Writes behind what is there.
+    /// Appends to the existing file.
     func extend(_ file: Int64, at offset: Int64, by bytes: Bytes) throws(FileError) {
         let open = try fileSystem.open(paths.body(file), for: .extending)
         defer { fileSystem.close(open) }
@@ -30,7 +30,7 @@ struct BodyFiles: Sendable {
     }
 
     private func create(_ file: Int64) throws(FileError) -> OpenFile {
-        // Whoever removes the last file of a folder removes the folder, perhaps in this moment.
+        // A store that removes the last file of a folder also removes the folder, at any moment.
         for _ in 0..<8 {
             do {
                 return try fileSystem.open(paths.body(file), for: .creating)
@@ -53,11 +53,11 @@ struct BodyFiles: Sendable {
         try fileSystem.synchronize(folder)
     }
 
-    /// The first `length` bytes, and their checksum; `nil` where there are not as many.
+    /// Returns the first `length` bytes and their checksum, or nil if the file is shorter.
     func read(_ file: Int64, length: Int64, seed: UInt64) throws(FileError) -> (bytes: Bytes, sum: UInt64)? {
         let open = try fileSystem.open(paths.body(file), for: .reading)
         defer { fileSystem.close(open) }
-        // Before memory is taken for it.
+        // Checked before memory is allocated.
         let status = try fileSystem.status(open)
         guard !status.isFolder, status.size >= length, let count = Int(exactly: length) else { return nil }
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
@@ -67,7 +67,7 @@ struct BodyFiles: Sendable {
         var sum = Checksum(seed: seed)
         var done = 0
         while done < count {
-            // In pieces that stay in the processor's cache until they have been summed up.
+            // Read in pieces that stay in the processor's cache until they have been summed.
             let end = min(count, done + (256 << 10))
             let read = try unsafe fileSystem.read(
                 open, at: Int64(done), into: UnsafeMutableRawBufferPointer(rebasing: memory[done..<end]))
@@ -78,7 +78,7 @@ struct BodyFiles: Sendable {
         return (bytes, sum.value)
     }
 
-    /// Whether there is nothing under that name any more. A folder that is left empty goes too.
+    /// Removes a file, and its folder if that is then empty. Returns whether the file no longer exists.
     func remove(_ file: Int64) -> Bool {
         do {
             try fileSystem.remove(paths.body(file))

@@ -1,4 +1,4 @@
-/// Where things lie in the folder of a cache.
+/// The paths of the files in a cache folder.
 struct CachePaths: Sendable, Hashable {
     let folder: String
 
@@ -12,10 +12,10 @@ struct CachePaths: Sendable, Hashable {
     var newIndex: String { folder + "/index.new" }
     var bodies: String { folder + "/bodies" }
 
-    /// What a start that was killed may have left in a folder without a tag, or with one of no bytes.
+    /// The files that a killed start may have left in a folder with a missing or empty tag.
     static let namesWithoutTag: Set<String> = ["lock", "CACHEDIR.TAG.new", "CACHEDIR.TAG"]
 
-    /// Two letters for a folder, so that none holds too many.
+    /// Returns the folder of a body, named by two digits so that no folder holds too many files.
     func bodyFolder(_ file: Int64) -> String {
         bodies + "/" + String(Self.name(file).prefix(2))
     }
@@ -24,13 +24,13 @@ struct CachePaths: Sendable, Hashable {
         bodyFolder(file) + "/" + Self.name(file)
     }
 
-    /// 16 hexadecimal digits.
+    /// Returns the file name: 16 hexadecimal digits.
     static func name(_ file: Int64) -> String {
         let digits = String(UInt64(bitPattern: file), radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// The number that a name stands for; `nil` for other names.
+    /// Returns the number that a file name represents, or nil for other names.
     static func file(_ name: String) -> Int64? {
         guard name.utf8.count == 16, let number = UInt64(name, radix: 16), Self.name(Int64(bitPattern: number)) == name
         else { return nil }

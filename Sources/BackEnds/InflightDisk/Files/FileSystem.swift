@@ -1,47 +1,46 @@
-/// What the store does with files of its own (SQLite has its own ways to the index): a few operations, so that a test can
-/// let each of them fail.
+/// The file operations of the store (SQLite accesses the index itself), few enough that a test can make each fail.
 ///
-/// - Thread: any. They block for as long as the file system does.
-/// - Errors: ``FileError`` with the system's number.
+/// - Thread: any. Calls block for as long as the file system does.
+/// - Errors: ``FileError`` with the system's `errno`.
 package protocol FileSystem: Sendable {
-    /// Makes a folder and those above it that are missing, for this user alone. One that is there is left as it is.
+    /// Creates a folder and its missing parents for this user only. An existing folder is left as it is.
     func makeFolder(_ path: String) throws(FileError)
-    /// Takes other users' rights away, and gives this one its own, whatever the umask took.
+    /// Removes other users' permissions and grants this user's own, whatever the umask.
     func makePrivate(_ path: String, isFolder: Bool) throws(FileError)
-    /// The user to whom files belong that are made.
+    /// The user who will own created files.
     var user: UInt32 { get }
-    /// An absolute path without symbolic links to the same place, whose last parts may not be there yet.
+    /// Returns the absolute path without symbolic links. Its last components need not exist.
     func resolved(_ path: String) throws(FileError) -> String
-    /// What is at `path`; a symbolic link at its end is not followed.
+    /// Returns the status of `path`. A symbolic link at its end is not followed.
     func status(_ path: String) throws(FileError) -> FileStatus
-    /// The names in a folder, without `.` and `..`, in no order.
+    /// Returns the names in a folder, without `.` and `..`, in no particular order.
     func names(in folder: String) throws(FileError) -> [String]
 
     func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile
     func status(_ file: OpenFile) throws(FileError) -> FileStatus
-    /// Reads at most what there is room for; 0 at the end.
+    /// Reads at most as many bytes as fit into `room`. Returns the count, 0 at the end.
     func read(_ file: OpenFile, at offset: Int64, into room: UnsafeMutableRawBufferPointer) throws(FileError) -> Int
-    /// Writes some of `bytes`, and tells how many.
+    /// Writes some of `bytes` and returns how many.
     func write(_ file: OpenFile, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int
-    /// Returns when what was written is where a power cut does not reach it. For folders: the names in it.
+    /// Returns once the written data survives a power cut. For a folder, that covers the names in it.
     func synchronize(_ file: OpenFile) throws(FileError)
     func close(_ file: OpenFile)
 
     func rename(_ path: String, to other: String) throws(FileError)
     func remove(_ path: String) throws(FileError)
-    /// Removes a folder that holds nothing.
+    /// Removes an empty folder.
     func removeFolder(_ path: String) throws(FileError)
 }
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 package enum FileUse: Sendable {
-    /// It, or a folder, is there.
+    /// An existing file or folder.
     case reading
-    /// It is made; it must not be there.
+    /// A new file, which must not exist.
     case creating
-    /// It is there, and is written behind its end.
+    /// An existing file, to be written beyond its end.
     case extending
-    /// It is there or is made, then for this user alone.
+    /// An existing file, or a new one for this user only.
     case making
 }
 
@@ -54,7 +53,7 @@ package struct OpenFile: Sendable, Hashable {
 }
 
 package struct FileStatus: Sendable, Hashable {
-    /// Tells two files apart, whatever their names.
+    /// Identifies a file independently of its name.
     package struct Identity: Sendable, Hashable {
         package var device: UInt64
         package var node: UInt64
@@ -70,7 +69,7 @@ package struct FileStatus: Sendable, Hashable {
     package var isFolder: Bool
     package var isLink: Bool
     package var owner: UInt32
-    /// Other users have no rights on it.
+    /// Whether other users have no permissions.
     package var isPrivate: Bool
 
     package init(
@@ -85,7 +84,7 @@ package struct FileStatus: Sendable, Hashable {
     }
 }
 
-/// What the system said when an operation failed.
+/// An error of the system for a failed operation.
 package struct FileError: Error, Hashable, Sendable {
     package var number: Int32
 

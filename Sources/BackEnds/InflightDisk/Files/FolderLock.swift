@@ -8,14 +8,14 @@ internal import CInflightSQLite
     internal import Musl
 #endif
 
-/// What the processes that share a folder tell each other by the locks on one empty file.
+/// Coordinates the processes that share a folder, by locks on one empty file.
 ///
-/// Byte 0 is held, shared, by whoever writes into the index, and exclusively by whoever replaces the index itself. A
-/// number of its own says of each store that it lives. The kernel lets go of all that with the process, so that nobody
-/// waits for the dead.
-// Unchecked: nothing changes after it was made.
+/// A store that writes to the index holds byte 0 shared; one that replaces the index holds it exclusively. Each store
+/// also locks a byte at a number of its own, which shows that it is alive. The kernel releases all locks of a process
+/// that ends, so that no store waits for a dead one.
+// Unchecked: immutable after initialization.
 final class FolderLock: @unchecked Sendable {
-    /// Names this store in the index, as long as it lives.
+    /// The number that identifies this store in the index while it is alive.
     let owner: Int64
     private let file: OpenFile
     private let fileSystem: any FileSystem
@@ -42,19 +42,19 @@ final class FolderLock: @unchecked Sendable {
         fileSystem.close(file)
     }
 
-    /// Whether a store of that number lives, in whatever process.
+    /// Returns whether the store with that number is alive, in any process.
     func isAlive(_ owner: Int64) -> Bool {
         owner == self.owner || (owner > 0 && inflight_lock_is_held(file.descriptor, owner, 1))
     }
 
-    /// Whether no other store has the folder open, in whatever process.
+    /// Whether no other store in any process has the folder open.
     var isOnlyOne: Bool { !inflight_lock_is_held(file.descriptor, Self.owners.lowerBound, Int64(Self.owners.count)) }
 
     private static let owners: Range<Int64> = (1 << 20)..<(1 << 60)
 
-    /// Runs `body` while no index is replaced, or where `alone`, while nobody else writes.
+    /// Runs `body` while no index is replaced or, if `alone`, while no other store writes.
     ///
-    /// A lock that is held for longer than `milliseconds` is `EAGAIN`.
+    /// Throws `EAGAIN` if the lock stays held for longer than `milliseconds`.
     func hold<Result>(
         alone: Bool = false, waitingAtMost milliseconds: Int32,
         _ body: () throws(StoreFailure) -> Result
@@ -65,8 +65,8 @@ final class FolderLock: @unchecked Sendable {
             let status = inflight_lock(file.descriptor, kind, 0, 1)
             if status == 0 { break }
             guard status == EAGAIN, waited < milliseconds else { throw .file(FileError(status), "lock") }
-            // Other processes hold it, and nothing tells when they do not any more: looked at each millisecond, as SQLite
-            // does for its own locks.
+            // Other processes hold it and do not signal its release, so it is polled each millisecond, as SQLite does
+            // for its own locks.
             usleep(1000)
             waited += 1
         }

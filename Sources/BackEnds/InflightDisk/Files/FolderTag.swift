@@ -1,7 +1,7 @@
-/// The file that says whose folder it is: others' programs leave such folders out of backups, and this one knows that it
-/// may write and delete there. After https://bford.info/cachedir/.
+/// The file that identifies the folder: backup programs skip such folders, and this program knows that it may write and
+/// delete there. See https://bford.info/cachedir/.
 struct FolderTag: Hashable {
-    /// Of the cache: the seed of its checksums.
+    /// The cache's identity, the seed of its checksums.
     var identity: UInt64
     var layout: Int64
 
@@ -22,7 +22,7 @@ struct FolderTag: Hashable {
         self.layout = layout
     }
 
-    /// `nil` for bytes that do not say it, or say it with an error.
+    /// Parses a tag. Returns nil if the bytes are not a tag or fail its check.
     init?(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

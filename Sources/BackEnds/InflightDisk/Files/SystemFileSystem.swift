@@ -6,7 +6,7 @@
     internal import Musl
 #endif
 
-/// The machine's own files.
+/// The system's own file system.
 package struct SystemFileSystem: FileSystem {
     package init() {}
 
@@ -33,7 +33,7 @@ package struct SystemFileSystem: FileSystem {
             return unsafe String(cString: real)
         }
         let error = FileError(errno)
-        // A link that leads nowhere has a name all the same, and may lead somewhere later.
+        // A dangling link exists itself, and its target may appear later.
         guard error == .isMissing, (try? status(path)) == nil else { throw error }
         guard let slash = path.lastIndex(of: "/") else { return try resolved(".") + "/" + path }
         let above = try resolved(slash == path.startIndex ? "/" : String(path[..<slash]))
@@ -66,7 +66,7 @@ package struct SystemFileSystem: FileSystem {
     }
 
     package func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile {
-        // Links are not followed, and a pipe in a file's place does not hold up the thread.
+        // Links are not followed, and a pipe in place of a file does not block the thread.
         let flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | use.flags
         while true {
             #if canImport(Darwin)
@@ -77,7 +77,7 @@ package struct SystemFileSystem: FileSystem {
                 let descriptor = unsafe Musl.open(path, flags, 0o600)
             #endif
             if descriptor >= 0 {
-                // The umask may have taken this user's own rights too.
+                // The umask may have removed this user's own permissions too.
                 if use == .creating || use == .making { fchmod(descriptor, 0o600) }
                 return OpenFile(descriptor: descriptor)
             }
@@ -160,15 +160,15 @@ extension FileStatus {
 }
 
 extension FileError {
-    /// Nothing is there under that name.
+    /// No file has that name.
     package static var isMissing: FileError { FileError(ENOENT) }
     package static var exists: FileError { FileError(EEXIST) }
     package static var inputOutput: FileError { FileError(EIO) }
     package static var noSpace: FileError { FileError(ENOSPC) }
 
-    /// It says nothing about the file: the same may go well in the next moment, or for another user.
+    /// Whether the error says nothing about the file: the operation may succeed later, or for another user.
     var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EAGAIN].contains(number) }
 
-    /// In the system's words.
+    /// The system's description of the error.
     package var text: String { unsafe String(cString: strerror(number)) }
 }

@@ -1,8 +1,8 @@
 internal import InflightCore
 
-/// Small files, read and written at once.
+/// Reads and writes small files as a whole.
 enum WholeFile {
-    /// Not more than `limit` bytes are read.
+    /// Reads at most `limit` bytes.
     static func read(_ path: String, limit: Int, _ fileSystem: any FileSystem) throws(FileError) -> [UInt8] {
         let file = try fileSystem.open(path, for: .reading)
         defer { fileSystem.close(file) }
@@ -18,7 +18,7 @@ enum WholeFile {
         return unsafe [UInt8](memory[..<done])
     }
 
-    /// Makes the file anew, and waits until a power cut does not reach it.
+    /// Replaces the file, and returns once its data survives a power cut.
     static func write(_ bytes: [UInt8], to path: String, _ fileSystem: any FileSystem) throws(FileError) {
         try? fileSystem.remove(path)
         let file = try fileSystem.open(path, for: .creating)
@@ -29,7 +29,7 @@ enum WholeFile {
 }
 
 extension FileSystem {
-    /// Writes all of `bytes`, however many times it takes.
+    /// Writes all of `bytes`, in as many calls as it takes.
     func writeAll(_ file: OpenFile, _ bytes: Bytes, at offset: Int64) throws(FileError) {
         var done = 0
         while done < bytes.count {
@@ -37,7 +37,7 @@ extension FileSystem {
                 let left = unsafe UnsafeRawBufferPointer(rebasing: memory[done...])
                 return try unsafe write(file, left, at: offset + Int64(done))
             }
-            // Nothing written and no error: a disk that will not take more.
+            // Nothing written without an error: the disk accepts no more.
             guard count > 0 else { throw .noSpace }
             done += count
         }

@@ -1,22 +1,22 @@
-/// Opens a folder as a cache: makes what is missing, refuses what is not ours or newer, brings older layouts up to date,
-/// and mends what is damaged. Nothing of it takes longer for a cache with many entries but the mending.
+/// Opens a folder as a cache: creates missing files, rejects foreign or newer caches, migrates older layouts and
+/// repairs damage. Only the repair takes longer for a cache with more entries.
 struct CacheOpener {
-    /// Without symbolic links, which SQLite refuses anywhere in a path.
+    /// Without symbolic links, which SQLite rejects anywhere in a path.
     let paths: CachePaths
-    /// The folder as its owner names it.
+    /// The folder as its owner named it.
     let named: String
     let fileSystem: any FileSystem
-    /// SQLite's own; `nil` for its usual one.
+    /// The name of SQLite's VFS; nil for the default one.
     let indexFileSystem: String?
     let layout: Layout
     let durability: DiskStore.Durability
     let logLimit: Int64
-    /// Whether a cache is made where there is none.
+    /// Whether to create a cache if there is none.
     let makesFolder: Bool
 
     struct Opened {
         var cache: OpenCache
-        /// How many entries a damaged index still had; `nil` where it was whole.
+        /// The number of entries recovered from a damaged index; nil if it was undamaged.
         var salvaged: Int?
     }
 
@@ -30,14 +30,14 @@ struct CacheOpener {
             guard error.isDamage else { throw error }
         }
         return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
-            // Another process may have mended it meanwhile.
+            // Another process may have repaired it meanwhile.
             if let cache = try? open(tag, lock) { return Opened(cache: cache, salvaged: nil) }
             let kept = try IndexRepair(opener: self, tag: tag).run()
             return Opened(cache: try open(tag, lock), salvaged: kept)
         }
     }
 
-    /// Mends an index that was found to be damaged while it was used: `index` is that of the damaged one.
+    /// Repairs an index that was found to be damaged in use. `index` identifies the damaged file.
     func mend(_ index: FileStatus.Identity) throws(StoreFailure) -> Opened {
         let tag = try tagOrNew()
         let lock = try lockFile()
@@ -74,13 +74,14 @@ struct CacheOpener {
                 try fileSystem.makePrivate(paths.folder, isFolder: true)
             }
             try write(tag)
-            // A name that got lost would make what is written from here on nobody's.
+            // If the tag were lost, everything written from here on would belong to no cache.
             guard try self.tag() == tag else { throw StoreFailure.file(.inputOutput, "CACHEDIR.TAG") }
             return tag
         }
     }
 
-    /// What another user may change at any time is neither trusted nor written into, and bodies stay in the folder.
+    /// Throws if the folder or `bodies` belongs to another user, who could change it at any time, or `bodies` is a
+    /// link.
     private func checkOwner() throws(StoreFailure) {
         for path in [paths.folder, paths.bodies] {
             guard let status = try? fileSystem.status(path) else { continue }
@@ -89,7 +90,7 @@ struct CacheOpener {
         }
     }
 
-    /// What lies in the folder.
+    /// Returns the names in the folder.
     private func names() throws(StoreFailure) -> [String] {
         do {
             return try fileSystem.names(in: paths.folder)
@@ -99,7 +100,7 @@ struct CacheOpener {
         }
     }
 
-    /// The folder's tag; `nil` where there is none.
+    /// Returns the folder's tag, or nil if there is none.
     private func tag() throws(StoreFailure) -> FolderTag? {
         let bytes: [UInt8]
         do {
@@ -113,8 +114,7 @@ struct CacheOpener {
         return try tagFromIndex()
     }
 
-    /// A tag that was damaged or lost says the same as the index. Where there is no index of ours either, the folder is
-    /// somebody else's, as far as can be seen.
+    /// Restores a damaged or lost tag from the index. Without an index of ours, the folder counts as another program's.
     private func tagFromIndex() throws(StoreFailure) -> FolderTag {
         let found = try? { () throws(DatabaseError) -> (state: IndexState, version: Int64?)? in
             let database = try opened(paths.index, .writing)
@@ -143,7 +143,7 @@ struct CacheOpener {
             database = try looked(tag)
         } else {
             database = try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
-                // Under another name first: one that is half made would look damaged to whoever comes after a kill.
+                // Create it under another name first. A half-made index would look damaged after a kill.
                 if !(try isThere(paths.index)) { _ = try IndexRepair(opener: self, tag: tag).run() }
                 return try looked(tag)
             }
@@ -158,7 +158,7 @@ struct CacheOpener {
 
     private func isThere(_ path: String) throws(StoreFailure) -> Bool {
         do {
-            // An index of no bytes holds nothing that could be damaged.
+            // An empty index holds nothing that could be damaged.
             return try fileSystem.status(path).size > 0
         } catch {
             if error == .isMissing { return false }
@@ -166,7 +166,7 @@ struct CacheOpener {
         }
     }
 
-    /// An index that others may read, because somebody has copied it perhaps, becomes this user's own.
+    /// Makes an index private that others may read, for example after it was copied.
     private func makePrivate() throws(StoreFailure) {
         for path in [paths.index, paths.log, paths.sharedMemory] {
             guard let status = try? fileSystem.status(path), !status.isPrivate else { continue }
@@ -174,7 +174,7 @@ struct CacheOpener {
         }
     }
 
-    /// An index that is there, looked at.
+    /// Opens and checks the existing index.
     private func looked(_ tag: FolderTag) throws(StoreFailure) -> Database {
         let database = try inDatabase { () throws(DatabaseError) in
             try opened(paths.index, .writing)
@@ -207,11 +207,11 @@ struct CacheOpener {
         return found
     }
 
-    /// In one transaction: an older program that is at work either sees the old layout, or fails to see its tables.
+    /// Runs in one transaction: an older program either sees the old layout or fails to find its tables.
     private func migrate(_ database: Database) throws(DatabaseError) {
         try database.run("BEGIN IMMEDIATE")
         do throws(DatabaseError) {
-            // Somebody else may have done it while this one waited.
+            // Another process may have migrated it while this one waited.
             while let version = try database.number("PRAGMA user_version"), version < layout.version {
                 guard let statements = layout.migrations[version] else { throw DatabaseError.damaged }
                 try database.run(statements)
@@ -224,9 +224,9 @@ struct CacheOpener {
         }
     }
 
-    /// Makes an empty index, whose first entry has a number that no earlier index of this folder gave out.
+    /// Creates an empty index whose first entry has a number that no earlier index of this folder has used.
     func make(_ path: String, identity: UInt64) throws(StoreFailure) -> Database {
-        // SQLite would make a file that others may read; to its log it gives the rights of the file.
+        // SQLite would create a file that others may read. It gives its log the permissions of that file.
         try inFiles("index.sqlite") { () throws(FileError) in
             fileSystem.close(try fileSystem.open(path, for: .creating))
         }
@@ -247,7 +247,7 @@ struct CacheOpener {
         }
     }
 
-    /// A random start far from any other leaves room for as many entries as anyone will ever store.
+    /// Returns a random start, far from any other and with room for more entries than will ever be stored.
     private static func firstNumber() -> Int64 {
         var random = SystemRandomNumberGenerator()
         return Int64.random(in: 1..<(1 << 61), using: &random)

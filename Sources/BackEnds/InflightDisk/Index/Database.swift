@@ -1,6 +1,6 @@
 internal import CInflightSQLite
 
-/// What SQLite said when it could not do something.
+/// An error reported by SQLite.
 struct DatabaseError: Error, Hashable {
     /// The extended result code.
     var code: Int32
@@ -8,28 +8,28 @@ struct DatabaseError: Error, Hashable {
 
     private var primary: Int32 { code & 0xFF }
 
-    /// The bytes of the index are not what SQLite wrote.
+    /// Whether the bytes of the index are not those that SQLite wrote.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_FORMAT }
-    /// The log has reached its limit.
+    /// Whether the log has reached its limit.
     var isLogFull: Bool { code == Self.logFull }
-    /// `INFLIGHT_SQLITE_LOG_FULL`, which Swift does not see.
+    /// `INFLIGHT_SQLITE_LOG_FULL`, a macro that Swift does not import.
     private static let logFull = SQLITE_FULL | (77 << 8)
-    /// Somebody else held a lock for longer than was waited for.
+    /// Whether another connection held a lock for longer than the busy timeout.
     var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
 
     static let damaged = DatabaseError(code: SQLITE_CORRUPT, text: "a row does not hold what it has to")
 }
 
-/// One connection to an index, for one thread at a time.
-// Unchecked: handed from thread to thread, never shared. Safe: the pointer never leaves.
+/// A connection to an index, for one thread at a time.
+// Unchecked: passed from thread to thread, never shared. Safe: the pointer never leaves.
 @safe final class Database: @unchecked Sendable {
     fileprivate let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
-    /// How many pages the log had after this connection's last commit, others' included; `nil` before its first.
+    /// The pages of the log after this connection's last commit, including other connections'; nil before its first.
     fileprivate(set) var logPages: Int?
 
-    /// SQLite's way to files with logs that have limits; `nil`, which is its usual one, where that cannot be.
-    // Safe: a name that lives for ever, made once and never changed.
+    /// SQLite's VFS with limits for logs. The name is nil, the default VFS, if it cannot be registered.
+    // Safe: an immortal name, set once and never changed.
     @safe private struct LimitedFiles: @unchecked Sendable {
         let name = unsafe inflight_sqlite_register()
         static let shared = LimitedFiles()
@@ -38,18 +38,18 @@ struct DatabaseError: Error, Hashable {
     enum Mode {
         case reading
         case writing
-        /// As ``writing``, and makes it where it is not there.
+        /// Like ``writing``, but creates the index if it does not exist.
         case making
     }
 
     /// - Parameters:
-    ///   - fileSystem: SQLite's way to the files; `nil` for its usual one, with a log that can be limited.
-    ///   - milliseconds: how long a lock that another process holds is waited for.
+    ///   - fileSystem: The name of SQLite's VFS; nil for the default one with limits for logs.
+    ///   - milliseconds: How long to wait for a lock that another process holds.
     init(
         path: String, mode: Mode, fileSystem: String? = nil, waitingAtMost milliseconds: Int32
     ) throws(DatabaseError) {
         var opened: OpaquePointer?
-        // Readers open for writing too: SQLite lets only such a connection look after the shared memory of a log.
+        // Readers open for writing too. SQLite lets only such a connection maintain the log's shared memory.
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
             | (mode == .making ? SQLITE_OPEN_CREATE : 0)
@@ -70,11 +70,11 @@ struct DatabaseError: Error, Hashable {
         }
         unsafe sqlite3_extended_result_codes(handle, 1)
         unsafe sqlite3_busy_timeout(handle, milliseconds)
-        // What a row says its length is must not make SQLite take memory for it.
+        // A row's stated length must not make SQLite allocate that much memory.
         unsafe sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(EntryRecord.limit + (1 << 20)))
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        // A log that is not this index's must not be copied into it: allowed when it is known to be ours.
+        // A foreign log must not be copied into this index. Enabled once the log is known to be ours.
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if mode == .reading { try run("PRAGMA query_only = 1") }
     }
@@ -84,12 +84,12 @@ struct DatabaseError: Error, Hashable {
         unsafe sqlite3_close_v2(handle)
     }
 
-    /// The last connection that closes copies the log into the index and removes it.
+    /// Lets the last connection to close copy the log into the index and remove it.
     func copiesLogWhenClosed() {
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     }
 
-    /// Keeps ``logPages`` up to date. To be called after the last `wal_autocheckpoint`, which takes its place.
+    /// Keeps ``logPages`` up to date. Call it after the last `wal_autocheckpoint`, which replaces the hook.
     func countsLog() {
         let count: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
             database, _, _, pages in
@@ -100,18 +100,18 @@ struct DatabaseError: Error, Hashable {
         unsafe sqlite3_wal_hook(handle, count, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Lets commits fail that would make the log longer, whoever has written into it (``DatabaseError/isLogFull``).
+    /// Makes commits fail that would extend the log beyond `bytes`, whoever wrote it (``DatabaseError/isLogFull``).
     func limitLog(to bytes: Int64) { unsafe inflight_sqlite_limit_log(handle, bytes) }
 
-    /// Sets how long a lock that another process holds is waited for, in milliseconds.
+    /// Sets how long to wait for a lock that another process holds, in milliseconds.
     func wait(atMost milliseconds: Int32) { unsafe sqlite3_busy_timeout(handle, milliseconds) }
 
-    /// Runs statements that give nothing back.
+    /// Runs statements without results.
     func run(_ text: String) throws(DatabaseError) {
         guard unsafe sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else { throw lastError }
     }
 
-    /// A statement, made once and kept.
+    /// Returns a prepared statement, cached after its first use.
     func statement(_ text: String) throws(DatabaseError) -> Statement {
         if let known = statements[text] { return known }
         var made: OpaquePointer?
@@ -122,19 +122,19 @@ struct DatabaseError: Error, Hashable {
         return statement
     }
 
-    /// Runs a kept statement, and calls `row` for each row until it returns false.
+    /// Runs a cached statement and calls `row` for each row until it returns false.
     func query(
         _ text: String, _ values: Value..., row: (borrowing Row) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) {
         try statement(text).run(values, row: row)
     }
 
-    /// Runs a kept statement that gives no rows.
+    /// Runs a cached statement that returns no rows.
     func change(_ text: String, _ values: Value...) throws(DatabaseError) {
         try statement(text).run(values) { (_: borrowing Row) throws(DatabaseError) in true }
     }
 
-    /// One whole number, or `nil` where there is no row.
+    /// Returns the first column of the first row as an integer, or nil if there is no row.
     func number(_ text: String, _ values: Value...) throws(DatabaseError) -> Int64? {
         var number: Int64?
         try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
@@ -144,7 +144,7 @@ struct DatabaseError: Error, Hashable {
         return number
     }
 
-    /// The first column of all rows.
+    /// Returns the first column of all rows.
     func numbers(_ text: String, _ values: Value...) throws(DatabaseError) -> [Int64] {
         var numbers: [Int64] = []
         try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
@@ -154,10 +154,10 @@ struct DatabaseError: Error, Hashable {
         return numbers
     }
 
-    /// Everything that `body` reads is of the same moment.
+    /// Runs `body` with all of its reads from one snapshot.
     func snapshot<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
         try change("BEGIN")
-        // Nothing was written that could fail to be.
+        // A read transaction has nothing to commit that could fail.
         defer { try? change("COMMIT") }
         return try body()
     }
@@ -168,8 +168,8 @@ struct DatabaseError: Error, Hashable {
         case passive, restart, truncate
     }
 
-    /// Copies the log into the index; `restart` and `truncate` wait for readers, as long as the connection waits.
-    /// - Returns: whether all of it was copied.
+    /// Copies the log into the index. `restart` and `truncate` wait for readers up to the connection's busy timeout.
+    /// - Returns: Whether all of it was copied.
     @discardableResult
     func checkpoint(_ kind: Checkpoint) throws(DatabaseError) -> Bool {
         let mode =
@@ -182,7 +182,7 @@ struct DatabaseError: Error, Hashable {
         let status = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, &all, &copied)
         if status & 0xFF == SQLITE_BUSY { return false }
         guard status == SQLITE_OK else { throw lastError }
-        // The next commit begins the log anew, unless somebody reads in it, which it then tells.
+        // The next commit restarts the log, unless a connection still reads it. That commit then updates the count.
         if all == copied { logPages = 0 }
         return all == copied
     }
@@ -197,14 +197,14 @@ extension DatabaseError {
     }
 }
 
-/// What a statement is given for a question mark.
+/// A value bound to a parameter of a statement.
 enum Value {
     case number(Int64)
     case bytes([UInt8])
-    /// Kept by the caller until the statement has run.
+    /// Memory that the caller keeps until the statement has run.
     case memory(Memory)
 
-    // Unchecked by the compiler: lives for the length of one call. Safe: it is looked at by SQLite alone.
+    // Unchecked by the compiler: lives for one call. Safe: only SQLite reads it.
     @safe struct Memory {
         let bytes: UnsafeRawBufferPointer
 
@@ -213,12 +213,12 @@ enum Value {
         }
     }
 
-    /// The same 64 bits as a number with a sign.
+    /// Returns the same 64 bits as a signed number.
     static func word(_ word: UInt64) -> Value { .number(Int64(bitPattern: word)) }
 }
 
-/// The row that a statement is at; not good after the call that was given it.
-// Safe: it does not outlive the step that it stands for.
+/// The current row of a statement, valid only during the call that receives it.
+// Safe: it does not outlive the step that it represents.
 @safe struct Row: ~Copyable {
     fileprivate let statement: OpaquePointer
 
@@ -238,7 +238,7 @@ enum Value {
 }
 
 /// A prepared statement.
-// Safe: the pointer never leaves, and goes before its database does.
+// Safe: the pointer never leaves and is released before its database.
 @safe final class Statement {
     private let handle: OpaquePointer
     private unowned let database: Database
@@ -257,7 +257,7 @@ enum Value {
     ) throws(DatabaseError) {
         defer { unsafe sqlite3_reset(handle) }
         for (index, value) in values.enumerated() { bind(value, at: Int32(index + 1)) }
-        // Bound memory belongs to `values`, which lives until the statement is reset.
+        // Bound memory belongs to `values`, which must live until the statement is reset.
         defer { extendLifetime(values) }
         while true {
             switch unsafe sqlite3_step(handle) {
@@ -272,7 +272,7 @@ enum Value {
         switch value {
         case .number(let number): unsafe sqlite3_bind_int64(handle, position, number)
         case .bytes(let bytes):
-            // Copied: small, and an array may keep its bytes elsewhere in the next moment.
+            // Copied, since it is small and an array's storage may move.
             _ = unsafe bytes.withUnsafeBytes {
                 unsafe sqlite3_bind_blob64(
                     handle, position, $0.baseAddress ?? UnsafeRawPointer(handle), UInt64($0.count),

@@ -1,15 +1,15 @@
 internal import InflightCore
 
-/// One row of the table `entry`, as it was read: nothing in it is believed before ``checked(identity:)``.
+/// One row of the table `entry` as it was read. It is untrusted until ``checked(identity:)``.
 struct EntryRow: Hashable {
     var id: Int64
     var hash: Int64
     var rank: Int64
     var uses: Int64
     var stored: Int64
-    /// What its file takes or may take; 0 where the body is in the index.
+    /// The bytes that its file takes or may take; 0 if the body is in the index.
     var room: Int64
-    /// The number that the file is called by, or 0.
+    /// The number in the file's name, or 0.
     var file: Int64
     var length: Int64
     var sum: UInt64
@@ -34,7 +34,7 @@ struct EntryRow: Hashable {
         record = row.bytes(10)
     }
 
-    /// - Parameter numbers: what stands between `id` and `record`, in the order of ``columns``.
+    /// - Parameter numbers: The columns between `id` and `record`, in the order of ``columns``.
     init(_ id: Int64, numbers: [Int64], record: [UInt8]) {
         precondition(numbers.count == 9, "a row has nine numbers")
         (self.id, hash, rank, uses) = (id, numbers[0], numbers[1], numbers[2])
@@ -65,7 +65,7 @@ struct EntryRow: Hashable {
         Int64(bitPattern: Checksum.of(key.text, seed: identity))
     }
 
-    /// A checksum over everything that use does not change.
+    /// Returns a checksum over everything that use does not change.
     func rightSeal(identity: UInt64) -> UInt64 {
         var sum = Checksum(seed: identity)
         for word in [id, hash, stored, file, length, Int64(bitPattern: self.sum)] { sum.add(word) }
@@ -73,7 +73,7 @@ struct EntryRow: Hashable {
         return sum.value
     }
 
-    /// What it says, where it says what was written.
+    /// Returns the record, or nil if the row is not as it was written.
     func checked(identity: UInt64) -> EntryRecord? {
         guard seal == rightSeal(identity: identity), length >= 0, let record = try? EntryRecord(record),
             Int64(record.response.bodyRange.count) == length, file == 0 || room >= length
@@ -88,7 +88,7 @@ struct EntryRow: Hashable {
             .number(length), .word(sum), .word(seal), .bytes(record))
     }
 
-    /// Writes everything but the id again.
+    /// Updates all columns but the id.
     func update(_ database: Database) throws(DatabaseError) {
         try database.change(
             """
@@ -109,10 +109,10 @@ struct EntryRow: Hashable {
         return found
     }
 
-    /// At most so many under a key are looked at: servers that vary without end shall not make each look-up longer.
+    /// The maximum number of rows read for one key, so that servers with endless variants do not slow down each lookup.
     static let variantLimit: Int64 = 64
 
-    /// All under a key's hash, the newest first.
+    /// Returns the entries under a key's hash, newest first, at most ``variantLimit``.
     static func find(_ key: StoreKey, identity: UInt64, in database: Database) throws(DatabaseError) -> [EntryRow] {
         var found: [EntryRow] = []
         try database.query(

@@ -1,13 +1,13 @@
 internal import InflightCore
 
-/// Makes a damaged index anew, of all its rows that are whole; or an empty one, where there is none.
+/// Rebuilds a damaged index from all of its undamaged rows, or creates an empty one if there is none.
 ///
-/// Each row is looked at by itself: its seal, and the checksum of its body where that is in the index. What lies on pages
-/// that cannot be read is lost, and so are files that no row names any more. A damaged page on the way to others costs
-/// nothing: rows are then looked for page by page. Nor does the first one, which is the same in all indexes of a layout, but
-/// for what nobody needs who only reads.
+/// Each row is checked by its seal, and by the checksum of its body if that is in the index. Rows on unreadable pages
+/// are lost, and so are files that no row names any longer. A damaged page on the path to others loses no rows, since
+/// they are then searched page by page. Nor does a damaged first page, which is the same in all indexes of a layout
+/// except for data that reading does not need.
 ///
-/// To be run while nobody else writes. Killed at any instruction it leaves the damaged index, which is mended by the next.
+/// Run it while no other process writes. If killed at any instruction, it leaves the damaged index for the next repair.
 struct IndexRepair {
     let opener: CacheOpener
     let tag: FolderTag
@@ -15,7 +15,7 @@ struct IndexRepair {
     private var paths: CachePaths { opener.paths }
     private var fileSystem: any FileSystem { opener.fileSystem }
 
-    /// How many rows are looked at in one go.
+    /// The number of rows that are read at once.
     private static let step: Int64 = 256
 
     func run() throws(StoreFailure) -> Int {
@@ -27,28 +27,28 @@ struct IndexRepair {
         if let old = opened() {
             try inDatabase { () throws(DatabaseError) in
                 if try salvage(old, into: made, &state) { return }
-                // What is in the log only is where SQLite finds it; it has to be where it is looked for.
+                // Rows that are only in the log must be in the index file, where `LoosePages` searches for them.
                 _ = try? old.checkpoint(.passive)
                 try salvageLoose(into: made, &state)
             }
         }
-        // One file, without a log that would have to move along with it.
+        // A single file, without a log that would have to be moved with it.
         _ = try inDatabase { () throws(DatabaseError) in try made.checkpoint(.truncate) }
         removeUnnamedFiles(made)
-        // First the old log, so that it is never taken for the new index's.
+        // Remove the old log first, so that it is never taken for the new index's.
         for path in [paths.log, paths.sharedMemory, paths.journal] { try? fileSystem.remove(path) }
         try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.rename(paths.newIndex, to: paths.index) }
         for path in [paths.newIndex + "-wal", paths.newIndex + "-shm"] { try? fileSystem.remove(path) }
         return Int(state.entries)
     }
 
-    /// The damaged index, where it is one at all.
+    /// Opens the damaged index, or returns nil if it is not recognisable as one.
     private func opened() -> Database? {
         if let old = ours() { return old }
         try? mendFirstPage()
         if let old = ours() { return old }
-        // The log may be another index's, which SQLite cannot tell: without it the index is what it was. Nothing has been
-        // copied yet.
+        // The log may belong to another index, which SQLite cannot detect. Without it, the index is as it was before,
+        // since nothing has been copied yet.
         try? fileSystem.remove(paths.log)
         try? fileSystem.remove(paths.sharedMemory)
         return ours() ?? openedAnyway()
@@ -65,7 +65,7 @@ struct IndexRepair {
         return old
     }
 
-    /// - Returns: whether everything could be read.
+    /// - Returns: Whether everything could be read.
     private func salvage(
         _ old: Database, into made: Database, _ state: inout IndexState
     ) throws(DatabaseError) -> Bool {
@@ -77,7 +77,7 @@ struct IndexRepair {
             expected = before.entries
         }
         var (low, high) = (Int64.min, Int64.max)
-        // From the lowest number up to what cannot be read, then from the highest down.
+        // Read upwards from the lowest number to the first unreadable page, then downwards from the highest.
         for order in ["ASC", "DESC"] {
             while low < high {
                 var rows: [EntryRow] = []
@@ -111,7 +111,7 @@ struct IndexRepair {
         return isWhole && state.entries >= expected
     }
 
-    /// Takes the rows that no way leads to any more.
+    /// Recovers rows that are no longer reachable from the root.
     private func salvageLoose(into made: Database, _ state: inout IndexState) throws(DatabaseError) {
         guard var pages = try? LoosePages(paths.index, fileSystem) else { return }
         defer { pages.close() }
@@ -126,13 +126,13 @@ struct IndexRepair {
         }
     }
 
-    /// Puts a new index's first page in the place of the damaged one's.
+    /// Replaces the damaged index's first page with a new index's.
     private func mendFirstPage() throws(FileError) {
         let size = try fileSystem.status(paths.index).size
         guard size >= Layout.pageBytes, let pages = UInt32(exactly: size / Layout.pageBytes) else { return }
         var page = try WholeFile.read(paths.newIndex, limit: Int(Layout.pageBytes), fileSystem)
         guard page.count == Int(Layout.pageBytes) else { return }
-        // How many pages there are, and none that are free (https://www.sqlite.org/fileformat2.html#the_database_header).
+        // The page count and an empty free list (https://www.sqlite.org/fileformat2.html#the_database_header).
         page.replaceSubrange(28..<32, with: unsafe withUnsafeBytes(of: pages.bigEndian) { unsafe Array($0) })
         page.replaceSubrange(32..<40, with: [UInt8](repeating: 0, count: 8))
         page.replaceSubrange(92..<96, with: page[24..<28])
@@ -141,7 +141,7 @@ struct IndexRepair {
         try fileSystem.writeAll(file, Bytes(page), at: 0)
     }
 
-    /// - Returns: how many of the rows and their bodies are whole.
+    /// - Returns: The number of rows that are whole, with their bodies.
     @discardableResult
     private func keep(
         _ rows: [EntryRow], in made: Database, _ state: inout IndexState, body: (EntryRow) -> Bytes?
@@ -173,7 +173,7 @@ struct IndexRepair {
         return kept
     }
 
-    /// Files that nobody will ever ask for, and that no number counts.
+    /// Removes files that no row names, which would neither be found nor counted.
     private func removeUnnamedFiles(_ made: Database) {
         for folder in (try? fileSystem.names(in: paths.bodies)) ?? [] where folder.utf8.count == 2 {
             for name in (try? fileSystem.names(in: paths.bodies + "/" + folder)) ?? [] {

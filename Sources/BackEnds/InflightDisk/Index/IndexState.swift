@@ -1,18 +1,18 @@
-/// The one row of the table `cache`: what holds for all entries together. It is written with every transaction, so that
-/// every log names the cache that it belongs to.
+/// The one row of the table `cache`: the totals over all entries. Every transaction writes it, so that each log
+/// identifies the cache that it belongs to.
 struct IndexState: Hashable {
-    /// Of this cache, unlike any other's: the seed of all its checksums.
+    /// The cache's unique identity, the seed of all its checksums.
     var identity: UInt64
     /// The number of the next entry.
     var next: Int64
-    /// The rank of what was evicted last: newcomers begin there.
+    /// The rank of the entry evicted last, above which new entries start.
     var age: Int64
     var entries: Int64
-    /// How many of the entries hold a part of their body.
+    /// The number of entries with only a part of their body.
     var partial: Int64
-    /// How many of the entries have a file.
+    /// The number of entries with a file.
     var files: Int64
-    /// What all files take or may take: of entries, of bodies that are being written, and of those that are to be removed.
+    /// The bytes that all files take or may take: those of entries, being written, or waiting for removal.
     var fileBytes: Int64
     /// The sum of the lengths of all bodies.
     var bodyBytes: Int64
@@ -31,7 +31,7 @@ struct IndexState: Hashable {
         return state
     }
 
-    /// Nothing below zero, and nothing so large that sums could overflow.
+    /// Whether no number is negative or so large that sums could overflow.
     private var isPossible: Bool {
         let most: Int64 = 1 << 60
         return next > 0 && next < .max - most && age >= 0 && age < most

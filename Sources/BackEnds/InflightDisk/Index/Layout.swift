@@ -1,13 +1,13 @@
-/// How the index of this version looks, and how older ones are brought to it.
+/// The index's schema in this version, and the migrations from older ones.
 struct Layout: Sendable {
-    /// Written into every index; a larger number is a newer program's, and left alone.
+    /// Stored in every index. An index with a larger number belongs to a newer program and is left alone.
     var version: Int64
-    /// For each older version the statements that make the next one of it.
+    /// For each older version, the statements that migrate it to the next.
     var migrations: [Int64: String]
-    /// What makes the tables of an empty index, one after the other.
+    /// The statements that create the tables of an empty index, in order.
     var statements: [String]
 
-    /// - Parameter tables: statements, with a semicolon behind each.
+    /// - Parameter tables: Statements, each followed by a semicolon.
     init(version: Int64, migrations: [Int64: String], tables: String) {
         self.version = version
         self.migrations = migrations
@@ -22,13 +22,13 @@ struct Layout: Sendable {
 
     static let current = Layout(version: 1, migrations: [:], tables: tables)
 
-    /// Bytes of a page, as measured in `Documentation/Decisions/0006-bodies-that-survive.md`.
+    /// The page size in bytes, as measured in `Documentation/Decisions/0006-bodies-that-survive.md`.
     static let pageBytes: Int64 = 4096
 
-    /// What SQLite puts before each page in its log (https://www.sqlite.org/fileformat2.html#walformat).
+    /// The header before each page in SQLite's log, in bytes (https://www.sqlite.org/fileformat2.html#walformat).
     static let logPageHeadBytes: Int64 = 24
 
-    /// What a connection that writes is told, before anything else.
+    /// The first statements of each connection that writes.
     static let pragmas = """
         PRAGMA journal_mode = WAL;
         PRAGMA wal_autocheckpoint = 0;
@@ -37,15 +37,15 @@ struct Layout: Sendable {
         PRAGMA temp_store = MEMORY;
         """
 
-    /// What has to be said before the first table is made.
+    /// The statements that must precede the first table.
     static let beforeTables = """
         PRAGMA page_size = \(pageBytes);
         PRAGMA auto_vacuum = INCREMENTAL;
         """
 
-    /// Rows are small, so that what is counted on every use lies close together; bodies have a table of their own.
+    /// Rows are small, so that the columns updated on every use lie close together. Bodies have a table of their own.
     ///
-    /// `seal` is a checksum over what does not change by use. `file` is 0 where the body is in `body`.
+    /// `seal` is a checksum over the columns that use does not change. `file` is 0 if the body is in `body`.
     static let tables = """
         CREATE TABLE cache (
             id INTEGER PRIMARY KEY, identity INTEGER NOT NULL, next INTEGER NOT NULL, age INTEGER NOT NULL,

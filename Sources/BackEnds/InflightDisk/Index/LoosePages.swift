@@ -1,21 +1,20 @@
 internal import InflightCore
 
-/// Rows of an index whose way from the root is lost: its pages read one by one, past SQLite, by its file format
-/// (https://www.sqlite.org/fileformat2.html).
+/// Rows of an index that are no longer reachable from its root. Reads the pages one by one without SQLite, by its file
+/// format (https://www.sqlite.org/fileformat2.html).
 ///
-/// Only the map of pages is believed, which says whether a page is in use: what was evicted or removed does not come back.
-/// Everything else is looked at by whoever takes a row, by its seal and its body's checksum. Nothing is taken on trust:
-/// each length and each number of a page is compared with what there is.
+/// It trusts only the pointer map, which says whether a page is in use, so that evicted or removed entries do not come
+/// back. The caller checks each row by its seal and its body's checksum. Each length and page number is validated.
 struct LoosePages {
     private let fileSystem: any FileSystem
     private let file: OpenFile
     private let pages: Int
-    /// Where the bodies in the index begin: page and position in it.
+    /// The page and offset at which each body in the index starts.
     private var bodies: [Int64: (page: Int, position: Int)] = [:]
 
     private static let pageBytes = Int(Layout.pageBytes)
 
-    /// - Parameter path: an index into which its log has been copied.
+    /// - Parameter path: An index whose log has been copied into it.
     init(_ path: String, _ fileSystem: any FileSystem) throws(FileError) {
         self.fileSystem = fileSystem
         file = try fileSystem.open(path, for: .reading)
@@ -26,7 +25,7 @@ struct LoosePages {
         fileSystem.close(file)
     }
 
-    /// Finds bodies, then gives `body` each row.
+    /// Finds all bodies, then calls `body` with each row.
     mutating func eachRow(_ body: (EntryRow) throws(DatabaseError) -> Void) throws(DatabaseError) {
         for number in leaves {
             guard let page = page(number) else { continue }
@@ -47,7 +46,7 @@ struct LoosePages {
         }
     }
 
-    /// The bytes of a body, where they are those that were stored.
+    /// Returns the bytes of a body, or nil if they are not the stored ones.
     func body(of row: EntryRow, identity: UInt64) -> Bytes? {
         guard let place = bodies[row.id], let page = page(place.page),
             let cell = Cell(page, place.position),
@@ -61,7 +60,7 @@ struct LoosePages {
 
     // MARK: Pages
 
-    /// Numbers, from 1, of pages that are in use and hold rows. The first one holds the schema.
+    /// The numbers, from 1, of pages in use that hold rows, without the first page, which holds the schema.
     private var leaves: some Sequence<Int> {
         (2..<max(2, pages + 1)).lazy.filter { number in
             var first: [UInt8] = [0]
@@ -69,15 +68,15 @@ struct LoosePages {
         }
     }
 
-    /// Whether the map of pages says that a page belongs to a table.
+    /// Returns whether the pointer map says that a page belongs to a table.
     private func isInUse(_ number: Int) -> Bool {
         let each = Self.pageBytes / 5 + 1
         var map = (number - 2) / each * each + 2
-        // The page that SQLite's locks lie in is never used.
+        // SQLite never uses the page that holds its lock bytes.
         if map == (1 << 30) / Self.pageBytes + 1 { map += 1 }
         guard number > map else { return false }
         var entry: [UInt8] = [0]
-        // A root, or another page of a tree.
+        // The page is a root or another page of a tree.
         return read(&entry, at: (map - 1) * Self.pageBytes + 5 * (number - map - 1))
             && (entry[0] == 1 || entry[0] == 5)
     }
@@ -102,11 +101,11 @@ struct LoosePages {
 
     // MARK: Rows
 
-    /// All bytes of a row, from its page and those that follow.
+    /// Returns all bytes of a row, from its page and its overflow pages.
     private func payload(_ cell: Cell, _ page: [UInt8]) -> [UInt8]? {
         var bytes = Array(page[cell.local])
         var next = cell.next
-        // No longer than it says: links that lead back end.
+        // Bounded by the stated length, so that a cycle of links ends.
         while bytes.count < cell.count {
             guard let page = self.page(next) else { return nil }
             next = Self.word(page, 0)
@@ -119,14 +118,14 @@ struct LoosePages {
         bytes[position..<(position + 4)].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// What a page says of one row.
+    /// The header of one row in a page.
     private struct Cell {
         let row: Int64
-        /// How long the row is in all.
+        /// The total length of the row.
         let count: Int
-        /// Where its beginning lies in the page.
+        /// The range of the row's beginning in the page.
         let local: Range<Int>
-        /// The page on which it goes on.
+        /// The first overflow page.
         let next: Int
 
         init?(_ page: [UInt8], _ position: Int) {
@@ -145,7 +144,7 @@ struct LoosePages {
             next = size < count ? LoosePages.word(page, local.upperBound) : 0
         }
 
-        /// Where the row's columns lie in it; `nil` where their lengths do not fit.
+        /// Returns the ranges of the row's columns, or nil if their lengths do not fit.
         func columns(of page: [UInt8]) -> [Range<Int>]? {
             var reader = BigEndianReader(page, at: local.lowerBound)
             guard let size = reader.varint(), size <= UInt64(local.count) else { return nil }
@@ -174,7 +173,7 @@ struct LoosePages {
     }
 }
 
-/// Numbers as SQLite writes them: the highest byte first.
+/// Reads numbers in SQLite's byte order, most significant byte first.
 private struct BigEndianReader {
     private let bytes: [UInt8]
     private(set) var position: Int
@@ -199,7 +198,7 @@ private struct BigEndianReader {
 }
 
 extension EntryRow {
-    /// A row as its bytes say it: its number stands before them, a record of bytes at their end, and numbers between.
+    /// Decodes a row: its number precedes the bytes, which hold integers followed by a record of bytes.
     fileprivate init?(_ id: Int64, _ columns: [Range<Int>], _ payload: [UInt8]) {
         guard let record = columns.last, record.upperBound <= payload.count else { return nil }
         var header = BigEndianReader(payload, at: 0)

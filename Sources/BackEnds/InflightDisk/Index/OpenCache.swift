@@ -1,17 +1,17 @@
-/// A cache that was found to be ours, with the connection that writes into it.
+/// A cache verified as ours, with the connection that writes to it.
 // Confined to the writer's thread.
 final class OpenCache {
     let paths: CachePaths
     let fileSystem: any FileSystem
     let lock: FolderLock
     let database: Database
-    /// Of the cache.
+    /// The cache's identity.
     let identity: UInt64
-    /// Of the index's file: another one in its place is seen by it.
+    /// The identity of the index file. It detects a replaced index.
     let index: FileStatus.Identity
     private var pageLimit: Int64?
 
-    /// How long other processes' locks are waited for, in milliseconds.
+    /// How long to wait for locks of other processes, in milliseconds.
     static let patience: Int32 = 5000
 
     init(
@@ -26,9 +26,9 @@ final class OpenCache {
         self.index = index
     }
 
-    /// Runs `body` in a transaction: all of what it changes is kept when this returns, or nothing of it.
+    /// Runs `body` in a transaction: when this returns, all of its changes are kept, and if it throws, none.
     ///
-    /// - Parameter probe: called with `true` before the commit, and with `false` after it.
+    /// - Parameter probe: Called with `true` before the commit, and with `false` after it.
     func transaction<Result>(
         probe: ((Bool) -> Void)? = nil, _ body: (inout IndexState) throws(StoreFailure) -> Result
     ) throws(StoreFailure) -> Result {
@@ -53,12 +53,12 @@ final class OpenCache {
         }
     }
 
-    /// What index and files take at present, as far as the limit is concerned.
+    /// The current size of the index, as far as it counts towards the limit.
     struct Usage {
-        /// Pages that the index has, and those of them that hold nothing.
+        /// The pages of the index, and how many of them are free.
         var pages: Int64
         var freePages: Int64
-        /// The pages that the index's file has: more than ``pages`` where it was not yet cut, less where it has not grown.
+        /// The pages of the index file: more than ``pages`` before it is cut, fewer before it has grown.
         var filePages: Int64
     }
 
@@ -72,9 +72,9 @@ final class OpenCache {
         }
     }
 
-    // MARK: Files in the making, and files to be removed
+    // MARK: Files being written, and files to be removed
 
-    /// Counts a file before it is written, so that it is found if it is left behind.
+    /// Counts a file before it is written, so that a leftover can be found.
     func plan(_ file: PlannedFile, _ state: inout IndexState) throws(StoreFailure) {
         try inDatabase { () throws(DatabaseError) in
             try database.change(
@@ -84,9 +84,9 @@ final class OpenCache {
         state.fileBytes += file.room
     }
 
-    /// The opposite of ``plan(_:_:)``: the file is gone, or an entry counts it now.
+    /// Reverts ``plan(_:_:)``: the file has been removed, or an entry counts it now.
     ///
-    /// - Returns: whether it was still planned.
+    /// - Returns: Whether it was still planned.
     @discardableResult
     func forget(_ file: Int64, _ state: inout IndexState) throws(StoreFailure) -> Bool {
         let room = try inDatabase { () throws(DatabaseError) -> Int64? in
@@ -98,9 +98,9 @@ final class OpenCache {
         return room != nil
     }
 
-    /// Takes an entry out. Its file, which still counts, is to be removed after the commit.
+    /// Removes an entry. Its file still counts, and must be removed after the commit.
     ///
-    /// - Returns: the file.
+    /// - Returns: The file, if it has one.
     func takeOut(_ row: EntryRow, _ state: inout IndexState) throws(StoreFailure) -> Int64? {
         try inDatabase { () throws(DatabaseError) in
             try database.change("DELETE FROM entry WHERE id = ?", .number(row.id))
@@ -108,31 +108,31 @@ final class OpenCache {
         }
         state.count(row, row.checked(identity: identity), by: -1)
         guard row.isInFile else { return nil }
-        // What a damaged row says of its room must not be given back twice over.
+        // A damaged row must not give back more room than is counted.
         let room = min(max(row.room, 0), state.fileBytes)
         state.fileBytes -= room
         try plan(PlannedFile(file: row.file, room: room), &state)
         return row.file
     }
 
-    /// What the log held after this connection's last commit. Its file may be longer, which then need not grow.
+    /// The bytes of the log after this connection's last commit. The log file may be longer, and then need not grow.
     var logBytes: Int64 {
         database.logPages.map { Int64($0) * (Layout.pageBytes + Layout.logPageHeadBytes) } ?? logFileBytes
     }
 
     var logFileBytes: Int64 { (try? fileSystem.status(paths.log))?.size ?? 0 }
 
-    /// Copies all of the log into the index and cuts its file off, unless somebody reads in it or writes for longer than
-    /// `milliseconds`.
+    /// Copies the whole log into the index and truncates its file, unless another connection reads it or writes for
+    /// longer than `milliseconds`.
     ///
-    /// - Returns: whether it was done.
+    /// - Returns: Whether it was truncated.
     func truncateLog(waitingAtMost milliseconds: Int32) -> Bool {
         database.wait(atMost: milliseconds)
         defer { database.wait(atMost: Self.patience) }
         return (try? database.checkpoint(.truncate)) ?? false
     }
 
-    /// SQLite itself refuses to have more pages, whatever was estimated.
+    /// Makes SQLite itself refuse to exceed that number of pages, whatever was estimated.
     func limitPages(_ pages: Int64) throws(StoreFailure) {
         if pages == pageLimit { return }
         try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA max_page_count = \(pages)") }

@@ -1,15 +1,15 @@
 internal import InflightCore
 
-/// Why the store could not do something, before it is put into words.
+/// A failure of the store, before it is put into words.
 enum StoreFailure: Error {
     case database(DatabaseError)
-    /// With the name of what could not be read or written.
+    /// With the name of the file that could not be read or written.
     case file(FileError, String)
-    /// Others' files, or a newer program's: left alone.
+    /// The files belong to another program or a newer version, and are left alone.
     case refused(LoadError)
-    /// The index is not there any more, or another one is in its place.
+    /// The index has been removed or replaced.
     case replaced
-    /// There is no room yet; nothing was changed.
+    /// There is not enough room yet. Nothing was changed.
     case crowded
 
     var isDamage: Bool {
@@ -22,7 +22,7 @@ enum StoreFailure: Error {
         return false
     }
 
-    /// As the owner of the folder has to know it.
+    /// Returns the error for the owner of the folder.
     func error(folder: String) -> LoadError {
         switch self {
         case .refused(let error): error
@@ -68,7 +68,7 @@ enum StoreFailure: Error {
                 + "link, or make the cache's folder itself the link.")
     }
 
-    /// Where none is to be made.
+    /// There is no cache and none may be created.
     static func absent(_ folder: String) -> StoreFailure {
         refusal("There is no cache in \(folder).", .notStored)
     }
@@ -80,7 +80,7 @@ enum StoreFailure: Error {
     }
 }
 
-/// Runs what throws SQLite's errors where the store's own are thrown.
+/// Runs `body` and wraps SQLite's errors in the store's own.
 func inDatabase<Result: ~Copyable>(_ body: () throws(DatabaseError) -> Result) throws(StoreFailure) -> Result {
     do {
         return try body()
@@ -89,7 +89,7 @@ func inDatabase<Result: ~Copyable>(_ body: () throws(DatabaseError) -> Result) t
     }
 }
 
-/// Runs what throws the file system's errors where the store's own are thrown.
+/// Runs `body` and wraps the file system's errors in the store's own.
 func inFiles<Result>(_ name: String, _ body: () throws(FileError) -> Result) throws(StoreFailure) -> Result {
     do {
         return try body()

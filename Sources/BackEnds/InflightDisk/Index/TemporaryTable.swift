@@ -1,12 +1,12 @@
-/// Values by their keys in a database without a name: what SQLite's cache does not hold lies in a file that is unlinked
-/// before anything is written to it, so nothing is left of it however the process ends.
+/// A key-value table in an unnamed database. SQLite writes what exceeds its cache to a file that it unlinks before the
+/// first write, so that nothing remains however the process ends.
 ///
-/// The file lies where SQLite keeps its temporary files: in `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp` or `/tmp`. For one
-/// thread at a time.
+/// The file is in SQLite's folder for temporary files: `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp` or `/tmp`. For one thread
+/// at a time.
 package final class TemporaryTable {
     private let database: Database
 
-    /// - Parameter maximumPages: the most pages of 4 KiB that it may take; nil: no limit.
+    /// - Parameter maximumPages: The maximum number of pages of 4 KiB; if nil, there is no limit.
     package init(maximumPages: Int? = nil) throws {
         database = try Database(path: "", mode: .making, fileSystem: "unix", waitingAtMost: 0)
         if let maximumPages { try database.run("PRAGMA max_page_count = \(maximumPages)") }
@@ -23,11 +23,11 @@ package final class TemporaryTable {
         return value
     }
 
-    /// Adds entries, and replaces those with the same keys: all of them, or none where there is no room.
+    /// Adds entries, replacing those with the same keys. Adds either all of them, or none if there is no room.
     package func set(_ entries: some Sequence<(key: [UInt8], value: [UInt8])>) throws {
         try database.run("BEGIN")
         do {
-            // In the order of the table, so that each page is turned to once.
+            // Sorted in the order of the table, so that each page is visited once.
             for (key, value) in entries.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
                 try database.change("INSERT OR REPLACE INTO entry VALUES (?, ?)", .bytes(key), .bytes(value))
             }

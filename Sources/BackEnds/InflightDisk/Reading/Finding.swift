@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// One look-up, from the rows to the body.
+/// One lookup, from the rows to the body.
 struct Finding: Sendable {
     let core: StoreCore
     let key: StoreKey
@@ -18,7 +18,7 @@ struct Finding: Sendable {
         var damaged: [EntryRow] = []
         var tooOld: [StoredEntry.ID] = []
         var index: OpenIndex
-        /// The body of the only candidate, where it lies in the index: mostly it is what is wanted.
+        /// The body of the only candidate, if it is in the index. It is usually the one chosen.
         var body: Bytes?
 
         func left(without position: Int) -> [StoredEntry] {
@@ -80,7 +80,7 @@ struct Finding: Sendable {
                     row.file, length: row.length, seed: found.index.identity)
                 finish(found, position, read.flatMap { $0.sum == row.sum ? $0.bytes : nil })
             } catch {
-                // Too many open files, say, are no reason to lose what is whole.
+                // A transient error, such as too many open files, must not remove an undamaged entry.
                 if error.isPassing {
                     completion(found.left(without: position), nil)
                 } else {
@@ -88,7 +88,7 @@ struct Finding: Sendable {
                 }
             }
         } else {
-            // On this thread, in the connection that was just given back, unless somebody was quicker.
+            // On this thread, usually in the connection that it has just returned to the pool.
             let read = core.readers.read { (connection) throws(DatabaseError) in
                 try connection.database.snapshot { () throws(DatabaseError) -> Bytes? in
                     guard try EntryRow.find(row.id, in: connection.database)?.seal == row.seal else { return nil }
@@ -98,7 +98,7 @@ struct Finding: Sendable {
             switch read {
             case .value(let body): finish(found, position, body)
             case .failed(let error, let index) where error.isDamage:
-                // What is whole in the index is kept; this is not.
+                // The repair keeps what is undamaged in the index, which excludes this body.
                 core.write(.mend(index.index)) { _ in finish(found, position, nil) }
             case .notOpen, .failed: completion([], nil)
             }
@@ -111,7 +111,7 @@ struct Finding: Sendable {
             core.touch(found.candidates[position].row.id)
             return completion(entries, StoredBody(position: position, bytes: body))
         }
-        // Evicted, removed or replaced in this moment, or damaged: the writer knows, who is told what was seen.
+        // It was evicted, removed or replaced meanwhile, or is damaged. The writer decides by the seal that was read.
         let left = found.left(without: position)
         let candidate = found.candidates[position]
         quarantine(candidate.row, url: candidate.entry.response.url, reason: "its body is damaged or gone") {

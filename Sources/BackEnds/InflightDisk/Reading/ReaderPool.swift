@@ -1,11 +1,11 @@
 internal import InflightConcurrency
 
-/// Connections that read, one for each thread that is at it. Writers do not hold them up, nor they writers.
+/// Connections for reading, one per active thread. Readers and writers do not block each other.
 final class ReaderPool: Sendable {
     private let fileSystem: any FileSystem
-    /// SQLite's own.
+    /// The name of SQLite's VFS.
     private let indexFileSystem: String?
-    /// What the writer has found to be ours.
+    /// The index that the writer has verified as ours.
     private let opened: Guarded<OpenIndex?>
     private let idle = Guarded<[Connection]>([])
 
@@ -22,12 +22,12 @@ final class ReaderPool: Sendable {
 
     enum Result<Value> {
         case value(Value)
-        /// Nothing is open; the writer has to look.
+        /// No index is open. The writer has to check.
         case notOpen
         case failed(DatabaseError, OpenIndex)
     }
 
-    /// Reads in one connection, on this thread.
+    /// Runs `body` in one connection, on this thread.
     func read<Value>(_ body: (Connection) throws(DatabaseError) -> Value) -> Result<Value> {
         guard let index = opened.withLock({ $0 }),
             (try? fileSystem.status(index.paths.index))?.identity == index.index
@@ -41,7 +41,7 @@ final class ReaderPool: Sendable {
             idle.withLock { $0.append(connection) }
             return .value(value)
         } catch {
-            // The connection is not used again: whatever was wrong with it goes with it.
+            // The failed connection is not used again, in case it is at fault.
             return .failed(error, index)
         }
     }
@@ -57,7 +57,7 @@ final class ReaderPool: Sendable {
         return Connection(database: database, index: index)
     }
 
-    /// Lets go of all connections but those in use.
+    /// Closes all connections that are not in use.
     func closeIdle() {
         let closed = idle.withLock { idle in
             defer { idle = [] }

@@ -1,8 +1,8 @@
 internal import InflightCore
 
-/// Bodies that lie in the index.
+/// Bodies that are stored in the index.
 enum StoredBodies {
-    /// The bytes, where they are there, as long as they have to be, and those that were stored.
+    /// Returns the body, or nil if it is missing, has the wrong length or fails its checksum.
     static func read(
         _ row: EntryRow, identity: UInt64, in database: Database
     ) throws(DatabaseError) -> Bytes? {
@@ -20,7 +20,7 @@ enum StoredBodies {
         return body
     }
 
-    /// The same for a row that was read in this snapshot: its body is there, unless the way to it is damaged.
+    /// Like `read`, for a row of this snapshot. Throws if the body is missing, since the path to it is damaged.
     static func readBeside(
         _ row: EntryRow, identity: UInt64, in database: Database
     ) throws(DatabaseError) -> Bytes? {

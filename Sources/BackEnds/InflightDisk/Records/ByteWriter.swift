@@ -1,5 +1,5 @@
-/// Makes the bytes of a record: numbers in as few bytes as they need (seven bits in each, the lowest first), texts and
-/// runs of bytes behind their lengths.
+/// Encodes a record: numbers in as few bytes as they need (seven bits per byte, lowest first), texts and byte runs
+/// prefixed with their lengths.
 struct ByteWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -16,7 +16,7 @@ struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
-    /// Small ones of either sign take few bytes.
+    /// Writes small numbers of either sign in few bytes.
     mutating func number(_ number: Int64) {
         self.number(UInt64(bitPattern: number << 1 ^ number >> 63))
     }
@@ -31,8 +31,8 @@ struct ByteWriter {
     }
 }
 
-/// Reads what ``ByteWriter`` made, from bytes that nobody vouches for: every length is checked against what is left
-/// before anything is taken, and what does not fit is an error.
+/// Decodes the output of ``ByteWriter`` from untrusted bytes. Every length is checked against the remaining bytes
+/// before it is used, and a mismatch is an error.
 struct ByteReader {
     struct Malformed: Error {}
 

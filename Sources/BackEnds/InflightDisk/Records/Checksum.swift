@@ -1,13 +1,13 @@
 internal import CInflightSQLite
 
-/// XXH64 over bytes that come in pieces: some 10 GB/s, and eight bytes that a damaged body has by chance once in 2⁶⁴.
+/// Computes XXH64 over bytes that come in pieces, at some 10 GB/s. A damaged body matches by chance once in 2⁶⁴.
 ///
-/// Why this one is told in `Documentation/Decisions/0006-bodies-that-survive.md`.
+/// `Documentation/Decisions/0006-bodies-that-survive.md` states why this one was chosen.
 // Safe: the C structure is a value without pointers.
 @safe struct Checksum {
     private var state = inflight_checksum()
 
-    /// - Parameter seed: the identity of the cache, so that another cache's bytes never pass.
+    /// - Parameter seed: The identity of the cache, so that another cache's bytes never match.
     init(seed: UInt64) {
         unsafe inflight_checksum_begin(&state, seed)
     }

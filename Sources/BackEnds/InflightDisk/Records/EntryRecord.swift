@@ -1,27 +1,27 @@
 internal import InflightCore
 
-/// What a row of the index says of an entry beside its body, as bytes of a form of our own.
+/// An index row's metadata of an entry, everything but its body, in a binary format of our own:
 ///
-///     1 byte    version of the form: 1
+///     1 byte    version of the format: 1
 ///     text      key                                     (number = as few bytes as it needs; text = length, UTF-8)
 ///     number    when it was stored, in milliseconds     (signed)
 ///     text      method, URL
 ///     fields    selecting fields: their count, then name and value of each
 ///     number    status, in HTTP's range or any other that fits 16 bits
 ///     text      version of HTTP
-///     fields    of the answer
+///     fields    header fields of the response
 ///     number    time of the request, of the response    (signed, milliseconds)
-///     number    first byte kept, bytes kept
-///     number    0, or 1 more than the whole length
+///     number    first stored byte, number of stored bytes
+///     number    0, or the complete length plus 1
 ///
-/// Nothing may follow. Nothing is taken on trust: a length is compared with what is left, and a count with how many could
-/// be there, before memory is taken.
+/// Nothing may follow. All bytes are untrusted: before memory is allocated, each length is compared with the remaining
+/// bytes, and each count with the maximum that could follow.
 struct EntryRecord: Hashable {
     var key: StoreKey
     var stored: WallTime
     var response: StoredResponse
 
-    /// The longest record that is kept: the fields of one head are limited to 256 KiB by default.
+    /// The maximum size of a record in bytes. The header fields of one response are limited to 256 KiB by default.
     static let limit = 1 << 20
 
     private static let version: UInt8 = 1
@@ -51,14 +51,14 @@ struct EntryRecord: Hashable {
         self.response = response
     }
 
-    /// Whether a record can say it: no negative lengths, a status that fits.
+    /// Returns whether a record can represent the response: no negative lengths, and a status that fits.
     static func canHold(_ response: StoredResponse) -> Bool {
         response.bodyRange.lowerBound >= 0 && (response.totalLength ?? 0) >= 0
             && (response.totalLength ?? 0) < .max && UInt16(exactly: response.head.status) != nil
             && (response.totalLength.map { response.bodyRange.upperBound <= $0 } ?? true)
     }
 
-    /// How many bytes a record takes at most; `nil` where it is none, or too long.
+    /// Returns the maximum size of the record in bytes, or nil if it is too long or cannot represent the response.
     static func size(key: StoreKey, _ response: StoredResponse) -> Int? {
         let size =
             key.text.utf8.count + response.method.utf8.count + response.url.utf8.count
@@ -103,7 +103,7 @@ struct EntryRecord: Hashable {
 
     private static func fields(_ reader: inout ByteReader) throws(ByteReader.Malformed) -> HTTPFields {
         let count = try reader.number()
-        // A field takes two bytes at least.
+        // A field takes at least two bytes.
         guard count <= UInt64(reader.left / 2) else { throw ByteReader.Malformed() }
         var fields = HTTPFields()
         fields.reserve(bytes: min(reader.left, 4096), lines: Int(min(count, 64)))

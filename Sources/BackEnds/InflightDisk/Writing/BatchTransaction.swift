@@ -1,8 +1,8 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Carries out a batch: decides what needs files and room, makes room, writes the files, and then does everything in one
-/// transaction.
+/// Runs a batch: determines which operations need files and room, makes room, writes the files, and then applies
+/// everything in one transaction.
 // Confined to the writer's thread.
 final class BatchTransaction {
     let writer: Writer
@@ -10,21 +10,21 @@ final class BatchTransaction {
     private let operations: [WriteOperation]
     private let touches: [Int64: Int64]
     private var outcomes: [WriteOperation.Outcome?]
-    /// For operations that have a file or a growing body: what is to be committed.
+    /// The planned changes by operation index, for operations with a file or a growing body.
     private var plans: [Int: Plan] = [:]
     private var need = RoomMaker.Need()
-    /// A file could not be written.
+    /// Whether a file could not be written.
     private(set) var hadTrouble = false
 
-    /// What happens with a body before its row is written.
+    /// The preparation of a body before its row is written.
     private enum Plan {
-        /// A new file with a whole new body.
+        /// A new file that holds a whole new body.
         case file(PlannedFile, sum: UInt64)
-        /// A body that grows in the index.
+        /// A body that grows and stays in the index.
         case grow(from: EntryRow, body: Bytes)
-        /// A body that grows out of the index into a file.
+        /// A body that outgrows the index and moves into a file.
         case move(from: EntryRow, PlannedFile, sum: Checksum, pieces: [Bytes])
-        /// A file that grows.
+        /// A body that grows in its file.
         case extend(from: EntryRow, sum: Checksum)
 
         var hasFile: Bool { if case .grow = self { false } else { true } }
@@ -47,7 +47,7 @@ final class BatchTransaction {
         var failedFiles: [Int64] = []
         var files: [Int64]?
         if plans.values.allSatisfy({ !$0.hasFile }) {
-            // Mostly there is room, and one transaction is all that it takes.
+            // Usually there is room, and one transaction suffices.
             do throws(StoreFailure) {
                 files = try commit(onlyIn: room)
             } catch {
@@ -56,7 +56,7 @@ final class BatchTransaction {
         }
         if files == nil {
             if try !room.makeRoom(for: need) {
-                // Each by itself, where they are many, may still find room.
+                // In a batch of several operations, some may still find room on their own.
                 if operations.count > 1 { throw .database(.full) }
                 return outcomes.map { $0 ?? .failed }
             }
@@ -80,7 +80,7 @@ final class BatchTransaction {
         return ids
     }
 
-    // MARK: Before
+    // MARK: Planning
 
     private func plan(_ index: Int) throws(StoreFailure) {
         switch operations[index].work {
@@ -150,7 +150,7 @@ final class BatchTransaction {
         return .move(from: row, file, sum: sum, pieces: [body, bytes])
     }
 
-    /// The checksum of what a file holds, ready to go on; `nil` where what it holds is damaged.
+    /// Returns the checksum state of a file's body, ready to be extended, or nil if the file is damaged.
     private func sumSoFar(_ row: EntryRow) throws(StoreFailure) -> Checksum? {
         if let known = writer.sums.sum(row.id, length: row.length) { return known }
         guard let read = (try? writer.bodies.read(row.file, length: row.length, seed: cache.identity)) ?? nil,
@@ -184,7 +184,7 @@ final class BatchTransaction {
             default: break
             }
             outcomes[index] = .failed
-            // Another store has evicted the entry meanwhile, file and all.
+            // Another store has evicted the entry and removed its file.
             if case .extend? = plans[index], error == .isMissing { return }
             hadTrouble = true
             writer.note(.file(error, "bodies"), bytes: operations[index].bytes)
@@ -193,8 +193,8 @@ final class BatchTransaction {
 
     // MARK: The transaction
 
-    /// - Parameter room: where it is not there, nothing is done, and the failure is `crowded`.
-    /// - Returns: files that no row names any more.
+    /// - Parameter room: If given and there is not enough room, nothing changes and the failure is `crowded`.
+    /// - Returns: The files that no row names any longer.
     private func commit(onlyIn room: RoomMaker? = nil) throws(StoreFailure) -> [Int64] {
         let before = outcomes
         do {
@@ -211,7 +211,7 @@ final class BatchTransaction {
             }
         } catch {
             outcomes = before
-            // What was written for it is named by no row but that of what was planned.
+            // Only the rows of this batch would have named these files.
             let files = plans.values.compactMap { plan in
                 switch plan {
                 case .file(let file, _), .move(_, let file, _, _): file.file
@@ -270,7 +270,7 @@ final class BatchTransaction {
             let rows = try inDatabase { () throws(DatabaseError) in
                 try EntryRow.find(key, identity: cache.identity, in: cache.database)
             }
-            // Another key with the same hash stays; a row that cannot be read says nothing of its key, and goes.
+            // Keep entries of another key with the same hash. Remove unreadable rows, since their key is unknown.
             let ours = rows.filter { $0.checked(identity: cache.identity).map { $0.key == key } ?? true }
             if ours.isEmpty { return .done }
             for row in ours { if let file = try cache.takeOut(row, &state) { files.append(file) } }
@@ -286,7 +286,7 @@ final class BatchTransaction {
         let sum: UInt64
         var (file, room): (Int64, Int64) = (0, 0)
         if case .file(let planned, let sumOfFile)? = plans[index] {
-            // Gone where the index was made anew meanwhile: then nobody else counts the file.
+            // The plan is gone if the index was rebuilt meanwhile. Then nothing else counts the file.
             guard try cache.forget(planned.file, &state) else {
                 files.append(planned.file)
                 return .failed
@@ -322,7 +322,7 @@ final class BatchTransaction {
         let found = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id.rawValue, in: cache.database) }
         guard let plan = plans[index] else { return .failed }
         guard var row = found, var record = row.checked(identity: cache.identity), isSame(row, plan) else {
-            // Somebody else was there in between; what was written for it goes.
+            // The entry has changed since the plan was made. The file written for it is removed.
             if case .move(_, let file, _, _) = plan { files.append(file.file) }
             return .failed
         }
@@ -379,20 +379,20 @@ final class BatchTransaction {
         return .done
     }
 
-    /// Writes a row whose record has changed.
+    /// Writes a row after a change of its record.
     private func write(
         _ record: EntryRecord, to row: inout EntryRow, before: EntryRecord, _ state: inout IndexState
     ) throws(StoreFailure) {
         let (was, isComplete) = (before.response.isComplete, record.response.isComplete)
         var rank = row.rank
-        // Somebody may have taken for dead who let it grow, and given its room back.
+        // Another store may have taken the writer of this body for dead and given back its reserved space.
         var room = row.isInFile ? max(row.room, row.length) : row.room
         if was != isComplete {
             state.partial = max(0, state.partial + (isComplete ? -1 : 1))
             rank = RankRule.of(isComplete: isComplete, age: state.age, uses: row.uses)
             if isComplete {
                 writer.sums.forget(row.id)
-                // It does not grow any more: what was set aside for that is given back.
+                // The body no longer grows, so the space reserved for that is given back.
                 let size = (try? configuration.fileSystem.status(writer.paths.body(row.file)))?.size
                 if row.isInFile, let size, size >= row.length { room = min(room, size) }
             }
@@ -426,6 +426,6 @@ final class BatchTransaction {
 }
 
 extension DatabaseError {
-    /// As SQLite says it when a limit is reached.
+    /// The error that SQLite reports when a limit is reached.
     static let full = DatabaseError(code: 13, text: "there is no room within the limit")
 }

@@ -1,21 +1,21 @@
 internal import InflightCore
 
-/// What waits for the writer: a value, held in a lock.
+/// The writer's queue: a value to be guarded by a lock.
 struct Mailbox {
     private var waiting: [WriteOperation] = []
-    /// Entries that were used, and how often since the writer heard of it last.
+    /// The number of uses of each entry since the writer's last batch.
     private var touches: [Int64: Int64] = [:]
     private var bytes = 0
     private(set) var isClosed = false
-    /// The writer is at work, and will look here again.
+    /// Whether the writer is running and will check the mailbox again.
     private var isDraining = false
 
-    /// Bodies that wait take memory: beyond this nothing more is taken.
+    /// The maximum number of body bytes in the queue. It bounds memory; beyond it only an empty queue accepts a body.
     static let byteLimit = 64 << 20
-    /// So many uses are worth a transaction of their own.
+    /// The number of used entries that justifies a transaction of its own.
     static let touchLimit = 256
 
-    /// - Returns: whether it was taken; and whether the writer has to be woken for it.
+    /// - Returns: Whether the operation was accepted, and whether the writer must be woken for it.
     mutating func add(_ operation: WriteOperation) -> (isTaken: Bool, wakes: Bool) {
         guard !isClosed, operation.bytes == 0 || bytes + operation.bytes <= Self.byteLimit || waiting.isEmpty else {
             return (false, false)
@@ -25,7 +25,7 @@ struct Mailbox {
         return (true, wake())
     }
 
-    /// - Returns: whether the writer has to be woken.
+    /// - Returns: Whether the writer must be woken.
     mutating func touch(_ id: Int64) -> Bool {
         guard !isClosed else { return false }
         touches[id, default: 0] += 1
@@ -47,7 +47,7 @@ struct Mailbox {
         var touches: [Int64: Int64] = [:]
     }
 
-    /// What is to be done in one go: at most `mostOperations`, with bodies of at most `byteLimit` but for the first.
+    /// Returns the next batch: at most `mostOperations`, with bodies of at most `byteLimit` except for the first one's.
     mutating func next(mostOperations: Int, byteLimit: Int) -> Batch? {
         var (count, size) = (0, 0)
         while count < waiting.count, count < mostOperations {

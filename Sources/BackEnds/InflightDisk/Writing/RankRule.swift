@@ -1,13 +1,14 @@
 internal import InflightCore
 
-/// What goes first when room is needed: the entry with the lowest rank.
+/// The eviction order. The entry with the lowest rank is evicted first.
 ///
-/// A rank is how often an entry was used, above the rank of what was evicted last when it was used (least frequently used
-/// with dynamic aging). So what was used often outlives one pass through many new things, as in memory, and what was used
-/// often long ago does not stay for ever: newcomers begin ever higher. One number in one index of the database, changed
-/// when an entry is used, and nothing to hold in memory. Parts of bodies come before all that is whole, the oldest first.
+/// A rank is the number of uses of an entry plus the age at its last use, which is the rank of the entry evicted last
+/// before it (least frequently used with dynamic aging). Frequently used entries thus outlive one pass through many new
+/// ones, as in memory, but entries used often long ago do not stay forever, since new ones start at ever higher ranks.
+/// This takes one number in one index of the database, changed at each use, and no memory. Partial bodies go first,
+/// oldest first.
 enum RankRule {
-    /// Uses beyond these do not count.
+    /// The maximum number of uses that count.
     static let mostUses: Int64 = 15
 
     private static let partialOffset: Int64 = 1 << 61
@@ -20,9 +21,9 @@ enum RankRule {
         age + 1 - partialOffset
     }
 
-    /// The age after something of that rank was evicted.
+    /// Returns the age after an entry of that rank was evicted.
     static func age(afterEvicting rank: Int64, age: Int64) -> Int64 {
-        // A rank that was damaged must not let everything that comes count as new.
+        // A damaged rank must not raise the age, or every later entry would outrank all present ones.
         rank > age && rank <= age + mostUses ? rank : age
     }
 
@@ -32,7 +33,7 @@ enum RankRule {
 }
 
 extension IndexState {
-    /// Counts an entry in, or out.
+    /// Adds an entry to the totals, or subtracts it.
     mutating func count(_ row: EntryRow, _ record: EntryRecord?, by sign: Int64) {
         entries = max(0, entries + sign)
         bodyBytes = max(0, bodyBytes + sign * row.length)

@@ -1,34 +1,34 @@
 internal import InflightCore
 
-/// Makes room before anything is written, so that the limit holds at every commit: entries go by their rank, their files
-/// are removed, and pages that hold nothing are cut off the index where files need their room.
+/// Makes room before anything is written, so that the limit holds at every commit. It evicts entries by rank, removes
+/// their files, and cuts free pages off the index if files need their space.
 struct RoomMaker {
     let writer: Writer
     let cache: OpenCache
-    /// Entries that the batch is about.
+    /// Entries that the batch refers to. They are not evicted.
     let spared: Set<Int64>
 
-    /// What a batch is going to need.
+    /// The space that a batch needs.
     struct Need {
         /// Pages of the index.
         var pages: Int64 = 0
         var files: [PlannedFile] = []
-        /// Entries whose files will grow, and the room that they then have.
+        /// Entries whose files will grow, and the space that each then needs.
         var growing: [(id: Int64, room: Int64)] = []
-        /// What those need beyond what they have.
+        /// The bytes that those need beyond the space they have.
         var growth: Int64 = 0
 
         var fileBytes: Int64 { files.reduce(growth) { $0 + $1.room } }
 
-        /// Pages for so many bytes in one row, and what may be split on the way to them.
+        /// Returns the pages for one row of `bytes` bytes, including page splits on the path to it.
         static func pages(for bytes: Int) -> Int64 { Int64(bytes) / (Layout.pageBytes - 8) + 6 }
     }
 
     private var limit: Int64 { writer.configuration.dataLimit }
 
-    /// How many bytes are missing; 0 or less where there is room.
+    /// Returns the number of missing bytes, 0 or less if there is room.
     ///
-    /// - Parameter isCut: the index's file is as short as it can be.
+    /// - Parameter isCut: Whether to assume an index file with all its free pages cut off.
     private func missing(
         _ need: Need, _ usage: OpenCache.Usage, fileBytes: Int64, isCut: Bool = false
     ) -> Int64 {
@@ -38,30 +38,30 @@ struct RoomMaker {
         return pages * Layout.pageBytes + fileBytes + need.fileBytes - limit
     }
 
-    /// Whether there is room now, and what needs to be counted before it is written is counted.
+    /// Makes room, and reserves the space that must be counted before it is written. Returns whether there is room.
     func makeRoom(for need: Need) throws(StoreFailure) -> Bool {
         for _ in 0..<256 {
             let round = try writer.transaction(cache) { (state) throws(StoreFailure) in try self.round(need, &state) }
             writer.remove(round.files)
             if round.hasRoom { return true }
             if round.isStuck { return false }
-            // The index's file is cut when all of the log has been copied.
+            // The index file shrinks only once the whole log has been copied.
             let isCut = (try? cache.database.checkpoint(.passive)) ?? false
             if round.waitsForCut, !isCut { return false }
         }
         return false
     }
 
-    /// Whether there is room without any change.
+    /// Returns whether there is room without any change.
     func hasRoom(_ need: Need, _ usage: OpenCache.Usage, _ state: IndexState) -> Bool {
         missing(need, usage, fileBytes: state.fileBytes) <= 0
     }
 
     private struct Round {
         var hasRoom = false
-        /// Nothing can be done about it.
+        /// Whether nothing can be done about it.
         var isStuck = false
-        /// Nothing is left to do but to copy the log, which a reader may prevent.
+        /// Whether only copying the log is left to do, which a reader may prevent.
         var waitsForCut = false
         var files: [Int64] = []
     }
@@ -73,7 +73,7 @@ struct RoomMaker {
             for (id, room) in need.growing { try grow(id, to: room, &state) }
             return Round(hasRoom: true)
         }
-        // Somewhat more than is needed, so that the next few find room.
+        // Evict somewhat more than needed, so that the next few bodies find room.
         let slack = min(limit / 32, 4 << 20)
         var round = Round()
         var (evicted, doomedBytes): ([Int64], Int64) = ([], 0)

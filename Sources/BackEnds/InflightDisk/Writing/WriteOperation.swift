@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// Something that the writer is asked to do, and who wants to hear of it.
+/// An operation for the writer, and its completion handler.
 struct WriteOperation: Sendable {
     enum Work: Sendable {
         case keep(StoredResponse, Bytes, StoreKey, replacing: [StoredEntry.ID])
@@ -8,29 +8,29 @@ struct WriteOperation: Sendable {
         case update(StoredEntry.ID, StoredResponse)
         case remove([StoredEntry.ID])
         case removeAll(StoreKey)
-        /// Takes an entry out that a reader found to be damaged, if it is still what the reader saw.
+        /// Removes an entry that a reader found to be damaged, if it still is as the reader saw it.
         case quarantine(StoredEntry.ID, seal: UInt64, url: String?, reason: String)
-        /// Only opens the folder, if it is not open.
+        /// Opens the folder if it is not open, and does nothing else.
         case open
-        /// Cuts some of what is free off the index; fails where there is nothing.
+        /// Cuts some free pages off the index. Fails if there are none.
         case compact
-        /// Removes some of what killed processes have left; fails where there is nothing. By itself.
+        /// Removes some leftovers of killed processes. Fails if there are none. Runs in a batch of its own.
         case sweep
-        /// That index was found to be damaged.
+        /// Repairs that index, which was found to be damaged.
         case mend(FileStatus.Identity)
     }
 
     enum Outcome: Sendable {
         case kept(StoredEntry.ID)
         case done
-        /// It could not be done, or what it was about is not there.
+        /// The operation failed, or its entry does not exist.
         case failed
     }
 
     var work: Work
     var completion: @Sendable (Outcome) -> Void
 
-    /// Mending closes and opens everything, and a sweep takes transactions of its own.
+    /// Whether it needs a batch of its own. A repair reopens everything; a sweep runs its own transactions.
     var isAlone: Bool {
         switch work {
         case .mend, .sweep: true
@@ -38,7 +38,7 @@ struct WriteOperation: Sendable {
         }
     }
 
-    /// How many bytes of bodies it holds.
+    /// The number of body bytes it holds.
     var bytes: Int {
         switch work {
         case .keep(_, let body, _, _): body.count
@@ -48,7 +48,7 @@ struct WriteOperation: Sendable {
     }
 }
 
-/// A file that was written, or has to be, before the rows that name it.
+/// A file that is written before any row names it.
 struct PlannedFile {
     var file: Int64
     var room: Int64

@@ -1,33 +1,33 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Everything that changes the cache: batches of operations, each batch in one transaction.
-// Unchecked: everything mutable is touched on the writer's thread alone.
+/// Makes all changes to the cache, in batches of operations with one transaction each.
+// Unchecked: all mutable state is confined to the writer's thread.
 final class Writer: @unchecked Sendable {
     let configuration: DiskStore.Configuration
-    /// Without symbolic links, since the folder was opened last.
+    /// The paths as of the last opening, without symbolic links.
     private(set) var paths: CachePaths
-    /// What readers may open; told when the folder was opened, and taken back when it is not usable.
+    /// The index that readers may open. Set when the folder is opened, and nil while it is unusable.
     private let opened: Guarded<OpenIndex?>
     private let whyNot = Guarded<LoadError?>(nil)
-    /// How many entries a repair has kept that no verification has told of yet.
+    /// The number of entries kept by a repair that no verification has reported yet.
     private let repair = Guarded<Int?>(nil)
 
     private(set) var cache: OpenCache?
     private var nextTry = MonotonicTime.zero
     private var isKnownUnavailable = false
-    /// The longest batch of bodies that could not be written since then.
+    /// The body bytes of the largest batch that could not be written since the folder became unavailable.
     private var refusedBytes = 0
-    /// Files that are gone, but whose room is still counted: given back with the next transaction.
+    /// Removed files whose room is still counted. The next transaction gives it back.
     private var settled: [Int64] = []
-    /// Files that no row names any more and that could not be removed yet.
+    /// Files that no row names any longer and that could not be removed yet.
     private var doomed: [Int64] = []
-    /// What the dead have left was removed.
+    /// Whether the leftovers of dead stores have been removed.
     private var hasSwept = false
-    /// How long readers of the log are waited for, in milliseconds: not at all once one has outlasted it.
+    /// How long to wait for readers of the log, in milliseconds; 0 after a timeout until a truncation succeeds.
     private var logPatience = Writer.longLogPatience
     private static let longLogPatience: Int32 = 250
-    /// Checksums of bodies that are growing, so that what is there need not be read again.
+    /// Checksums of growing bodies, so that their existing bytes need not be read again.
     var sums = GrowingSums()
 
     init(_ configuration: DiskStore.Configuration, opened: Guarded<OpenIndex?>) {
@@ -38,10 +38,10 @@ final class Writer: @unchecked Sendable {
 
     var bodies: BodyFiles { configuration.bodies(in: paths) }
 
-    /// Why the folder could not be used when that was tried last. Any thread.
+    /// The reason why the last attempt to use the folder failed, if it did. Any thread.
     var unavailability: LoadError? { whyNot.withLock { $0 } }
 
-    /// How many entries the last repair has kept, once. Any thread.
+    /// Returns the number of entries that the last repair kept, once. Any thread.
     func takeRepair() -> Int? {
         repair.withLock { repair in
             defer { repair = nil }
@@ -68,7 +68,7 @@ final class Writer: @unchecked Sendable {
             makesFolder: configuration.makesFolder)
     }
 
-    /// - Parameter looks: whether an index that is open is looked for in its place, which each transaction does too.
+    /// - Parameter looks: Whether to check that the path still names the open index. Each transaction checks that too.
     private func openIfNeeded(looks: Bool = true) {
         if let cache, !looks || (try? configuration.fileSystem.status(paths.index))?.identity == cache.index { return }
         let now = configuration.clock.now()
@@ -78,7 +78,7 @@ final class Writer: @unchecked Sendable {
     }
 
     private func mend(_ damaged: FileStatus.Identity) {
-        // Others have told of it before, and it was mended.
+        // An index reported again after its repair is no longer the open one.
         guard cache?.index == damaged else { return openIfNeeded() }
         close()
         adopt { () throws(StoreFailure) in try opener().mend(damaged) }
@@ -114,11 +114,11 @@ final class Writer: @unchecked Sendable {
         sums = GrowingSums()
     }
 
-    // MARK: Trouble
+    // MARK: Failures
 
-    /// Something could not be written: told once. What is there can still be read; writing is tried again later.
+    /// Records and once reports that something could not be written. Entries stay readable, and later writes are tried.
     ///
-    /// - Parameter bytes: how long the bodies are that it was about.
+    /// - Parameter bytes: The number of body bytes that could not be written.
     func note(_ failure: StoreFailure, bytes: Int = 0) {
         let error = failure.error(folder: configuration.folder)
         if !isKnownUnavailable { configuration.onEvent?(.unavailable(error)) }
@@ -127,7 +127,7 @@ final class Writer: @unchecked Sendable {
         whyNot.withLock { $0 = error }
     }
 
-    /// On a full disk what is short may still find room: that is no recovery, or each long body would be told of anew.
+    /// A short body may still fit on a full disk. If that were a recovery, each long body would be reported again.
     private func noteSuccess(bytes: Int) {
         guard isKnownUnavailable, bytes >= refusedBytes else { return }
         isKnownUnavailable = false
@@ -138,7 +138,7 @@ final class Writer: @unchecked Sendable {
 
     // MARK: Batches
 
-    /// Does all of a batch, and tells each operation's completion afterwards.
+    /// Runs a batch, then calls each operation's completion.
     func run(_ batch: Mailbox.Batch) {
         if case .mend(let index)? = batch.operations.first?.work { mend(index) }
         openIfNeeded(looks: !batch.changesIndex)
@@ -160,7 +160,7 @@ final class Writer: @unchecked Sendable {
             }
             if error.isLogFull, truncateLog(cache), let done = try? attempt(batch, in: cache) { return done }
             if batch.operations.count > 1 {
-                // One that cannot be done, for want of room perhaps, shall not take the others along.
+                // One operation that fails, for lack of room perhaps, must not fail the others.
                 return batch.operations.flatMap { outcomes(of: Mailbox.Batch(operations: [$0])) }
             }
             if !error.isBusy, !error.isLogFull { note(error, bytes: batch.operations.reduce(0) { $0 + $1.bytes }) }
@@ -168,7 +168,7 @@ final class Writer: @unchecked Sendable {
         }
     }
 
-    /// Once more after the index was opened anew.
+    /// Runs the batch once more, after reopening the index.
     private func again(_ batch: Mailbox.Batch) -> [WriteOperation.Outcome] {
         openIfNeeded()
         guard let cache, let outcomes = try? attempt(batch, in: cache) else {
@@ -190,7 +190,7 @@ final class Writer: @unchecked Sendable {
             return [.failed]
         }
         if !keepsLogShort(cache), batch.operations.contains(where: \.isStoring) {
-            // What is left of the log is for what removes entries, or says that they are stale.
+            // The rest of the log is reserved for operations that remove entries or mark them stale.
             return batch.operations.flatMap { operation -> [WriteOperation.Outcome] in
                 operation.isStoring ? [.failed] : self.outcomes(of: Mailbox.Batch(operations: [operation]))
             }
@@ -204,12 +204,12 @@ final class Writer: @unchecked Sendable {
         return outcomes
     }
 
-    /// Copies the log into the index before it is full; SQLite itself lets no commit make it longer than it may be.
+    /// Copies the log into the index before it is full. SQLite itself fails commits that would exceed the limit.
     ///
-    /// - Returns: whether there is room for another store in it.
+    /// - Returns: Whether the log has room for another store.
     private func keepsLogShort(_ cache: OpenCache) -> Bool {
         let reserve = configuration.logReserve
-        // A store with a larger limit has left it so long.
+        // A store with a larger limit may have left a longer log.
         let isTooLong = cache.logFileBytes > reserve
         guard isTooLong || cache.logBytes > reserve / 2 else { return true }
         if !isTooLong, (try? cache.database.checkpoint(.passive)) == true { return true }
@@ -217,16 +217,16 @@ final class Writer: @unchecked Sendable {
         return truncateLog(cache) || (!isTooLong && cache.logBytes <= reserve / 4 * 3)
     }
 
-    /// Begins the log anew, where no reader keeps it.
+    /// Truncates the log, unless a reader still uses it.
     private func truncateLog(_ cache: OpenCache) -> Bool {
         let isDone = cache.truncateLog(waitingAtMost: logPatience)
         logPatience = isDone ? Self.longLogPatience : 0
         return isDone
     }
 
-    // MARK: Files that go
+    // MARK: Removed files
 
-    /// Removes files that no row names any more, which has been committed.
+    /// Removes files that no row names any longer. That change must be committed.
     func remove(_ files: [Int64]) {
         for file in files {
             if bodies.remove(file) { settled.append(file) } else { doomed.append(file) }
@@ -239,7 +239,7 @@ final class Writer: @unchecked Sendable {
         remove(Array(files))
     }
 
-    /// A transaction that also gives back the room of files that are gone.
+    /// Runs a transaction that also gives back the room of removed files.
     func transaction<Result>(
         _ cache: OpenCache, _ body: (inout IndexState) throws(StoreFailure) -> Result
     ) throws(StoreFailure) -> Result {
@@ -262,9 +262,9 @@ final class Writer: @unchecked Sendable {
         _ = try? transaction(cache) { (_) throws(StoreFailure) in }
     }
 
-    /// Removes some of what stores that are no more have left: files they were writing, or had to remove.
+    /// Removes some files that stores no longer alive were writing or had to remove.
     ///
-    /// - Returns: whether that was all.
+    /// - Returns: Whether none were left.
     private func sweepSome(_ cache: OpenCache) -> Bool {
         let left = try? inDatabase { () throws(DatabaseError) -> [Int64] in
             let owners = try cache.database.numbers(
@@ -285,8 +285,8 @@ final class Writer: @unchecked Sendable {
         return false
     }
 
-    /// Gives back what bodies have not grown to, because whoever let them grow was killed. Only while there is nobody else,
-    /// who may be letting one grow.
+    /// Gives back reserved space that bodies have not grown into because their writer was killed. Only done while no
+    /// other store is open, since it might be growing one.
     private func giveBackRoom(_ cache: OpenCache) {
         _ = try? transaction(cache) { (state) throws(StoreFailure) in
             var rows: [EntryRow] = []
@@ -311,7 +311,7 @@ final class Writer: @unchecked Sendable {
         }
     }
 
-    /// What is to be done before the end.
+    /// Does the remaining work before the store closes.
     func finish() {
         if let cache {
             removeDoomed()
@@ -359,15 +359,15 @@ extension WriteOperation {
     }
 }
 
-/// What a reader has to know to open an index: whose it is, and which file.
+/// The cache and the index file that a reader opens.
 struct OpenIndex: Sendable, Hashable {
     var identity: UInt64
     var index: FileStatus.Identity
-    /// Where it lies, without symbolic links.
+    /// The paths without symbolic links.
     var paths: CachePaths
 }
 
-/// The checksums of bodies that are growing, by entry; as many as downloads that are likely to be under way at once.
+/// The checksums of growing bodies, by entry. The capacity covers the downloads likely to be in flight at once.
 struct GrowingSums {
     private var sums: [Int64: (length: Int64, sum: Checksum)] = [:]
 

@@ -1,11 +1,12 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// BMP: 1 to 32 bits, palettes, runs, bit fields with alpha, from top or bottom, all Windows headers and OS/2 1.x's; an
-/// embedded profile is heeded. With a file's header or, as the clipboard has it, without.
-/// What only printers and fax machines use is refused by name. Not written.
+/// Reads BMP of 1 to 32 bits, with palettes, run lengths, bit fields with alpha, in either row order.
 ///
-/// Of pictures in runs all indices are held, of others a row. Pixels that runs skip have the first colour.
+/// All Windows headers and that of OS/2 1.x are supported, with a file header or, as on the clipboard, without.
+/// Embedded profiles are applied. Formats only for printers and fax machines throw a specific error. Encoding is not
+/// supported. Of run-length encoded images all indices are held, of others one row. Pixels that runs skip have the
+/// first colour.
 public struct BMPCodec: ImageCodec {
     public init() {}
 
@@ -20,7 +21,7 @@ public struct BMPCodec: ImageCodec {
         try BMPStructure.wholeHeader(bytes).walk(bytes)
     }
 
-    /// Of pictures in runs all indices are held.
+    /// Run-length encoded images hold all indices.
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         DecodeMemory.bytes(for: info, options, perPixel: 1)
     }

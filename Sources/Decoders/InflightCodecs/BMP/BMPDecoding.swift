@@ -1,8 +1,8 @@
 import InflightConcurrency
 import InflightCore
 
-/// One decoding of a bitmap into memory for what a plan keeps of it.
-// Safe: writes to `target` alone, whose size is checked against the plan by the resizer.
+/// A decode of one bitmap into the output buffer of a resize plan.
+// Safe: it writes only to `target`, whose size the resizer checks against the plan.
 @safe struct BMPDecoding {
     private let bytes: Bytes
     private let structure: BMPStructure
@@ -10,7 +10,7 @@ import InflightCore
     private let target: UnsafeMutableRawBufferPointer
     private let cancellation: CancellationFlag
     private let format: ImageFormat
-    /// Of an icon: which pixels are transparent, a bit each, in rows from the bottom; behind the pixels.
+    /// The start of an icon's mask of transparent pixels, one bit each, in rows from the bottom, after the pixels.
     private let maskStart: Int?
 
     init(
@@ -28,7 +28,7 @@ import InflightCore
 
     func run() throws(LoadError) {
         let (width, height) = (structure.width, structure.height)
-        // Looked at as a whole before any of it is read.
+        // The length is checked before any pixel is read.
         try structure.checkLength(bytes, format: format)
         let indices = structure.compression == .runs ? try readRuns() : nil
         defer { extendLifetime(indices) }
@@ -105,7 +105,7 @@ import InflightCore
             channels.count > 3 && channels[3].mask != 0 ? channels[3].value(pixel) : 255)
     }
 
-    /// The indices of all pixels, as stored; those that are skipped have the first colour.
+    /// Returns the indices of all pixels, as stored. Skipped pixels have the first colour.
     private func readRuns() throws(LoadError) -> PixelMemory {
         let memory = try PixelMemory(width: structure.width, height: structure.height, bytesPerPixel: 1)
         let indices = unsafe memory.bytes
@@ -116,7 +116,7 @@ import InflightCore
         return memory
     }
 
-    /// Whether any pixel of an icon says how opaque it is: old ones leave that to the mask.
+    /// Whether any pixel of an icon has alpha. Old icons leave all of it zero and rely on the mask.
     private var usesAlpha: Bool {
         guard structure.hasAlpha, structure.bits == 32 else { return false }
         return unsafe bytes.withUnsafeBytes { memory in
@@ -137,7 +137,7 @@ import InflightCore
     }
 }
 
-/// One colour of a pixel: where its bits are, and what they mean.
+/// One component of a pixel: the position and scale of its bits.
 struct BMPChannel {
     let mask: UInt32
     private let shift: UInt32
@@ -146,7 +146,7 @@ struct BMPChannel {
     init(_ mask: UInt32) {
         self.mask = mask
         let count = mask.nonzeroBitCount
-        // Of more than eight bits the highest.
+        // More than eight bits are reduced to the highest eight.
         shift = mask == 0 ? 0 : UInt32(mask.trailingZeroBitCount + max(0, count - 8))
         let largest = 1 << min(count, 8) - 1
         values = (0..<256).map { largest == 0 ? 0 : UInt8(min(255, ($0 * 255 + largest / 2) / largest)) }

@@ -1,9 +1,8 @@
 import InflightCore
 
-/// Pixels as runs of one colour (Microsoft: Bitmap Compression, `BI_RLE8` and `BI_RLE4`): indices with their places, row by
-/// row as they are stored.
-///
-/// Pixels beyond the end of a row or of the picture are left away, as browsers do; those that are skipped are not told.
+/// Decodes run-length encoded pixels (Microsoft: Bitmap Compression, `BI_RLE8` and `BI_RLE4`) to indices with
+/// positions, row by row as stored. Like browsers, it ignores pixels beyond the end of a row or of the image. It omits
+/// skipped pixels.
 struct BMPRuns {
     let bytes: Bytes
     let structure: BMPStructure
@@ -16,12 +15,12 @@ struct BMPRuns {
     }
 
     /// - Parameters:
-    ///   - check: called at least once for some hundred thousand pixels; may throw.
-    ///   - pixel: gets column, stored row, and index.
+    ///   - check: called at least once per some hundred thousand pixels; may throw.
+    ///   - pixel: called with column, stored row, and index.
     mutating func read(check: () throws(LoadError) -> Void, pixel: (Int, Int, UInt8) -> Void) throws(LoadError) {
         let (width, height) = (structure.width, structure.height)
         let isWide = structure.bits == 8
-        // Of two that share a byte the first is in its upper half.
+        // The upper half of a byte is the first pixel.
         func color(_ byte: UInt8, _ index: Int) -> UInt8 {
             isWide ? byte : index % 2 == 0 ? byte >> 4 : byte & 15
         }
@@ -31,7 +30,7 @@ struct BMPRuns {
             turns += 1
             if turns % 1024 == 0 { try check() }
             guard let count = bytes.byte(at: position), let value = bytes.byte(at: position + 1) else {
-                // The last row may end without a word.
+                // The last row may lack its end marker.
                 if y == height - 1, x >= width { return }
                 throw PictureError.cutShort(.bmp)
             }
@@ -53,7 +52,7 @@ struct BMPRuns {
                     pixel(x + index, y, color(bytes[position + (isWide ? index : index / 2)], index))
                 }
                 x = min(width, x + value)
-                // To the next even place.
+                // Advances to the next even offset.
                 position += length + length % 2
             default:
                 for index in 0..<count where x + index < width {

@@ -1,7 +1,7 @@
 import InflightCore
 
-/// The headers of a BMP file (Microsoft: Bitmap Storage, `BITMAPCOREHEADER` to `BITMAPV5HEADER`; OS/2 2.x's in front of
-/// its own compressions), and of the bitmaps in icons, which begin without the first of them.
+/// The headers of a BMP file (Microsoft: Bitmap Storage, `BITMAPCOREHEADER` to `BITMAPV5HEADER`; that of OS/2 2.x
+/// without its own compressions), and of the bitmaps in icons, which lack the file header.
 struct BMPStructure: FileStructure {
     static let format = ImageFormat.bmp
 
@@ -11,27 +11,27 @@ struct BMPStructure: FileStructure {
 
     var width = 0
     var height = 0
-    /// Rows from top to bottom; usually they go the other way.
+    /// Whether rows are stored from top to bottom instead of the usual opposite.
     var isTopDown = false
     var bits = 0
     var compression = Compression.none
-    /// Which bits of a pixel of 16 or 32 are red, green, blue and alpha.
+    /// The bits of a pixel of 16 or 32 bits that are red, green, blue and alpha.
     var masks: [UInt32] = []
-    /// Where the colours stand, how many, and how many bytes each takes.
+    /// The start of the colours, their number, and the size of each in bytes.
     var paletteStart = 0
     var paletteCount = 0
     var paletteEntry = 4
     var pixelStart = 0
-    /// Where the file ends, by its own word; 0 where that is not to be believed.
+    /// The end of the file that it declares; 0 if the value is not plausible.
     var fileEnd = 0
-    /// Of the profile in the file, if it has one.
+    /// The range of the embedded profile, if any.
     var profile: Range<Int>?
 
-    /// The bytes from one row to the next.
+    /// The number of bytes from one row to the next.
     var bytesPerRow: Int { (width * bits + 31) / 32 * 4 }
-    /// The end of the pixels, where they are not compressed; the last row's padding may be left away.
+    /// The end of uncompressed pixels. The last row's padding may be missing.
     var pixelEnd: Int { pixelStart + byteCount(rows: height - 1) + (width * bits + 7) / 8 }
-    /// Of whole rows; where no file has as many, as many as none has.
+    /// Returns the size of complete rows, capped at a value that exceeds any file.
     func byteCount(rows: Int) -> Int {
         let (count, overflow) = bytesPerRow.multipliedReportingOverflow(by: rows)
         return overflow ? Int.max / 4 : min(count, Int.max / 4)
@@ -51,7 +51,7 @@ struct BMPStructure: FileStructure {
         guard bytes.has("BM", at: 0) else { return try readHeader(bytes, at: 0, pixelStart: nil) }
         let reading = try readHeader(bytes, at: 14, pixelStart: offset)
         guard case .header(var structure) = reading else { return reading }
-        // Many say something else; what agrees with the pixels is the file's own length.
+        // Many files declare a different size. It is used only if it agrees with the pixels.
         let declared = bytes.little32(at: 2) ?? 0
         let end = structure.pixelStart + structure.byteCount(rows: structure.height)
         if structure.compression == .none, declared >= structure.pixelEnd, declared <= end + 3 {
@@ -60,7 +60,8 @@ struct BMPStructure: FileStructure {
         return .header(structure)
     }
 
-    /// - Parameter pixelStart: what the file's header says; `nil`: there is none, as in icons, and the pixels follow.
+    /// - Parameter pixelStart: the file header's value; nil without a file header, as in icons, where the pixels
+    ///   follow.
     static func readHeader(
         _ bytes: Bytes, at start: Int, pixelStart: Int?, format: ImageFormat = .bmp
     ) throws(LoadError) -> HeaderReading<BMPStructure> {
@@ -68,7 +69,7 @@ struct BMPStructure: FileStructure {
         guard size == 12 || (16...256).contains(size) else {
             throw PictureError.damaged(format, "its header has an impossible length")
         }
-        // The masks may lie behind the header.
+        // The masks may follow the header.
         let needed = start + max(size, masksEnd(size, kind: size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0))
         if bytes.count < needed { return .needsMoreBytes(needed) }
         var structure = BMPStructure()
@@ -94,7 +95,7 @@ struct BMPStructure: FileStructure {
         return .header(structure)
     }
 
-    /// Where the masks end, from the header's beginning; 0 where there are none. Alpha has one in the longer headers.
+    /// Returns the end of the masks from the start of the header; 0 without masks. Longer headers have one for alpha.
     private static func masksEnd(_ size: Int, kind: Int) -> Int {
         kind == 6 || kind == 3 && size >= 56 ? 56 : kind == 3 ? 52 : 0
     }
@@ -104,7 +105,7 @@ struct BMPStructure: FileStructure {
     private mutating func readPixelForm(
         _ bytes: Bytes, _ start: Int, _ size: Int, _ kind: Int, _ format: ImageFormat
     ) throws(LoadError) {
-        // OS/2 2.x counts its compressions otherwise.
+        // OS/2 2.x uses different compression numbers.
         let isOS2 = size == 64 || size < 40
         switch (kind, bits) {
         case (0, 1), (0, 2), (0, 4), (0, 8), (0, 24): break
@@ -125,7 +126,7 @@ struct BMPStructure: FileStructure {
         }
     }
 
-    /// Ones beside one another, or none.
+    /// Returns whether the set bits are contiguous, if any.
     private static func isRun(_ mask: UInt32) -> Bool {
         mask == 0 || (mask >> mask.trailingZeroBitCount) & ((mask >> mask.trailingZeroBitCount) &+ 1) == 0
     }
@@ -137,14 +138,14 @@ struct BMPStructure: FileStructure {
         let used = size >= 36 ? bytes.little32(at: start + 32) ?? 0 : 0
         let declared = bits <= 8 ? (used == 0 ? 1 << bits : used) : 0
         let usual = paletteStart + min(declared, 256) * paletteEntry
-        // Old programs name the header's end, and mean the palette's. Other places inside of the palette are where the
-        // pixels begin, for Pillow and browsers too.
+        // Old programs store the header's end and mean the palette's. Other offsets in the palette are the start of the
+        // pixels, as in Pillow and browsers.
         self.pixelStart = pixelStart.map { $0 <= paletteStart ? usual : $0 } ?? usual
         paletteCount = min(declared, 256)
         if compression == .runs, let count = bytes.little32(at: start + 20), count > 0 {
             fileEnd = self.pixelStart + count
         }
-        // `PROFILE_EMBEDDED`, counted from the second header.
+        // `PROFILE_EMBEDDED`, relative to the second header.
         guard size >= 124, bytes.little32(at: start + 56) == 0x4D42_4544,
             let offset = bytes.little32(at: start + 112), let count = bytes.little32(at: start + 116)
         else { return }
@@ -152,7 +153,7 @@ struct BMPStructure: FileStructure {
         if count > 0, place + count <= bytes.count { profile = place..<place + count }
     }
 
-    /// Looks whether all pixels are there.
+    /// Checks whether all pixels are present.
     func walk(_ bytes: Bytes, format: ImageFormat = .bmp) throws(LoadError) {
         try checkLength(bytes, format: format)
         switch compression {
@@ -163,13 +164,13 @@ struct BMPStructure: FileStructure {
         }
     }
 
-    /// Throws where the file ends before its pixels do, or before it said that it would.
+    /// Throws if the file ends before its pixels or before its declared end.
     func checkLength(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         let needed = compression == .none ? max(pixelEnd, fileEnd) : fileEnd
         if bytes.count < needed { throw PictureError.cutShort(format) }
     }
 
-    /// Red, green, blue and alpha of each index; what the palette lacks is black.
+    /// Returns the red, green, blue and alpha of each index. Indices beyond the palette are black.
     func palette(_ bytes: Bytes) -> [SIMD4<UInt8>] {
         (0..<256).map { index in
             let place = paletteStart + index * paletteEntry

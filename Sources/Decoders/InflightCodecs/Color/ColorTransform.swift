@@ -2,14 +2,14 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-/// From the colours of a profile to sRGB, in place, on pixels of four bytes.
-// Safe: the handle never leaves and lives as long as the object.
+/// Converts the colours of a profile to sRGB, in place, on pixels of four bytes.
+// Safe: the handle is not passed on and lives as long as the object.
 @safe final class ColorTransform: Sendable {
     enum Kind: Int32, Sendable {
         case gray, rgb, cmyk, invertedCMYK
     }
 
-    // The library's transforms do not change once they are made, and may be used by several threads.
+    // The library's transforms are immutable after creation, and several threads may use them.
     private nonisolated(unsafe) let handle: OpaquePointer
 
     private init(_ handle: OpaquePointer) {
@@ -23,7 +23,7 @@ import InflightCore
     func apply(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int) {
         precondition(pixels.count >= pixelCount * 4)
         guard let base = pixels.baseAddress else { return }
-        // Parts of a size that the library's 32-bit count can hold.
+        // Each part's size must fit the library's 32-bit count.
         var done = 0
         while done < pixelCount {
             let count = min(pixelCount - done, 1 << 20)
@@ -33,8 +33,8 @@ import InflightCore
         }
     }
 
-    /// The transform of an embedded profile, from the cache if it was used lately; `nil` where there is nothing to do:
-    /// the profile is sRGB, is too large, is broken, or is meant for other pixels.
+    /// Returns the transform of an embedded profile, from the cache if it was used recently, or `nil` if none is needed
+    /// or possible: the profile is sRGB, too large, corrupt, or for other pixels.
     static func forProfile(_ profile: Bytes, kind: Kind) -> ColorTransform? {
         guard profile.count <= ICCProfile.maximumCount else { return nil }
         let header = ICCProfile(profile, 0..<profile.count)
@@ -53,7 +53,7 @@ import InflightCore
         return transform
     }
 
-    /// For colours that are told by white point and primaries (x and y of each) and the exponent that gives light.
+    /// Returns the transform of colours given by white point and primaries (x and y of each) and the decoding exponent.
     static func forPrimaries(_ chromaticities: [Double], gamma: Double) -> ColorTransform? {
         guard chromaticities.count == 8 else { return nil }
         let handle = unsafe chromaticities.withUnsafeBufferPointer {
@@ -64,8 +64,8 @@ import InflightCore
 
     private static let cache = Guarded(Cache())
 
-    /// The transforms that were used last: making one costs up to some milliseconds, and a site's pictures mostly share
-    /// one profile. Broken profiles are remembered too.
+    /// The most recently used transforms. Creating one takes up to some milliseconds, and most images of a site share
+    /// one profile. Invalid profiles are cached too.
     private struct Cache {
         struct Entry {
             let profile: Bytes
@@ -84,7 +84,7 @@ import InflightCore
             return entry
         }
 
-        /// Returns what has to go, so that it is released when the lock is not held any more.
+        /// Returns the evicted entry, so that the caller releases it without holding the lock.
         mutating func insert(_ entry: Entry) -> Entry? {
             entries.append(entry)
             return entries.count > 8 ? entries.removeFirst() : nil

@@ -1,11 +1,11 @@
 import InflightCore
 
-/// What is read of a colour profile without the library: its name, and whether it is sRGB anyway (ICC.1 section 7).
+/// The properties of a colour profile read without the library: name, and equality with sRGB (ICC.1 section 7).
 struct ICCProfile {
-    /// Larger ones are ignored: those of real devices have up to 3 MB.
+    /// The maximum size in bytes. Larger profiles are ignored; those of real devices have up to 3 MB.
     static let maximumCount = 4 << 20
 
-    /// The file that the profile lies in, and where.
+    /// The file that contains the profile, and its range.
     let bytes: Bytes
     let range: Range<Int>
 
@@ -14,12 +14,12 @@ struct ICCProfile {
         self.range = range
     }
 
-    /// Whether it has the signature of a profile and a header's length.
+    /// Whether it has the signature of a profile and the length of a header.
     var isPlausible: Bool {
         range.count >= 132 && bytes.has("acsp", at: range.lowerBound + 36)
     }
 
-    /// The profile's name for itself, of at most 128 characters.
+    /// The profile's description, at most 128 characters.
     var name: String? {
         guard let tag = tag("desc"), tag.count >= 12 else { return nil }
         let start = tag.lowerBound
@@ -40,7 +40,7 @@ struct ICCProfile {
         return nil
     }
 
-    /// No control characters: names are shown on terminals.
+    /// Removes control characters, because names are printed to terminals.
     private func cleaned(_ text: String) -> String? {
         let scalars = text.unicodeScalars.filter {
             switch $0.properties.generalCategory {
@@ -51,7 +51,7 @@ struct ICCProfile {
         return scalars.isEmpty ? nil : String(String.UnicodeScalarView(scalars))
     }
 
-    /// Whether colours are sRGB already, so near that eight bits do not show a difference: by primaries and curves.
+    /// Whether the primaries and curves match sRGB closely enough that eight bits show no difference.
     var isSRGB: Bool {
         guard isPlausible, bytes.has("RGB ", at: range.lowerBound + 16), tag("A2B0") == nil else { return false }
         let primaries: [(StaticString, [Double])] = [
@@ -76,7 +76,7 @@ struct ICCProfile {
                 fixed(at: start + 12 + 4 * index).map { abs($0 - expected[index]) < 0.002 } ?? false
             }
         }
-        // A table: some places of it.
+        // Some points of a table are compared.
         guard bytes.has("curv", at: start), let count = bytes.big32(at: start + 8), count >= 256,
             count <= (tag.count - 12) / 2
         else { return false }
@@ -96,7 +96,7 @@ struct ICCProfile {
         bytes.big32(at: offset).map { Double(Int32(truncatingIfNeeded: $0)) / 65536 }
     }
 
-    /// Where a tag's element lies, if it lies inside of the profile.
+    /// Returns the range of a tag's element, if it is within the profile.
     private func tag(_ name: StaticString) -> Range<Int>? {
         guard isPlausible, let count = bytes.big32(at: range.lowerBound + 128) else { return nil }
         for index in 0..<min(count, 100) {

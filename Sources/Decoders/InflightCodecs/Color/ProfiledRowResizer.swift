@@ -1,20 +1,19 @@
 import InflightCore
 
-/// Resizes rows whose colours a profile brings to sRGB: behind the resizing, where there are fewer pixels, or in front of it
-/// where light is added up, which only the colours of sRGB tell.
+/// Resizes rows and converts their colours from a profile to sRGB.
 ///
-/// Confined to one thread at a time.
-// Safe: writes to `target` alone, whose size the resizer checks, and to a row of its own.
+/// It converts after resizing, when there are fewer pixels, or before it for resizing in linear light, which needs
+/// sRGB. Confined to one thread at a time.
+// Safe: it writes only to `target`, whose size the resizer checks, and to its own row.
 @safe final class ProfiledRowResizer {
     private let resizer: PixelRowResizer
     private let transform: ColorTransform?
     private let plan: Resize.Plan
     private let target: UnsafeMutableRawBufferPointer
-    /// A row on its way; `nil` where rows go in as they are.
+    /// The row being converted; `nil` if rows are resized unconverted.
     private let row: UnsafeMutableRawBufferPointer?
 
-    /// - Parameters:
-    ///   - target: `plan.width` × `plan.height` × 4 bytes, which outlive this object.
+    /// - Parameter target: `plan.width` × `plan.height` × 4 bytes, which outlive this object.
     init(
         sourceWidth: Int, sourceHeight: Int, alpha: PixelBuffer.Format.Alpha, plan: Resize.Plan,
         target: UnsafeMutableRawBufferPointer, transform: ColorTransform?
@@ -33,7 +32,7 @@ import InflightCore
         unsafe row?.deallocate()
     }
 
-    /// Takes the next row: four bytes for each pixel of the source's width.
+    /// Pushes the next row, four bytes for each pixel of the source's width.
     func push(_ pixels: UnsafePointer<UInt8>) {
         guard let transform, let row = unsafe row else { return unsafe resizer.push(pixels) }
         unsafe row.copyMemory(from: UnsafeRawBufferPointer(start: pixels, count: row.count))
@@ -41,13 +40,13 @@ import InflightCore
         unsafe resizer.push(row.assumingMemoryBound(to: UInt8.self).baseAddress!)
     }
 
-    /// How many rows were pushed.
+    /// The number of rows pushed.
     var pushedRows: Int { resizer.pushedRows }
 
-    /// Pushes transparent rows down to the picture's last: they have no colour that a profile could change.
+    /// Pushes transparent rows up to the last one. They have no colour that a profile could change.
     func pushBlankRest() { resizer.pushBlankRest() }
 
-    /// To be called behind the last row.
+    /// Ends the rows. Call it after the last one.
     func finish() {
         guard unsafe row == nil, let transform else { return }
         unsafe transform.apply(target, pixelCount: plan.width * plan.height)

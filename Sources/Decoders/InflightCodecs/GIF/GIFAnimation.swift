@@ -2,9 +2,9 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-/// All frames of a GIF file. One decoder is opened for each frame: frames do not depend on one another but on the canvas.
+/// All frames of a GIF file. Each frame has its own decoder, because frames depend only on the canvas.
 struct GIFAnimation: AnimationSource {
-    /// Where a frame's blocks begin: its graphic control extension, or its descriptor where it has none.
+    /// The start of each frame's blocks: its graphic control extension, or otherwise its descriptor.
     private let places: [Int]
     private let bytes: Bytes
     let info: ImageInfo
@@ -12,12 +12,12 @@ struct GIFAnimation: AnimationSource {
     let frames: [AnimationFramePlan]
     let isCutShort: Bool
 
-    /// Throws ``LoadError/Code/damaged`` where not even one frame is whole.
+    /// Throws ``LoadError/Code/damaged`` if not even one frame is complete.
     init(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) {
         var structure = GIFStructure()
         var frames: [AnimationFramePlan] = []
         var places: [Int] = []
-        // Browsers show what does not say otherwise once, and repeat as often as it says after that.
+        // Like browsers, play once by default, and otherwise repeat the given number of times after that.
         var loopCount: Int? = 1
         var control: Int?
         let end = try structure.walk(bytes) { (block) throws(LoadError) in
@@ -43,14 +43,14 @@ struct GIFAnimation: AnimationSource {
         info = structure.info(bytes)
     }
 
-    /// What a frame's descriptor says, and the graphic control extension before it (GIF89a, sections 20 and 23).
+    /// Returns the frame of a descriptor and its preceding graphic control extension (GIF89a, sections 20 and 23).
     private static func plan(_ bytes: Bytes, at start: Int, control: Int?) throws(LoadError) -> AnimationFramePlan {
         guard let x = bytes.little16(at: start + 1), let y = bytes.little16(at: start + 3),
             let width = bytes.little16(at: start + 5), let height = bytes.little16(at: start + 7), width > 0, height > 0
         else { throw PictureError.damaged(.gif, "a frame has no size") }
         var plan = AnimationFramePlan(
             x: x, y: y, width: width, height: height, duration: .frame(milliseconds: 0), hasAlpha: false)
-        // The library does not heed one of another length either.
+        // The library also ignores an extension of another length.
         guard let control, bytes.byte(at: control + 2) == 4, let flags = bytes.byte(at: control + 3),
             let hundredths = bytes.little16(at: control + 4)
         else { return plan }
@@ -58,7 +58,7 @@ struct GIFAnimation: AnimationSource {
         plan.duration = .frame(milliseconds: hundredths * 10)
         switch flags >> 2 & 7 {
         case 2: plan.disposal = .clear
-        // Some programs counted bits: browsers take both.
+        // Some programs treat these bits as flags and write 4. Browsers accept both.
         case 3, 4: plan.disposal = .restore
         default: plan.disposal = .keep
         }

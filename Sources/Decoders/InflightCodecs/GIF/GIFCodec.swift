@@ -1,15 +1,15 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// GIF by giflib: the first frame on a canvas that holds it, transparent where it does not cover it; all of an
-/// animation. Not written.
+/// Reads GIF with giflib: the first frame on a canvas that holds it, transparent outside the frame, or all frames of an
+/// animation. Encoding is not supported.
 public struct GIFCodec: ImageCodec {
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.gif] }
     public var encodableFormats: Set<ImageFormat> { [] }
 
-    /// In a part of an animation, the frames are counted that begin in it.
+    /// Parses the header. In a truncated animation, it counts the frames that start in the available bytes.
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         try GIFStructure.probe(bytes, isComplete: isComplete)
     }
@@ -36,7 +36,7 @@ public struct GIFCodec: ImageCodec {
         DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 1 : 0)
     }
 
-    /// The rows of the first frame that are there; of an interlaced one, all or nothing.
+    /// Decodes the available rows of the first frame; an interlaced frame must be complete.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag

@@ -2,8 +2,8 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-/// One decoding of a GIF's first frame into memory for what a plan keeps of it.
-// Safe: writes to `target` alone, whose size is checked against the plan by the resizer.
+/// A decode of a GIF's first frame into the output buffer of a resize plan.
+// Safe: it writes only to `target`, whose size the resizer checks against the plan.
 @safe struct GIFDecoding {
     let reader: GIFReader
     let structure: GIFStructure
@@ -11,7 +11,7 @@ import InflightCore
     let target: UnsafeMutableRawBufferPointer
     let cancellation: CancellationFlag
 
-    /// The first row of each pass of an interlaced frame, and how far its rows lie apart (GIF89a, appendix E).
+    /// The first row of each pass of an interlaced frame, and the distance between its rows (GIF89a, appendix E).
     static let passes = [(0, 8), (4, 8), (2, 4), (1, 2)]
 
     init(
@@ -29,7 +29,7 @@ import InflightCore
         try draw(into: resizer(structure.hasAlpha ? .straight : .opaque))
     }
 
-    /// Fills the target with the rows that there are; `nil` where there are none.
+    /// Fills the target with the available rows; returns `nil` if there are none.
     func runPart() throws(LoadError) -> PartialPicture.Filled? {
         let resizer = resizer(.straight)
         let isWhole = try LoadError.upToDamage { () throws(LoadError) in try draw(into: resizer) }
@@ -53,7 +53,7 @@ import InflightCore
             throw PictureError.damaged(.gif, "its sizes contradict each other")
         }
         let isInterlaced = reader.frame.is_interlaced != 0
-        // Of an interlaced frame all indices are held, else those of one row.
+        // An interlaced frame needs all indices, others those of one row.
         let memory = try PixelMemory(width: width, height: isInterlaced ? height : 1, bytesPerPixel: 1)
         defer { extendLifetime(memory) }
         let indices = unsafe memory.bytes.assumingMemoryBound(to: UInt8.self).baseAddress!

@@ -2,15 +2,14 @@ internal import CInflightCodecs
 import InflightCore
 
 /// The library's decoder, with its failures as errors. Confined to one call.
-// Safe: the handle is valid for the length of `with`, which is as long as a reader lives.
+// Safe: the handle is valid for the duration of `with`, which is the lifetime of the value.
 @safe struct GIFReader {
     private let handle: OpaquePointer
     let frame: inflight_gif_frame
-    /// Four bytes, red, green, blue and alpha, for each index.
+    /// The red, green, blue and alpha of each index.
     let colors: [SIMD4<UInt8>]
 
-    /// Opens a decoder on `bytes` and goes to the first frame, or to the one whose block is at `position`; closes it when
-    /// `body` is done.
+    /// Opens a decoder on `bytes` at the first frame, or at the block at `position`, and closes it after `body`.
     static func with(
         _ bytes: Bytes, at position: Int? = nil, _ body: (GIFReader) throws(LoadError) -> Void
     ) throws(LoadError) {

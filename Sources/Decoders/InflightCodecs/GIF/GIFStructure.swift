@@ -1,6 +1,6 @@
 import InflightCore
 
-/// The blocks of a GIF file (GIF89a specification, sections 15 to 27), walked without decoding.
+/// The blocks of a GIF file (GIF89a specification, sections 15 to 27), parsed without decoding.
 struct GIFStructure: FileStructure {
     static let format = ImageFormat.gif
 
@@ -8,24 +8,24 @@ struct GIFStructure: FileStructure {
     var height = 0
     var hasAlpha = false
     var isInterlaced = false
-    /// The frames that begin in the bytes at hand.
+    /// The number of frames that start in the available bytes.
     var frameCount = 0
-    /// Whether the bytes at hand end before the trailer.
+    /// Whether the available bytes end before the trailer.
     var mayHaveMoreFrames = false
     var frameWidth = 0
     var frameHeight = 0
 
-    /// What a walk comes by that animations are made of.
+    /// A block that concerns animations.
     enum Block {
-        /// A graphic control extension, about the frame behind it.
+        /// A graphic control extension for the frame after it.
         case control(at: Int)
-        /// How often an animation is repeated after its first time; 0: for ever.
+        /// The number of repetitions after the first play; 0 means forever.
         case loop(Int)
-        /// A frame's descriptor, whose data are whole.
+        /// A frame's descriptor, whose data is complete.
         case frame(at: Int)
     }
 
-    /// Where a walk over the blocks came to.
+    /// The reason why parsing the blocks ended.
     enum End {
         case trailer, unknown, needs(Int)
     }
@@ -36,7 +36,7 @@ struct GIFStructure: FileStructure {
             hasAlpha: hasAlpha, isProgressive: isInterlaced, mayHaveMoreFrames: mayHaveMoreFrames)
     }
 
-    /// Reads up to the first frame, and goes on as far as there are bytes, to count the others.
+    /// Parses up to the first frame, and counts the other frames in the available bytes.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<GIFStructure> {
         var structure = GIFStructure()
         switch try structure.walk(bytes) {
@@ -50,7 +50,7 @@ struct GIFStructure: FileStructure {
         }
     }
 
-    /// Walks to the trailer.
+    /// Parses to the trailer.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         var structure = GIFStructure()
         switch try structure.walk(bytes) {
@@ -65,7 +65,7 @@ struct GIFStructure: FileStructure {
         PictureError.damaged(.gif, "it has a block of an unknown kind")
     }
 
-    /// - Parameter take: told each block as it is come by.
+    /// - Parameter take: called with each block in order.
     mutating func walk(
         _ bytes: Bytes, take: (Block) throws(LoadError) -> Void = { (_) throws(LoadError) in }
     ) throws(LoadError) -> End {
@@ -82,7 +82,7 @@ struct GIFStructure: FileStructure {
             switch kind {
             case 0x3B: return .trailer
             case 0x21:
-                // Graphic control: four bytes, the first of which says whether there is a transparent colour.
+                // A graphic control extension has four bytes. The first tells whether there is a transparent colour.
                 if bytes.byte(at: position + 1) == 0xF9, let flags = bytes.byte(at: position + 3) {
                     isTransparent = flags & 1 != 0
                     try take(.control(at: position))
@@ -97,7 +97,7 @@ struct GIFStructure: FileStructure {
                 position += 10 + Self.tableSize(bytes[position + 9]) + 1
             default: return .unknown
             }
-            // The sub-blocks, up to one without a length.
+            // The sub-blocks, up to an empty one.
             while true {
                 guard let length = bytes.byte(at: position) else { return .needs(position + 256) }
                 position += 1 + length
@@ -107,8 +107,7 @@ struct GIFStructure: FileStructure {
         }
     }
 
-    /// What the application extension of Netscape's browser at `position` says, which others understand by now; `nil` where
-    /// it is another.
+    /// Returns the loop count of the Netscape application extension at `position`, or `nil` if it is another extension.
     private static func loopCount(_ bytes: Bytes, _ position: Int) -> Int? {
         guard bytes.byte(at: position + 1) == 0xFF, bytes.byte(at: position + 2) == 11,
             bytes.has("NETSCAPE2.0", at: position + 3) || bytes.has("ANIMEXTS1.0", at: position + 3),
@@ -124,13 +123,13 @@ struct GIFStructure: FileStructure {
         frameWidth = wide
         frameHeight = high
         isInterlaced = bytes[position + 9] & 0x40 != 0
-        // The canvas holds its first frame, wherever that lies, as in browsers and Pillow; later ones are cut off.
+        // The canvas is enlarged to hold its first frame, as in browsers and Pillow. Later frames are clipped.
         width = max(width, left + wide)
         height = max(height, top + high)
         hasAlpha = isTransparent || left > 0 || top > 0 || left + wide < width || top + high < height
     }
 
-    /// The bytes of a colour table, by the flags that announce it.
+    /// Returns the size of a colour table in bytes, from the flags that announce it.
     private static func tableSize(_ flags: UInt8) -> Int {
         flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
     }

@@ -1,7 +1,7 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// Windows icons and cursors: their largest picture, a bitmap with its mask or a PNG. Not written.
+/// Reads the largest image of Windows icons and cursors, a bitmap with its mask or a PNG. Encoding is not supported.
 public struct ICOCodec: ImageCodec {
     public init() {}
 

@@ -1,7 +1,7 @@
 import InflightCore
 
-/// The directory of an icon file (Microsoft: Icons, `ICONDIR`), and the header of its largest picture: a bitmap without a
-/// file header, of twice the height because a mask of transparent pixels follows it, or a whole PNG.
+/// The directory of an icon file (Microsoft: Icons, `ICONDIR`), and the header of its largest image: a whole PNG, or a
+/// bitmap without a file header and of twice the height, because a mask of transparent pixels follows it.
 struct ICOStructure: FileStructure {
     static let format = ImageFormat.ico
 
@@ -11,7 +11,7 @@ struct ICOStructure: FileStructure {
     }
 
     let picture: Picture
-    /// Where it lies.
+    /// The location of the image in the file.
     let place: Range<Int>
 
     private struct Entry {
@@ -34,7 +34,7 @@ struct ICOStructure: FileStructure {
         }
         let place = best.offset..<best.offset + best.count
         guard bytes.count > best.offset + 8 else { return .needsMoreBytes(best.offset + 64) }
-        // PNG's by its signature, whatever else is said.
+        // A PNG is recognised by its signature, whatever the directory says.
         if bytes.byte(at: best.offset) == 0x89, bytes.has("PNG", at: best.offset + 1) {
             let part = bytes.part(best.offset..<min(bytes.count, place.upperBound))
             switch try PNGStructure.readHeader(part) {
@@ -51,7 +51,7 @@ struct ICOStructure: FileStructure {
                 throw PictureError.damaged(.ico, "its largest picture is none that icons have")
             }
             structure.height /= 2
-            // Here the fourth byte counts.
+            // In icons, the fourth byte is alpha.
             if structure.bits == 32, structure.masks.count == 3 { structure.masks.append(0xFF00_0000) }
             return .header(ICOStructure(picture: .bitmap(structure), place: place))
         }
@@ -62,7 +62,7 @@ struct ICOStructure: FileStructure {
             let bits = bytes.little16(at: start + 6), let count = bytes.little32(at: start + 8),
             let offset = bytes.little32(at: start + 12)
         else { return nil }
-        // None stands for 256.
+        // Zero means 256.
         return Entry(
             area: (wide == 0 ? 256 : wide) * (high == 0 ? 256 : high), bits: bits, offset: offset, count: count)
     }
@@ -79,7 +79,7 @@ struct ICOStructure: FileStructure {
         return info
     }
 
-    /// Where the mask of a bitmap begins. Only pictures with alpha may lack it.
+    /// Returns the start of a bitmap's mask. Only images with alpha may lack it.
     func maskStart(_ structure: BMPStructure, _ bytes: Bytes) throws(LoadError) -> Int {
         if bytes.count < place.upperBound { throw PictureError.cutShort(.ico) }
         let start = structure.pixelStart + structure.byteCount(rows: structure.height)

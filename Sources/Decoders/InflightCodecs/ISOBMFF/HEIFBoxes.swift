@@ -1,23 +1,22 @@
 import InflightCore
 
-/// A box of an ISO base media file (ISO/IEC 14496-12 section 4.2): where its content lies, which may go beyond the bytes
-/// at hand.
+/// A box of an ISO base media file (ISO/IEC 14496-12 section 4.2). Its content may extend beyond the available bytes.
 struct HEIFBox {
     let start: Int
     let content: Range<Int>
-    /// Whether its length is that of the rest of the file, whatever that is.
+    /// Whether it extends to the end of the file.
     let isOpen: Bool
 
     var end: Int { content.upperBound }
 
     enum Reading {
         case box(HEIFBox)
-        /// Its header goes on behind the bytes at hand.
+        /// Its header extends beyond the available bytes.
         case needs(Int)
         case impossible
     }
 
-    /// Reads the header at `position` of what reaches to `limit`; `nil` there: to the end of the file.
+    /// Parses the header at `position` in a container that ends at `limit`, or at the end of the file if nil.
     static func read(_ bytes: Bytes, at position: Int, limit: Int? = nil) -> Reading {
         guard let size = bytes.big32(at: position), bytes.count - position >= 8 else {
             return .needs(position.saturating(plus: 64))
@@ -45,13 +44,13 @@ struct HEIFBox {
 
     func has(_ type: StaticString, _ bytes: Bytes) -> Bool { bytes.has(type, at: start + 4) }
 
-    /// The content behind the version and the flags of a full box; `nil` where there is no room for them.
+    /// Returns the version, the flags and the content of a full box, or `nil` if it is too short for them.
     func full(_ bytes: Bytes) -> (version: Int, flags: Int, content: Range<Int>)? {
         guard content.count >= 4, let word = bytes.big32(at: content.lowerBound) else { return nil }
         return (word >> 24, word & 0xFF_FFFF, content.lowerBound + 4..<content.upperBound)
     }
 
-    /// The boxes within `range`, all of which is at hand. Those behind one that is broken are not among them.
+    /// Returns the boxes in `range`, all of which is available, up to the first malformed one.
     static func boxes(_ bytes: Bytes, _ range: Range<Int>) -> [HEIFBox] {
         var found: [HEIFBox] = []
         var position = range.lowerBound
@@ -64,7 +63,7 @@ struct HEIFBox {
     }
 }
 
-/// Reads numbers one after the other, and none behind the end.
+/// Reads consecutive numbers within a range.
 struct HEIFCursor {
     let bytes: Bytes
     private(set) var range: Range<Int>
@@ -74,7 +73,7 @@ struct HEIFCursor {
         self.range = range
     }
 
-    /// The next number of `size` bytes, at most 8; `nil` where it is not there, or too large for any file.
+    /// Returns the next number of `size` bytes, at most 8, or `nil` if it is missing or too large for any file.
     mutating func next(_ size: Int) -> Int? {
         guard range.count >= size else { return nil }
         var value = 0

@@ -1,11 +1,11 @@
 import InflightCore
 
-/// What the `meta` box of a picture says of its items (ISO/IEC 14496-12 section 8.11, ISO/IEC 23008-12 sections 6 and 9):
-/// which is the picture, what its properties are, what belongs to it, and where each lies in the file.
+/// The items of an image's `meta` box (ISO/IEC 14496-12 section 8.11, ISO/IEC 23008-12 sections 6 and 9): the primary
+/// item, and the properties, references and locations of items.
 struct HEIFItems {
     let bytes: Bytes
     private(set) var primary: Int?
-    /// Four characters as a number, for each item.
+    /// The four-character type of each item as a number.
     private var types: [Int: Int] = [:]
     private var properties: [HEIFBox] = []
     private var associations: HEIFBox?
@@ -14,7 +14,7 @@ struct HEIFItems {
     private var locations: HEIFBox?
     private var data: HEIFBox?
 
-    /// - Parameter meta: all of it is at hand.
+    /// - Parameter meta: a box whose bytes are all available.
     init(_ bytes: Bytes, _ meta: HEIFBox) {
         self.bytes = bytes
         guard let (_, _, content) = meta.full(bytes) else { return }
@@ -56,7 +56,7 @@ struct HEIFItems {
 
     func isGrid(_ item: Int) -> Bool { types[item] == 0x6772_6964 }
 
-    /// An item's properties in the order in which they are listed.
+    /// Returns an item's properties in the listed order.
     func properties(of wanted: Int) -> [HEIFBox] {
         guard let (version, flags, content) = associations?.full(bytes) else { return [] }
         var cursor = HEIFCursor(bytes, content)
@@ -66,7 +66,7 @@ struct HEIFItems {
             guard let item = cursor.next(version == 0 ? 2 : 4), let count = cursor.next(1) else { break }
             for _ in 0..<count {
                 guard let value = cursor.next(size) else { return found }
-                // Counted from one; the highest bit says that whoever does not know it must not show the picture.
+                // Indices start at one. The highest bit marks a property that a decoder must support to show the image.
                 let index = (value & (size == 1 ? 0x7F : 0x7FFF)) - 1
                 if item == wanted, properties.indices.contains(index) { found.append(properties[index]) }
             }
@@ -74,7 +74,7 @@ struct HEIFItems {
         return found
     }
 
-    /// The items that refer to `item`, or that it refers to, as `kind` says; at most 16.
+    /// Returns at most 16 items that refer to `to`, or that `from` refers to, by references of type `kind`.
     func references(_ kind: StaticString, from: Int? = nil, to: Int? = nil) -> [Int] {
         let size = referencesAreWide ? 4 : 2
         var found: [Int] = []
@@ -91,8 +91,8 @@ struct HEIFItems {
         return found
     }
 
-    /// Whether all of an item's bytes lie in the file: those of the item `wanted`, or of each. A list
-    /// that is broken has none that do.
+    /// Returns whether all bytes of the item `wanted`, or of every item if nil, are within the file. A malformed list
+    /// has none that are.
     func extentsLieInside(of wanted: Int? = nil) -> Bool {
         guard let (version, _, content) = locations?.full(bytes) else { return false }
         var cursor = HEIFCursor(bytes, content)
@@ -104,7 +104,7 @@ struct HEIFItems {
             guard let item = cursor.next(version < 2 ? 2 : 4), let method = version == 0 ? 0 : cursor.next(2),
                 cursor.next(2) != nil, let base = cursor.next(baseSize), let extents = cursor.next(2)
             else { return false }
-            // Parts that take no bytes in the list are all the same one.
+            // Extents that take no bytes in the list are all the same.
             let isEmpty = indexSize + offsetSize + lengthSize == 0
             for _ in 0..<(isEmpty ? min(extents, 1) : extents) {
                 guard cursor.next(indexSize) != nil, let offset = cursor.next(offsetSize),

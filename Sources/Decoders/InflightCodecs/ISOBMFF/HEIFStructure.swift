@@ -1,6 +1,6 @@
 import InflightCore
 
-/// One of the formats whose files are HEIF.
+/// A format whose files are HEIF.
 protocol HEIFBrand {
     static var format: ImageFormat { get }
 }
@@ -11,10 +11,9 @@ enum HEICBrand: HEIFBrand { static let format = ImageFormat.heic }
 typealias AVIFStructure = HEIFStructure<AVIFBrand>
 typealias HEICStructure = HEIFStructure<HEICBrand>
 
-/// The boxes of a HEIF file (ISO/IEC 23008-12; AVIF by AOM's "AV1 Image File Format" 1.1), read without decoding.
+/// The boxes of a HEIF file (ISO/IEC 23008-12; AVIF by AOM's "AV1 Image File Format" 1.1), parsed without decoding.
 ///
-/// Sizes are those of the picture as it is stored; what turns it is told as an orientation, though libheif, which decodes
-/// it, turns it by itself.
+/// Sizes are as stored, with a separate orientation, although libheif applies the orientation when it decodes.
 struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     static var format: ImageFormat { Brand.format }
 
@@ -25,9 +24,9 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     var isGray = false
     var hasAlpha = false
     var profile: Range<Int>?
-    /// By ITU-T H.273, where its light is told by sRGB's curve or that of television, and not by one of high dynamic range.
+    /// The primaries by ITU-T H.273, if the transfer curve is that of sRGB or television, not of high dynamic range.
     private var primaries: Int?
-    /// A sequence's still is what is decoded.
+    /// Whether the file is a sequence, of which only the still image is decoded.
     var isSequence = false
 
     func info(_ bytes: Bytes) -> ImageInfo {
@@ -39,7 +38,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
         return info
     }
 
-    /// Reads up to the end of the box `meta`, which mostly stands before the pixels.
+    /// Parses up to the end of the `meta` box, which mostly precedes the pixels.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<Self> {
         switch try meta(bytes) {
         case .needs(let count): return .needsMoreBytes(count)
@@ -56,7 +55,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
         case needs(Int)
     }
 
-    /// The first box of that name, among those of the file's first level.
+    /// Returns the first `meta` box at the top level of the file.
     private static func meta(_ bytes: Bytes) throws(LoadError) -> Meta {
         var position = 0
         var isSequence = false
@@ -67,7 +66,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             case .impossible:
                 throw damaged("a box has an impossible length")
             case .box(let box):
-                // One that goes on to the end of the file: nothing of what is needed could follow.
+                // No needed box can follow one that extends to the end of the file.
                 if box.isOpen { throw damaged("a box has no length") }
                 if position == 0 {
                     guard box.has("ftyp", bytes) else { throw damaged("its header is broken") }
@@ -78,7 +77,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
                 } else if box.has("meta", bytes) {
                     return box.end <= bytes.count ? .found(box, isSequence: isSequence) : .needs(box.end)
                 } else if box.has("moov", bytes) {
-                    // The still, where there is one, stands in front.
+                    // A still image, if any, would precede it.
                     throw PictureError.unsupported(format, "a film without a still picture")
                 }
                 position = box.end
@@ -121,7 +120,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             throw Self.damaged("it has no size")
         }
         if let aperture { try crop(aperture, bytes) }
-        // A grid's samples are those of its parts.
+        // The tiles of a grid describe its samples.
         if !hasDepth, items.isGrid(primary), let part = items.references("dimg", from: primary).first {
             for box in items.properties(of: part) { _ = readDepth(box, bytes) }
         }
@@ -130,7 +129,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
         }
     }
 
-    /// What a codec's own header says of the samples, or else the property that repeats it.
+    /// Reads the sample depth from a codec's own header. Returns whether the box is one.
     private mutating func readDepth(_ box: HEIFBox, _ bytes: Bytes) -> Bool {
         let start = box.content.lowerBound
         if box.has("av1C", bytes), box.content.count >= 4, let flags = bytes.byte(at: start + 2) {
@@ -147,7 +146,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
         return true
     }
 
-    /// A clean aperture: the part that is seen (ISO/IEC 14496-12 section 12.1.4), sizes as fractions.
+    /// Crops to the clean aperture (ISO/IEC 14496-12 section 12.1.4), whose sizes are fractions.
     private mutating func crop(_ box: HEIFBox, _ bytes: Bytes) throws(LoadError) {
         let start = box.content.lowerBound
         guard box.content.count >= 32, let wide = bytes.big32(at: start), let wideParts = bytes.big32(at: start + 4),
@@ -167,14 +166,14 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
 
     private static func damaged(_ what: String) -> LoadError { PictureError.damaged(format, what) }
 
-    /// Walks the boxes to the end of the file, and looks where the bytes of each item lie.
+    /// Parses the boxes to the end of the file, and checks that the bytes of each item are within it.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes), case .found(let meta, _) = try meta(bytes) else {
             throw PictureError.cutShort(format)
         }
         guard HEIFItems(bytes, meta).extentsLieInside() else { throw PictureError.cutShort(format) }
         var position = meta.end
-        // What is no box any more stands behind the picture's end.
+        // Data that is not a box follows the end of the image.
         while bytes.count - position >= 8, (position + 4..<position + 8).allSatisfy({ isPrintable(bytes[$0]) }) {
             guard case .box(let box) = HEIFBox.read(bytes, at: position), box.end <= bytes.count else {
                 throw PictureError.cutShort(format)

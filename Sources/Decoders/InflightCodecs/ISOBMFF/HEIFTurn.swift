@@ -1,20 +1,20 @@
 import InflightCore
 
-/// Turns and mirrors one after the other, as the properties `irot` and `imir` say (ISO/IEC 23008-12 section 6.5), in the
-/// terms of EXIF: first mirrored from left to right, or not, then turned clockwise.
+/// Combines the `irot` and `imir` properties (ISO/IEC 23008-12 section 6.5) in the order of EXIF: an optional mirroring
+/// from left to right, then a clockwise rotation.
 struct HEIFTurn {
     private var isMirrored = false
     private var quarters = 0
 
-    /// Counter-clockwise, by quarters.
+    /// Rotates counter-clockwise by quarter turns.
     mutating func rotate(_ angle: Int) {
         quarters = (quarters + 3 * angle) & 3
     }
 
-    /// - Parameter leftToRight: left and right change places; otherwise above and below.
+    /// - Parameter leftToRight: whether left and right are exchanged; otherwise top and bottom.
     mutating func mirror(leftToRight: Bool) {
         isMirrored.toggle()
-        // Mirroring what was turned one way is turning what was mirrored the other way.
+        // Mirroring after a rotation equals the opposite rotation after mirroring.
         quarters = ((leftToRight ? 0 : 2) - quarters) & 3
     }
 

@@ -1,33 +1,34 @@
 public import InflightCore
 
-/// What is known of the pictures that are decoded apart from the program, in the worker: AVIF, HEIC, JPEG XL, TIFF and
-/// SVG. Their headers are read here, by plain Swift on the program's own threads, so that what is too large or is none
-/// never gets as far as the worker.
+/// The formats that are decoded outside the program, in a decoder process: AVIF, HEIC, JPEG XL, TIFF and SVG.
 ///
-/// A function may be called on any thread; it looks at `bytes` alone and takes no memory in proportion to what they claim.
+/// Plain Swift parses their headers in the program, so that an image that is too large or invalid never reaches a
+/// decoder process. Any thread may call a function. It reads only `bytes`, and its memory does not depend on declared
+/// sizes.
 public enum IsolatedFormats {
     public static let formats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
 
-    /// Reads the header at the start of `bytes`, which may be the first part of a picture only: see
+    /// Parses the header at the start of `bytes`, which may be only the start of an image: see
     /// ``InflightCore/ImageCodec/probe(_:format:isComplete:)``.
     ///
-    /// - AVIF, HEIC: up to the end of the box `meta`. Of a sequence its still is told, and that there may be more.
-    /// - JPEG XL: some hundred bytes. Of an animation it is told that there may be more frames.
-    /// - TIFF: up to the end of the first directory, which may be the end of the file; ``ImageInfo/frameCount`` is the
-    ///   count of pages. Of a whole file, where the first page's pixels lie is looked at too.
-    /// - SVG: up to the end of the first element's start tag; the size is that which it asks for, in pixels of CSS.
+    /// - AVIF, HEIC: up to the end of the `meta` box. A sequence is described by its still, and may have more frames.
+    /// - JPEG XL: some hundred bytes. An animation may have more frames.
+    /// - TIFF: up to the end of the first directory, which may be the end of the file. ``ImageInfo/frameCount`` is the
+    ///   number of pages. In a complete file, the location of the first page's pixels is checked too.
+    /// - SVG: up to the end of the root element's start tag. The size is the requested one, in CSS pixels.
     public static func probe(
         _ bytes: Bytes, format: ImageFormat, isComplete: Bool
     ) throws(LoadError) -> ProbeResult {
         try structure(of: format).probe(bytes, isComplete: isComplete)
     }
 
-    /// What the header of one page of a whole picture says, from 0: of TIFF any, of the others the first. Where that page's
-    /// pixels lie is looked at too. The list of pages is followed for as long as it does not lead back to itself, and no
-    /// further than 65,536 pages.
+    /// Parses the header of one page of a complete image, from 0. Only TIFF has more than the first.
     ///
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a page that is not there, ``LoadError/Code/damaged`` where the list
-    ///   leads back to itself or out of the file before it.
+    /// The location of that page's pixels is checked too. The list of pages is followed until it repeats a page, up to
+    /// 65,536.
+    ///
+    /// - Throws: ``LoadError/Code/invalidRequest`` if the page does not exist, ``LoadError/Code/damaged`` if the list
+    ///   repeats a page or leaves the file before that page.
     public static func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
         if page != 0 {
             guard format == .tiff else { throw PictureError.noPages(format) }
@@ -39,9 +40,9 @@ public enum IsolatedFormats {
         return info
     }
 
-    /// Walks the structure of a whole picture without decoding it: see
-    /// ``InflightCore/ImageCodec/validate(_:format:)``. The end of a JPEG XL codestream is only found by decoding it,
-    /// which the worker does.
+    /// Checks the structure of a complete image without decoding: see ``InflightCore/ImageCodec/validate(_:format:)``.
+    ///
+    /// The end of a JPEG XL codestream is found only by decoding it, which the decoder process does.
     public static func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try structure(of: format).walk(bytes)
     }
@@ -58,7 +59,7 @@ public enum IsolatedFormats {
     }
 }
 
-/// A file's structure that is walked to its end.
+/// A file's structure that can be parsed to its end.
 protocol IsolatedStructure: FileStructure {
     static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult
     static func walk(_ bytes: Bytes) throws(LoadError)

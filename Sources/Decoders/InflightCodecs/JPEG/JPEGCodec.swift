@@ -1,15 +1,15 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// JPEG by libjpeg-turbo: baseline, progressive and arithmetic coding; grey, colour and CMYK.
+/// Reads and writes JPEG with libjpeg-turbo: baseline, progressive and arithmetic coding; grey, colour and CMYK.
 ///
-/// A picture that is wanted smaller is decoded in planes: the library reduces by 2, 4 or 8 in its transform while at
-/// least twice the wanted size is left, each plane is resized from its own resolution, and colours are made at the
-/// wanted size. In linear light none of that is done: all of the picture is decoded to colours.
+/// To decode at a smaller size, the library scales by 1/2, 1/4 or 1/8 in its inverse transform while at least twice the
+/// requested size is left. Each plane is then resized from its own resolution, and colours are converted at the
+/// requested size. For resizing in linear light, the whole image is decoded to colours instead.
 ///
-/// A picture that ends too early or whose data is corrupt is damaged, though the library would go on with a warning. Let
-/// pass are bytes between two segments, and odd values in the headers of JFIF, Adobe and ICC, which change no pixel.
-/// Lossless and hierarchical files, and those of 12 bits, are not read.
+/// A truncated or corrupt image is an error, although the library would continue with a warning. Bytes between two
+/// segments and invalid values in JFIF, Adobe and ICC headers are accepted, because they change no pixel. Lossless,
+/// hierarchical and 12-bit files are not supported.
 public struct JPEGCodec: ImageCodec {
     public init() {}
 
@@ -44,7 +44,7 @@ public struct JPEGCodec: ImageCodec {
         }
     }
 
-    /// Reads all coefficients; of each block only the mean is made.
+    /// Decodes all coefficients, but computes only the mean of each block.
     public func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
@@ -62,8 +62,7 @@ public struct JPEGCodec: ImageCodec {
         return structure.coefficientBytes + DecodeMemory.bytes(for: info, options, perPixel: 0)
     }
 
-    /// Of a progressive picture what its finished scans make, from its edges to its edges; of others the rows that are
-    /// there, as soon as there is one.
+    /// Decodes a progressive image's finished scans, which cover all of it, or another image's available rows.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag

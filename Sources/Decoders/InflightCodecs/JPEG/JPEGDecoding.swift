@@ -1,8 +1,8 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// One decoding of a JPEG picture into memory for what a plan keeps of it.
-// Safe: writes to `target` alone, whose size is checked against the plan by whoever made both.
+/// A decode of one JPEG image into the output buffer of a resize plan.
+// Safe: it writes only to `target`, whose size `init` checks against the plan.
 @safe struct JPEGDecoding {
     let reader: JPEGReader
     let plan: Resize.Plan
@@ -42,7 +42,7 @@ import InflightCore
         }
     }
 
-    /// At the picture's own size: the library's rows.
+    /// Decodes at the original size, with the library's rows.
     private func decodeRows(width: Int, height: Int) throws(LoadError) {
         try reader.startRows()
         let base = unsafe target.baseAddress!.assumingMemoryBound(to: UInt8.self)
@@ -56,7 +56,7 @@ import InflightCore
         }
         let row = UnsafeMutablePointer<UInt8>.allocate(capacity: width * 4)
         defer { unsafe row.deallocate() }
-        // What lies below has to be read too: damage there is damage.
+        // The rows below the crop are read too, because damage there is an error as well.
         for y in 0..<height {
             try unsafe reader.readRows(row, bytesPerRow: width * 4, count: 1)
             guard y >= plan.cropY, y < plan.cropY + plan.height else { continue }
@@ -65,8 +65,7 @@ import InflightCore
         }
     }
 
-    /// All of the picture's colours, whose light is added up: what the library makes smaller in its transform are sums of
-    /// samples.
+    /// Decodes all colours to resize in linear light. The library's scaling in its transform adds encoded samples.
     private func decodeLight(width: Int, height: Int) throws(LoadError) {
         let resizer = unsafe ProfiledRowResizer(
             sourceWidth: width, sourceHeight: height, alpha: .opaque, plan: plan, target: target, transform: transform)
@@ -85,7 +84,7 @@ import InflightCore
         resizer.finish()
     }
 
-    /// How much the library may reduce, so that twice the wanted size is left.
+    /// Returns the library's largest reduction that leaves twice the requested size.
     static func denominator(width: Int, height: Int, _ plan: Resize.Plan) -> Int {
         if plan.light == .linear { return 1 }
         var denominator = 8
@@ -123,7 +122,7 @@ import InflightCore
             case INFLIGHT_JPEG_YCCK:
                 unsafe PlaneColors.fullRange(
                     resizer.row(0, y), resizer.row(1, y), resizer.row(2, y), width: plan.width, into: row)
-                // The inks are what the colours lack (Adobe technical note 5116).
+                // The inks are the complements of the colours (Adobe technical note 5116).
                 for offset in 0..<plan.width * 4 { unsafe row[offset] = 255 - row[offset] }
                 unsafe PlaneColors.fourth(resizer.row(3, y), width: plan.width, into: row)
             default:
@@ -134,7 +133,7 @@ import InflightCore
         }
     }
 
-    /// What brings a picture's colours to sRGB, if its file has a profile that is for its components.
+    /// Returns the transform to sRGB, if the file has a profile that fits its components.
     static func transform(_ structure: JPEGStructure, _ bytes: Bytes) -> ColorTransform? {
         let kind: ColorTransform.Kind =
             switch structure.componentCount {
@@ -146,7 +145,7 @@ import InflightCore
     }
 }
 
-/// Four inks to colours, where no profile says more: each ink takes away its part of the light.
+/// Converts CMYK to RGB without a profile: each ink absorbs its share of the light.
 enum InkColors {
     static func convert(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int, isInverted: Bool) {
         guard let base = pixels.baseAddress else { return }

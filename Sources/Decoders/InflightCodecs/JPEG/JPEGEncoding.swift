@@ -1,8 +1,8 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes JPEG, baseline or progressive: chroma at half the resolution; codes as the standard has them, or of progressive
-/// files made for the picture.
+/// Writes JPEG, baseline or progressive, with chroma at half the resolution. Baseline files use the standard's Huffman
+/// codes, progressive files use codes made for the image.
 enum JPEGEncoding {
     static let maximumSide = 65_500
 
@@ -35,7 +35,7 @@ enum JPEGEncoding {
 }
 
 extension EncodeOptions {
-    /// Throws where another format is wanted than the one that is written.
+    /// Throws if the requested format is not the one that the codec writes.
     func check(_ written: ImageFormat) throws(LoadError) {
         guard format == written else {
             throw LoadError(
@@ -53,7 +53,7 @@ extension EncodeOptions {
     }
 }
 
-/// What an encoder of the C target has allocated and written.
+/// The memory that an encoder of the C target has allocated and written.
 enum EncodedMemory {
     static func make(
         _ format: ImageFormat,

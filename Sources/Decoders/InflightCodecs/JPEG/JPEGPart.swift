@@ -2,7 +2,7 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-/// What can be shown of a JPEG picture that is not whole.
+/// Decodes a JPEG image of which only a part was received.
 struct JPEGPart {
     private let bytes: Bytes
     private let structure: JPEGStructure
@@ -40,7 +40,7 @@ struct JPEGPart {
                 return isWhole ? PartialPicture.Filled(detail: count) : nil
             }
             if let part { return part }
-            // Those before the damaged one make a picture.
+            // The scans before the damaged one form an image.
             count = min(count, damagedScan) - 1
         }
         return nil
@@ -77,7 +77,7 @@ struct JPEGPart {
         }
     }
 
-    /// What makes sRGB with alpha of a row as the library gives it.
+    /// Returns the conversion of a row from the library to sRGB with alpha.
     private func toColors(_ reader: JPEGReader) -> (UnsafeMutableRawBufferPointer) -> Void {
         let transform = transform
         let isCMYK = structure.componentCount == 4

@@ -1,11 +1,11 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// The memory that the decoder writes one band of each plane into, on their way to the resizer.
-// Safe: the pointers go to the decoder alone, and their sizes are those that it asks for.
+/// The buffers for one band of each plane, between the decoder and the resizer.
+// Safe: only the decoder uses the pointers, and their sizes are those it requests.
 @safe final class JPEGPlaneBands {
     private let descriptions: [inflight_jpeg_plane]
-    /// Where the decoder is to put the next band of each plane.
+    /// The buffers for the next band of each plane.
     let memory: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>
 
     init(_ descriptions: [inflight_jpeg_plane]) {
@@ -23,7 +23,7 @@ import InflightCore
         unsafe memory.deallocate()
     }
 
-    /// Hands on what the decoder has written.
+    /// Passes the decoded band to the resizer.
     func drain(into resizer: PlaneResizer) {
         for (index, description) in descriptions.enumerated() {
             guard let band = unsafe memory[index] else { continue }

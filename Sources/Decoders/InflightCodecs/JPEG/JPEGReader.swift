@@ -3,21 +3,21 @@ import InflightConcurrency
 import InflightCore
 
 /// The library's decoder, with its failures as errors. Confined to one call.
-// Safe: the handle is valid for the length of `with`, which is as long as a reader lives.
+// Safe: the handle is valid for the duration of `with`, which is the lifetime of the value.
 @safe struct JPEGReader {
     private let handle: OpaquePointer
     let header: inflight_jpeg_header
 
-    /// Opens a decoder on `bytes` and reads the header; closes it when `body` is done.
+    /// Opens a decoder on `bytes`, reads the header, and closes it after `body`.
     ///
-    /// - Parameter acceptsEnd: whether bytes that end between two scans are no damage.
+    /// - Parameter acceptsEnd: whether bytes may end between two scans.
     static func with(
         _ bytes: Bytes, _ cancellation: CancellationFlag, acceptsEnd: Bool = false,
         _ body: (JPEGReader) throws(LoadError) -> Void
     ) throws(LoadError) {
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = memory.baseAddress else { throw PictureError.cutShort(.jpeg) }
-            // The flag lives as long as this call, and the reader no longer.
+            // The flag lives as long as this call, and the reader does not outlive it.
             defer { extendLifetime(cancellation) }
             let context = unsafe UnsafeRawPointer(Unmanaged.passUnretained(cancellation).toOpaque())
             let handle = unsafe inflight_jpeg_open(
@@ -57,14 +57,14 @@ import InflightCore
         return Planes(width: Int(width), height: Int(height), planes: planes)
     }
 
-    /// Reads the next band; returns whether there are more.
+    /// Reads the next band. Returns whether more bands follow.
     func readPlanes(_ bands: UnsafePointer<UnsafeMutablePointer<UInt8>?>) throws(LoadError) -> Bool {
         var hasMore: Int32 = 0
         try unsafe Self.check(inflight_jpeg_read_planes(handle, bands, &hasMore), handle)
         return hasMore != 0
     }
 
-    /// - Returns: the size, reduced by 1, 2, 4 or 8.
+    /// - Returns: the size, divided by 1, 2, 4 or 8.
     @discardableResult
     func startRows(denominator: Int = 1) throws(LoadError) -> (width: Int, height: Int) {
         var width: Int32 = 0
@@ -73,7 +73,7 @@ import InflightCore
         return (Int(width), Int(height))
     }
 
-    /// The scan that was read last, from 1.
+    /// The number of the scan that was read last, from 1.
     var scanNumber: Int { unsafe Int(inflight_jpeg_scan_number(handle)) }
 
     func readRows(_ rows: UnsafeMutablePointer<UInt8>, bytesPerRow: Int, count: Int) throws(LoadError) {

@@ -8,7 +8,7 @@ import InflightCore
     import Musl
 #endif
 
-/// The segments of a JPEG file (ITU-T T.81 annex B), walked without decoding.
+/// The segments of a JPEG file (ITU-T T.81 annex B), parsed without decoding.
 struct JPEGStructure: FileStructure {
     static let format = ImageFormat.jpeg
 
@@ -16,19 +16,19 @@ struct JPEGStructure: FileStructure {
     var height = 0
     var componentCount = 0
     var isProgressive = false
-    /// Whether the first scan has not all components: all coefficients are held then, as of progressive pictures.
+    /// Whether the first scan lacks components. The decoder then holds all coefficients, as for progressive images.
     var hasManyScans = false
-    /// How many samples of each component there are across and down, out of the most of all.
+    /// The horizontal and vertical sampling factor of each component.
     private var sampling: [(across: Int, down: Int)] = []
     var orientation: ImageOrientation?
-    /// The parts of the colour profile in the order of the file, and the number that each gives itself.
+    /// The ranges of the colour profile's parts in file order, with their own numbers and totals.
     var profileParts: [(number: Int, total: Int, range: Range<Int>)] = []
-    /// The camera's record, from its byte order mark.
+    /// The EXIF metadata, from its byte order mark.
     var exif: Range<Int>?
     var xmp: Range<Int>?
     private var adobeTransform: Int?
 
-    /// Written by Adobe's programs or in their way: four inks are inverted.
+    /// Whether the file has an Adobe segment. CMYK samples are then inverted.
     var isAdobe: Bool { adobeTransform != nil }
 
     var colorModel: ImageInfo.ColorModel {
@@ -59,7 +59,7 @@ struct JPEGStructure: FileStructure {
         }
     }
 
-    /// Walks to the end of the picture.
+    /// Parses to the end of the image.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         var structure = JPEGStructure()
         var position = 2
@@ -69,7 +69,7 @@ struct JPEGStructure: FileStructure {
             case .next: continue
             case .needs: throw PictureError.cutShort(.jpeg)
             case .ended:
-                // At a scan, or at the end of the picture.
+                // The position is at a scan or at the end of the image.
                 guard bytes.byte(at: position + 1) == 0xDA else { return }
                 hasScan = true
                 guard let length = bytes.big16(at: position + 2), position + 2 + length <= bytes.count,
@@ -80,7 +80,7 @@ struct JPEGStructure: FileStructure {
         }
     }
 
-    /// What all coefficients take in memory: two bytes each, in whole blocks of 64; 0 where they are not all held.
+    /// The memory of all coefficients in bytes, two each, in whole blocks of 64; 0 if they are not all held.
     var coefficientBytes: Int {
         guard isProgressive || hasManyScans else { return 0 }
         let most = (
@@ -93,7 +93,7 @@ struct JPEGStructure: FileStructure {
         }
     }
 
-    /// Where each scan ends of which the next marker is there too. They end before what is damaged.
+    /// Returns the end of each scan whose next marker is available, up to the first damage.
     static func wholeScans(_ bytes: Bytes) -> [Int] {
         var structure = JPEGStructure()
         var position = 2
@@ -111,18 +111,18 @@ struct JPEGStructure: FileStructure {
         return ends
     }
 
-    /// As many as the decoder takes.
+    /// The decoder's maximum number of scans.
     private static let mostScans = 500
 
     private enum Step {
         case next, ended, needs(Int)
     }
 
-    /// Reads the segment at `position` and goes behind it; stays before a scan and before the picture's end.
+    /// Parses the segment at `position` and advances behind it; stops before a scan and before the end of the image.
     private mutating func segment(
         _ bytes: Bytes, _ position: inout Int, hasScan: Bool = false
     ) throws(LoadError) -> Step {
-        // Decoders skip what stands between two segments, and so does this. Any number of bytes 0xFF may lead a marker.
+        // Like decoders, skip bytes between two segments. Any number of 0xFF bytes may precede a marker.
         while let byte = bytes.byte(at: position), byte != 0xFF { position += 1 }
         while bytes.byte(at: position + 1) == 0xFF { position += 1 }
         guard let marker = bytes.byte(at: position + 1) else { return .needs(position + 64) }
@@ -144,13 +144,13 @@ struct JPEGStructure: FileStructure {
         }
         guard let length = bytes.big16(at: position + 2) else { return .needs(position + 64) }
         if length < 2, (0xE0...0xEF).contains(marker) || marker == 0xFE {
-            // A broken record of a camera or a comment is empty, as for libjpeg and browsers.
+            // A malformed application segment or comment is treated as empty, as in libjpeg and browsers.
             position += 4
             return .next
         }
         guard length >= 2 else { throw PictureError.damaged(.jpeg, "a segment has no length") }
         let content = position + 4..<position + 2 + length
-        // The next segment's marker and length too, which will be asked for anyway.
+        // Includes the next segment's marker and length, which are needed anyway.
         guard content.upperBound <= bytes.count else { return .needs(content.upperBound + 4) }
         switch marker {
         case 0xC0, 0xC1, 0xC2, 0xC9, 0xCA: try readFrame(bytes, content, marker)
@@ -186,7 +186,7 @@ struct JPEGStructure: FileStructure {
         }
     }
 
-    /// EXIF (CIPA DC-008 section 4.7.2) or XMP (XMP specification part 3 section 1.1.3): the first of each.
+    /// Records the first EXIF (CIPA DC-008 section 4.7.2) and XMP (XMP specification part 3 section 1.1.3) metadata.
     private mutating func readRecord(_ bytes: Bytes, _ content: Range<Int>) {
         let start = content.lowerBound
         if content.count > 6, bytes.has("Exif\0\0", at: start) {
@@ -206,7 +206,7 @@ struct JPEGStructure: FileStructure {
         profileParts.append((number, total, content.lowerBound + 14..<content.upperBound))
     }
 
-    /// The profile, its parts put together; `nil` where there is none, one is missing, or it is too large.
+    /// Returns the joined profile, or `nil` if there is none, a part is missing, or it is too large.
     func profile(in bytes: Bytes) -> Bytes? {
         let parts = profileParts.sorted { $0.number < $1.number }
         guard let total = parts.first?.total, parts.count == total,
@@ -221,7 +221,7 @@ struct JPEGStructure: FileStructure {
         return Bytes(joined)
     }
 
-    /// The marker that ends the compressed data that begins at `start`: any but a restart.
+    /// Returns the position of the marker that ends the compressed data from `start`: any except a restart marker.
     private static func endOfScan(_ bytes: Bytes, from start: Int) -> Int? {
         unsafe bytes.withUnsafeBytes { memory in
             guard let base = memory.baseAddress else { return nil }

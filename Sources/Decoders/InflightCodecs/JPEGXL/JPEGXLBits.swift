@@ -1,8 +1,8 @@
-/// Reads the fields of a JPEG XL codestream, whose bits run from the lowest of each byte on (ISO/IEC 18181-1, annex B).
+/// Reads the fields of a JPEG XL codestream, lowest bit of each byte first (ISO/IEC 18181-1, annex B).
 struct JPEGXLBits {
     private let bytes: [UInt8]
     private var position = 0
-    /// Whether more was asked for than is there; what was read since then is zero.
+    /// Whether a read exceeded the available bits. Such reads return zero.
     private(set) var isExhausted = false
 
     init(_ bytes: [UInt8]) {
@@ -31,7 +31,7 @@ struct JPEGXLBits {
         if position == bytes.count * 8, count > 0 { isExhausted = true }
     }
 
-    /// One of four ways to write a number, chosen by two bits: a base, and so many bits that are added to it.
+    /// Reads a number in one of four encodings, selected by two bits: a base plus a number of bits.
     mutating func u32(_ ways: (base: Int, bits: Int)...) -> Int {
         let way = ways[u(2)]
         return way.base + u(way.bits)

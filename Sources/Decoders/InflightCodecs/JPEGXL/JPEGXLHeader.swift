@@ -14,7 +14,7 @@ struct JPEGXLHeader {
         case damaged
     }
 
-    /// - Parameter bytes: from the signature on; not necessarily all of them.
+    /// - Parameter bytes: the codestream or its start, from the signature on.
     static func read(_ bytes: [UInt8]) -> Reading {
         guard bytes.count >= 2 else { return .needsMore }
         guard bytes[0] == 0xFF, bytes[1] == 0x0A else { return .damaged }
@@ -41,12 +41,12 @@ struct JPEGXLHeader {
         return height * over / under
     }
 
-    /// Returns whether it makes sense.
+    /// Returns whether the metadata is valid.
     private mutating func readMetadata(_ bits: inout JPEGXLBits) -> Bool {
         if bits.bool() { return true }
         if bits.bool() {
             orientation = 1 + bits.u(3)
-            // The size that is meant for showing, which no viewer heeds.
+            // The intrinsic size, which viewers ignore.
             if bits.bool() { _ = Self.size(&bits) }
             if bits.bool() { Self.skipPreview(&bits) }
             isAnimated = bits.bool()
@@ -59,7 +59,7 @@ struct JPEGXLHeader {
             guard !bits.isExhausted else { return true }
             guard readChannel(&bits) else { return false }
         }
-        // Whether colours are XYB, and then how they are to be understood; a profile follows behind the header.
+        // XYB encoding, then the colour encoding. An ICC profile follows the header.
         _ = bits.bool()
         if !bits.bool() {
             _ = bits.bool()

@@ -1,15 +1,15 @@
 import InflightCore
 
-/// A JPEG XL file: a codestream alone, or in boxes (ISO/IEC 18181-2), read without decoding.
+/// A JPEG XL file: a bare codestream or one in boxes (ISO/IEC 18181-2), parsed without decoding.
 ///
-/// Sizes are those of the picture as it is stored; what turns it is told as an orientation, though libjxl, which decodes
-/// it, turns it by itself. A profile is compressed, so its name is not told.
+/// Sizes are as stored, with a separate orientation, although libjxl applies the orientation when it decodes. A profile
+/// is compressed, so its name is not available.
 struct JPEGXLStructure: FileStructure {
     static let format = ImageFormat.jpegXL
 
     var header: JPEGXLHeader
 
-    /// No header is longer, but one that names thousands of channels.
+    /// The maximum header length in bytes. Only a header with thousands of channels would be longer.
     private static let longestHeader = 1 << 16
 
     func info(_ bytes: Bytes) -> ImageInfo {
@@ -34,8 +34,7 @@ struct JPEGXLStructure: FileStructure {
         }
     }
 
-    /// The first bytes of the codestream that are at hand, and how many of the file's it takes to have more of them;
-    /// `nil` there: there are no more.
+    /// Returns the available start of the codestream, and the number of file bytes needed for more; `nil` if it ends.
     private static func codestream(_ bytes: Bytes) throws(LoadError) -> ([UInt8], needed: Int?) {
         if bytes[0] == 0xFF, bytes[1] == 0x0A {
             let end = min(bytes.count, longestHeader)
@@ -53,13 +52,13 @@ struct JPEGXLStructure: FileStructure {
                 }
                 let isWhole = box.has("jxlc", bytes)
                 if isWhole || box.has("jxlp", bytes) {
-                    // A part begins with its number, whose highest bit says that it is the last.
+                    // A part starts with its number, whose highest bit marks the last one.
                     let start = box.content.lowerBound + (isWhole ? 0 : 4)
                     let end = min(box.end, bytes.count, start.saturating(plus: longestHeader - found.count))
                     if start < end { found += (start..<end).map { bytes[$0] } }
                     if box.end > bytes.count { return (found, min(box.end, bytes.count.saturating(plus: 256))) }
                     let isLast = isWhole || (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1
-                    // One without a length goes on for as long as the file does.
+                    // A box without a length extends to the end of the file.
                     if box.isOpen { return (found, bytes.count.saturating(plus: 256)) }
                     if isLast { return (found, nil) }
                 } else if box.isOpen {
@@ -71,7 +70,7 @@ struct JPEGXLStructure: FileStructure {
         return (found, nil)
     }
 
-    /// Walks the boxes to the last part of the codestream. Where a codestream ends cannot be told without decoding it.
+    /// Parses the boxes up to the last part of the codestream. Finding the end of a codestream requires decoding.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.jpegXL) }
         if bytes[0] == 0xFF { return }

@@ -1,7 +1,7 @@
 import InflightCore
 
 extension Bytes {
-    /// A copy of a part that is not longer than metadata may be, so that it does not keep the file.
+    /// Returns a copy, which does not retain the file, or `nil` if the range is empty or too long for metadata.
     func metadataPart(_ range: Range<Int>) -> Bytes? {
         range.isEmpty || range.count > ImageMetadata.mostBytes ? nil : slice(range)
     }

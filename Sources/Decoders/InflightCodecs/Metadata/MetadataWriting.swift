@@ -1,7 +1,7 @@
 import InflightCore
 
 extension EncodeOptions {
-    /// What is to be written beside pixels of that size; `nil` where there is nothing.
+    /// Returns the metadata to write with pixels of that size, or `nil` if there is none.
     func fittedMetadata(_ pixels: PixelBuffer) -> ImageMetadata? {
         guard let fitted = metadata?.fitted(width: pixels.width, height: pixels.height), !fitted.isEmpty else {
             return nil
@@ -10,10 +10,10 @@ extension EncodeOptions {
     }
 }
 
-/// Puts metadata into files that encoders have written, each at the place that its format has for it.
+/// Inserts metadata into encoded files, where each format stores it.
 enum MetadataWriting {
-    /// Two segments `APP1` behind JFIF's own: EXIF (CIPA DC-008 section 4.7.2), then XMP (XMP specification part 3 section
-    /// 1.1.3).
+    /// Inserts two `APP1` segments after the JFIF segment: EXIF (CIPA DC-008 section 4.7.2), then XMP (XMP
+    /// specification part 3 section 1.1.3).
     static func jpeg(_ file: Bytes, _ metadata: ImageMetadata) throws(LoadError) -> Bytes {
         let parts: [(name: String, mark: String, content: Bytes?)] = [
             ("EXIF", "Exif\0\0", metadata.exifBytes), ("XMP", "http://ns.adobe.com/xap/1.0/\0", metadata.xmpBytes),
@@ -21,7 +21,7 @@ enum MetadataWriting {
         var segments: [UInt8] = []
         for (name, mark, content) in parts {
             guard let content else { continue }
-            // The length counts itself, and has 16 bits.
+            // The length includes its own 16 bits.
             let length = 2 + mark.utf8.count + content.count
             guard length <= 0xFFFF else {
                 throw PictureError.cannotEncode(
@@ -38,8 +38,8 @@ enum MetadataWriting {
         return file.inserting(segments, at: place)
     }
 
-    /// Two chunks behind `IHDR`: `iTXt` (PNG specification, third edition, section 11.3.3.4; XMP specification part 3
-    /// section 1.1.5) and `eXIf` (section 11.3.4.5).
+    /// Inserts two chunks after `IHDR`: `eXIf` (PNG specification, third edition, section 11.3.4.5) and `iTXt` (section
+    /// 11.3.3.4; XMP specification part 3 section 1.1.5).
     static func png(_ file: Bytes, _ metadata: ImageMetadata) -> Bytes {
         var chunks: [UInt8] = []
         func append(_ name: String, _ content: [UInt8]) {
@@ -49,16 +49,16 @@ enum MetadataWriting {
             }
         }
         if let exif = metadata.exifBytes { append("eXIf", exif.array) }
-        // Not compressed, in no language.
+        // Uncompressed and without a language.
         if let xmp = metadata.xmpBytes {
             append("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + xmp.array)
         }
-        // Behind the signature and the header.
+        // After the signature and the header.
         return file.inserting(chunks, at: 33)
     }
 
-    /// The chunks `EXIF` and `XMP ` behind the pixels, and `VP8X` in front of them, which says that they are there (RFC 9649
-    /// sections 2.7 and 2.7.1.5).
+    /// Appends the chunks `EXIF` and `XMP `, and inserts the `VP8X` chunk that announces them before the pixels (RFC
+    /// 9649 sections 2.7 and 2.7.1.5).
     static func webp(_ file: Bytes, _ metadata: ImageMetadata, _ pixels: PixelBuffer) throws(LoadError) -> Bytes {
         var flags: UInt8 = (metadata.exifBytes == nil ? 0 : 0x08) | (metadata.xmpBytes == nil ? 0 : 0x04)
         var chunks: [UInt8] = []
@@ -67,7 +67,7 @@ enum MetadataWriting {
             flags |= file[20]
             first = 30
         } else {
-            // Lossless pixels say in their own header whether they have alpha; lossy ones with alpha came with a canvas.
+            // A lossless bitstream has its own alpha flag. Lossy files with alpha already have a `VP8X` chunk.
             if file.has("VP8L", at: 12), let word = file.little32(at: 21), word >> 28 & 1 == 1 { flags |= 0x10 }
             first = 12
         }

@@ -1,8 +1,9 @@
 import InflightCore
 
 extension PNGStructure {
-    /// What `eXIf` and the `iTXt` of XMP hold, wherever they stand (PNG specification, third edition, section 11.3.2.3; XMP
-    /// specification part 3 section 1.1.5). XMP that is compressed is left out: its writers are told not to.
+    /// Returns the content of `eXIf` and of XMP's `iTXt`, at any position (PNG specification, third edition, section
+    /// 11.3.2.3; XMP specification part 3 section 1.1.5). Compressed XMP is ignored: the specification advises against
+    /// it.
     static func metadata(in bytes: Bytes) -> ImageMetadata {
         var metadata = ImageMetadata()
         var position = 8
@@ -23,7 +24,7 @@ extension PNGStructure {
         return metadata
     }
 
-    /// Behind the language and the keyword in that language, each of which ends with a zero.
+    /// Returns the end of the language and of the translated keyword, each of which ends with a zero byte.
     private static func endOfTexts(_ bytes: Bytes, _ range: Range<Int>) -> Int? {
         let zeros = range.lazy.filter { bytes[$0] == 0 }.prefix(2)
         guard zeros.count == 2, let last = zeros.max() else { return nil }

@@ -1,12 +1,12 @@
 import InflightConcurrency
 import InflightCore
 
-/// All frames of an animated PNG (PNG specification, third edition, sections 4.9 and 11.3.6). Each is written anew as a
-/// PNG of its own in memory, and decoded as any other.
+/// All frames of an animated PNG (PNG specification, third edition, sections 4.9 and 11.3.6). Each is rewritten in
+/// memory as a separate PNG and decoded like any other.
 struct PNGAnimation: AnimationSource {
     private let bytes: Bytes
     private let rewriter: PNGFrameRewriter
-    /// The chunks that hold each frame's data, `IDAT` or `fdAT`, perhaps with others between them.
+    /// The chunks with each frame's data, `IDAT` or `fdAT`, possibly with others between them.
     private let places: [Range<Int>]
     private let maximumPixels: Int
     let info: ImageInfo
@@ -14,10 +14,11 @@ struct PNGAnimation: AnimationSource {
     let frames: [AnimationFramePlan]
     let isCutShort: Bool
 
-    /// `nil` for a still: where the file does not say before its pixels that it is animated, or has no frame's control.
+    /// Returns `nil` for a still image: one without an animation declared before its pixels, or without a frame
+    /// control.
     ///
-    /// Throws ``LoadError/Code/damaged`` where the animation's chunks are out of order, contradict the header, or not even
-    /// one frame is whole.
+    /// Throws ``LoadError/Code/damaged`` if the animation's chunks are out of order or contradict the header, or no
+    /// frame is complete.
     init?(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) {
         let structure = try PNGStructure.wholeHeader(bytes)
         var walk = PNGAnimationWalk(structure, bytes)
@@ -42,19 +43,19 @@ struct PNGAnimation: AnimationSource {
     }
 }
 
-/// One walk over the chunks of an animated PNG.
+/// Parses the chunks of an animated PNG.
 struct PNGAnimationWalk {
     private let structure: PNGStructure
     private let bytes: Bytes
-    /// The chunks before the pixels that say what the pixels mean.
+    /// The chunks before the pixels that determine their meaning.
     private(set) var copied: [Range<Int>] = []
     private(set) var frames: [AnimationFramePlan] = []
     private(set) var places: [Range<Int>] = []
     private(set) var declaredCount = 0
     private(set) var loopCount = 0
-    /// The frame whose control was read last, and where its first data chunk begins, if there was one.
+    /// The frame of the last frame control, and the start of its first data chunk, if it has one.
     private var current: (plan: AnimationFramePlan, start: Int?)?
-    /// Of controls and data together.
+    /// The next sequence number, which frame controls and data share.
     private var nextSequence = 0
     private var hasPixels = false
 
@@ -63,7 +64,7 @@ struct PNGAnimationWalk {
         self.bytes = bytes
     }
 
-    /// - Returns: whether it is an animation.
+    /// - Returns: whether the file is an animation.
     mutating func run(_ options: DecodeOptions) throws(LoadError) -> Bool {
         var position = 8
         var hasEnded = false
@@ -71,9 +72,9 @@ struct PNGAnimationWalk {
             let content = position + 8..<position + 8 + length
             let next = content.upperBound + 4
             if bytes.has("IDAT", at: position + 4) {
-                // Nothing of what follows can be of an animation.
+                // An animation must be declared before the pixels.
                 if declaredCount == 0 { return false }
-                // The picture that viewers of stills show is the first frame where a control stands before it.
+                // The still image is the first frame if a frame control precedes it.
                 if !hasPixels, current != nil { begin(at: position) }
                 hasPixels = true
             } else if bytes.has("acTL", at: position + 4), !hasPixels {
@@ -89,11 +90,11 @@ struct PNGAnimationWalk {
             } else if !hasPixels, PNGFrameRewriter.isCopied(bytes, at: position) {
                 copied.append(position..<next)
             }
-            // What comes beyond what was announced is not part of it.
+            // Frames beyond the declared number are not part of the animation.
             if declaredCount > 0, frames.count == declaredCount { return true }
             position = next
         }
-        // At its end without any frame it is a still that says otherwise.
+        // A complete file without any frame is a still image, despite its declaration.
         return declaredCount > 0 && !(hasEnded && frames.isEmpty)
     }
 
@@ -139,7 +140,7 @@ struct PNGAnimationWalk {
         if current?.start == nil { current?.start = position }
     }
 
-    /// The frame that was read is whole: the next begins, or the file ends.
+    /// Completes the last frame, because the next one starts or the file ends.
     private mutating func finish(before position: Int, _ options: DecodeOptions) throws(LoadError) {
         guard let (plan, start) = current else { return }
         guard let start else { throw Self.disorder }

@@ -1,12 +1,11 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// PNG by libpng: all kinds of it, 16 bits brought to 8; of an animation the picture that viewers of stills show, or all
-/// of its frames.
+/// Reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8; animations as a still or all frames.
 ///
-/// A picture that is not interlaced is resized while its rows are read; of one that is, all pixels are held. Any wrong
-/// checksum is damage. Orientation is taken from an `eXIf` chunk before the pixels. Colours: an embedded profile, else
-/// `sRGB`, else `gAMA`, with `cHRM` or, unless it is about 1 / 2.2, alone; `cICP` is not heeded.
+/// A non-interlaced image is resized while its rows are read. Of an interlaced image, all pixels are held. Any
+/// incorrect checksum is an error. The orientation is read from an `eXIf` chunk before the pixels. Colours follow an
+/// embedded profile, else `sRGB`, else `gAMA`, with `cHRM` or, unless it is about 1 / 2.2, alone. `cICP` is ignored.
 public struct PNGCodec: ImageCodec {
     public init() {}
 
@@ -39,7 +38,7 @@ public struct PNGCodec: ImageCodec {
         }
     }
 
-    /// Reads all rows of all passes into the memory of one.
+    /// Decodes all rows of all passes into a buffer of one row.
     public func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
@@ -65,7 +64,7 @@ public struct PNGCodec: ImageCodec {
         DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 4 : 0)
     }
 
-    /// Of an interlaced picture what its passes make, as soon as the first is there; of others the rows that are there.
+    /// Decodes an interlaced image's available passes, at least the first, or another image's available rows.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
@@ -74,7 +73,7 @@ public struct PNGCodec: ImageCodec {
         return try unsafe info.makePart(options, coversAll: info.isProgressive, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
             var filled: PartialPicture.Filled?
-            // Its header may not be whole yet.
+            // The header may be truncated.
             _ = try LoadError.upToDamage { () throws(LoadError) in
                 try PNGReader.with(bytes) { (reader) throws(LoadError) in
                     filled = try unsafe PNGDecoding(

@@ -1,10 +1,10 @@
 import InflightConcurrency
 import InflightCore
 
-// Decoding as far as there are bytes.
+// Decoding of partial images.
 
 extension PNGDecoding {
-    /// Fills the target with what there is; `nil`: nothing that could be shown.
+    /// Fills the target from the available bytes; returns `nil` if nothing can be shown.
     func runPart() throws(LoadError) -> PartialPicture.Filled? {
         let transform = reader.colorTransform(isGray: info.colorModel == .gray)
         return reader.isInterlaced ? try showPasses(transform) : try showRows(transform)

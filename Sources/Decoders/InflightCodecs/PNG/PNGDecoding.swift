@@ -1,8 +1,8 @@
 import InflightConcurrency
 import InflightCore
 
-/// One decoding of a PNG picture into memory for what a plan keeps of it.
-// Safe: writes to `target` alone, whose size is checked against the plan by the resizer.
+/// A decode of one PNG image into the output buffer of a resize plan.
+// Safe: it writes only to `target`, whose size the resizer checks against the plan.
 @safe struct PNGDecoding {
     let reader: PNGReader
     let info: ImageInfo

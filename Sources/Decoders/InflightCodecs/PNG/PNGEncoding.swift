@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes PNG of eight bits, with alpha unless the pixels are of an opaque format.
+/// Writes PNG of eight bits, with alpha unless the pixel format is opaque.
 enum PNGEncoding {
     static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         let straight = pixels.converted(to: PixelBuffer.Format(order: pixels.format.order, alpha: .straight))

@@ -1,13 +1,13 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes a frame of an animated PNG as a PNG of its own: the header with the frame's size, the chunks that say what the
-/// pixels mean, and the frame's data as `IDAT`.
+/// Writes a frame of an animated PNG as a separate PNG: the header with the frame's size, the chunks that determine the
+/// meaning of the pixels, and the frame's data as `IDAT`.
 struct PNGFrameRewriter {
     private let bytes: Bytes
     private let copied: [Range<Int>]
 
-    /// - Parameter copied: whole chunks that stand before the pixels, in their order.
+    /// - Parameter copied: the complete chunks before the pixels to copy, in order.
     init(_ bytes: Bytes, copied: [Range<Int>]) {
         self.bytes = bytes
         self.copied = copied
@@ -29,12 +29,12 @@ struct PNGFrameRewriter {
         return unsafe Int(inflight_crc32(0, base.assumingMemoryBound(to: UInt8.self), memory.count))
     }
 
-    /// - Parameter data: whole chunks, among which are the frame's.
-    /// - Throws: ``LoadError/Code/damaged`` where a checksum is wrong that is not copied.
+    /// - Parameter data: complete chunks, including the frame's.
+    /// - Throws: ``LoadError/Code/damaged`` if a checksum that is not copied is incorrect.
     func file(width: Int, height: Int, data: Range<Int>) throws(LoadError) -> Bytes {
         let copiedCount = copied.reduce(0) { $0 + $1.count }
         var file: [UInt8] = []
-        // The signature, the header, the end, and data that become no longer.
+        // The signature, the header, the end chunk, and the data, which does not grow.
         file.reserveCapacity(8 + 25 + copiedCount + data.count + 12)
         append(0..<8, to: &file)
         Self.chunk(in: &file) { file in

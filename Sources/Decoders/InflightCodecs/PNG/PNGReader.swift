@@ -2,7 +2,7 @@ internal import CInflightCodecs
 import InflightCore
 
 /// The library's decoder, with its failures as errors. Confined to one call.
-// Safe: the handle is valid for the length of `with`, which is as long as a reader lives.
+// Safe: the handle is valid for the duration of `with`, which is the lifetime of the value.
 @safe struct PNGReader {
     private let handle: OpaquePointer
     let isInterlaced: Bool
@@ -32,7 +32,7 @@ import InflightCore
         try unsafe Self.check(inflight_png_read_row(handle, row), handle)
     }
 
-    /// The same, for looking at before all passes are read.
+    /// Reads a row for display before all passes are read.
     func showRow(_ row: UnsafeMutablePointer<UInt8>) throws(LoadError) {
         try unsafe Self.check(inflight_png_show_row(handle, row), handle)
     }
@@ -41,7 +41,7 @@ import InflightCore
         try unsafe Self.check(inflight_png_finish(handle), handle)
     }
 
-    /// What brings the picture's colours to sRGB, if anything has to.
+    /// Returns the transform of the image's colours to sRGB, if they need one.
     func colorTransform(isGray: Bool) -> ColorTransform? {
         if let profile = unsafe header.profile {
             let bytes = unsafe Bytes(
@@ -54,7 +54,7 @@ import InflightCore
         let chromaticities = unsafe withUnsafeBytes(of: &points) { unsafe Array($0.bindMemory(to: Double.self)) }
         let expected = [0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
         let isKnown = chromaticities.contains { $0 != 0 }
-        // 1 / 2.2 alone is what programs write that mean sRGB. With primaries, browsers take it at its word.
+        // Programs that mean sRGB write 1 / 2.2 alone. With primaries, browsers take it literally.
         if abs(gamma - 1 / 2.2) < 0.02, !isKnown { return nil }
         return ColorTransform.forPrimaries(isKnown ? chromaticities : expected, gamma: 1 / gamma)
     }

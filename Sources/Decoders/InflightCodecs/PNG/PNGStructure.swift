@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// The chunks of a PNG file (PNG specification, third edition, section 5), walked without decoding.
+/// The chunks of a PNG file (PNG specification, third edition, section 5), parsed without decoding.
 struct PNGStructure: FileStructure {
     static let format = ImageFormat.png
 
@@ -32,7 +32,7 @@ struct PNGStructure: FileStructure {
             profileName: profileName, isProgressive: isInterlaced)
     }
 
-    /// Reads up to the first pixels.
+    /// Parses up to the first pixels.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<PNGStructure> {
         var structure = PNGStructure()
         var position = 8
@@ -47,7 +47,7 @@ struct PNGStructure: FileStructure {
             if bytes.has("IDAT", at: position + 4) { return .header(structure) }
             if bytes.has("IEND", at: position + 4) { throw PictureError.damaged(.png, "it holds no pixels") }
             let content = position + 8..<position + 8 + length
-            // The checksum, and the next chunk's length and name, which will be asked for anyway.
+            // Includes the checksum and the next chunk's length and name, which are needed anyway.
             let end = content.upperBound + 4
             guard bytes.count >= end else { return .needsMoreBytes(end + 8) }
             try structure.read(bytes, content)
@@ -66,7 +66,7 @@ struct PNGStructure: FileStructure {
         } else if bytes.has("eXIf", at: start - 4) {
             orientation = EXIFOrientation.find(in: bytes, content)
         } else if bytes.has("iCCP", at: start - 4) {
-            // Latin-1, up to a zero; without control characters.
+            // Latin-1, up to a zero byte, without control characters.
             let name = content.prefix(80).prefix { bytes[$0] != 0 }.map { bytes[$0] }
             let scalars = name.filter { $0 >= 0x20 && !(0x7F...0x9F).contains($0) }.map { Unicode.Scalar($0) }
             if !scalars.isEmpty { profileName = String(String.UnicodeScalarView(scalars)) }
@@ -88,7 +88,7 @@ struct PNGStructure: FileStructure {
         }
     }
 
-    /// Walks to the last chunk and checks the checksum of each.
+    /// Parses to the last chunk and verifies the checksum of each.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.png) }
         var position = 8

@@ -1,20 +1,20 @@
 import InflightCore
 
-/// From planes of samples between the resizer's steps (``RowResampler/one`` each, not limited) to red, green, blue and
-/// 255. Sixteen samples may be read behind each row.
+/// Converts planes of the resizer's intermediate samples (scaled by ``RowResampler/one``, not clamped) to red, green,
+/// blue and 255. Up to sixteen samples beyond each row may be read.
 enum PlaneColors {
-    /// Luma and chroma that use all of 0 … 255, as JFIF has them (ITU-T T.871 section 7).
+    /// Converts luma and chroma with the full range 0 … 255, as in JFIF (ITU-T T.871 section 7).
     static func fullRange(
         _ luma: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, _ red: UnsafePointer<Int16>, width: Int,
         into row: UnsafeMutablePointer<UInt8>
     ) {
         unsafe each(width, into: row) { index in
-            // Five bits behind the point, so that no sum leaves 16 bits.
+            // Five fractional bits, so that no sum exceeds 16 bits.
             let y = unsafe load(luma, index) &>> 1
             let b = unsafe (load(blue, index) &>> 1) &- 128 * 32
             let r = unsafe (load(red, index) &>> 1) &- 128 * 32
             return (
-                // 1.402, 0.344136 and 0.714136, 1.772, as wholes and 65536ths.
+                // 1.402, 0.344136 and 0.714136, 1.772, as integers plus 65536ths.
                 y &+ r &+ high(r, 26345),
                 y &- high(b, 22554) &- r &+ high(r, 18734),
                 y &+ b &+ b &- high(b, 14942)
@@ -22,7 +22,7 @@ enum PlaneColors {
         }
     }
 
-    /// Luma of 16 … 235 and chroma of 16 … 240, as WebP has them (RFC 6386 section 9.2, ITU-R BT.601).
+    /// Converts luma of 16 … 235 and chroma of 16 … 240, as in WebP (RFC 6386 section 9.2, ITU-R BT.601).
     static func limitedRange(
         _ luma: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, _ red: UnsafePointer<Int16>, width: Int,
         into row: UnsafeMutablePointer<UInt8>
@@ -33,7 +33,7 @@ enum PlaneColors {
             let b = unsafe (load(blue, index) &>> 1) &- 128 * 32
             let r = unsafe (load(red, index) &>> 1) &- 128 * 32
             return (
-                // 1.164383, 1.596027, 0.391762 and 0.812968, 2.017232, as wholes and 65536ths.
+                // 1.164383, 1.596027, 0.391762 and 0.812968, 2.017232, as integers plus 65536ths.
                 y &+ r &+ r &- high(r, 26475),
                 y &- high(b, 25675) &- r &+ high(r, 12257),
                 y &+ b &+ b &+ high(b, 1129)
@@ -54,7 +54,7 @@ enum PlaneColors {
         unsafe rgb(plane, plane, plane, width: width, into: row)
     }
 
-    /// Puts a plane into the fourth byte of each pixel.
+    /// Writes a plane to the fourth byte of each pixel.
     static func fourth(_ plane: UnsafePointer<Int16>, width: Int, into row: UnsafeMutablePointer<UInt8>) {
         for index in 0..<width {
             unsafe row[4 &* index &+ 3] = UInt8(min(max((plane[index] &+ 32) &>> 6, 0), 255))
@@ -66,7 +66,7 @@ enum PlaneColors {
         unsafe UnsafeRawPointer(source + index).loadUnaligned(as: SIMD8<Int16>.self)
     }
 
-    /// The upper half of the product.
+    /// Returns the upper half of the product.
     @inline(__always)
     private static func high(_ vector: SIMD8<Int16>, _ factor: Int16) -> SIMD8<Int16> {
         let product = SIMD8<Int32>(truncatingIfNeeded: vector) &* Int32(factor)

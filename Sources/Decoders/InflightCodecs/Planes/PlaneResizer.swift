@@ -1,12 +1,12 @@
 import InflightCore
 
-/// Resizes the planes of a picture, each from its own resolution, and keeps what comes out until all are there.
-// Safe: the pointers never leave but for the length of a call, and their sizes follow from the plan.
+/// Resizes the planes of an image, each from its own resolution, and retains the results until all planes are complete.
+// Safe: the pointers are passed on only for the duration of a call, and their sizes follow from the plan.
 @safe final class PlaneResizer {
-    // Safe: used by the resizer alone.
+    // Safe: only the resizer uses it.
     @safe private struct Plane {
         let resampler: RowResampler
-        /// The finished plane, of samples between the steps.
+        /// The resized plane of intermediate samples.
         let result: UnsafeMutablePointer<Int16>
     }
 
@@ -15,12 +15,12 @@ import InflightCore
 
     /// - Parameters:
     ///   - sizes: the size of each plane.
-    ///   - pictureWidth: the size of the picture that they make up.
+    ///   - pictureWidth: the width of the image that they form.
     init(sizes: [(width: Int, height: Int)], pictureWidth: Int, pictureHeight: Int, plan: Resize.Plan) {
         width = plan.width
         var planes: [Plane] = []
         for (index, size) in sizes.enumerated() {
-            // Planes of one size share their weights, as those of chroma do.
+            // Planes of equal size, such as the chroma planes, share their weights.
             let twin = sizes[..<index].firstIndex { $0 == size }
             let resampler =
                 twin.map { RowResampler(like: planes[$0].resampler) }
@@ -44,14 +44,14 @@ import InflightCore
         if ratio > 1, count == (pixelCount + ratio - 1) / ratio {
             return .subsampled(ratio: ratio, pixelCount: pixelCount)
         }
-        // Factors such as three to two, which only odd files have.
+        // Ratios such as three to two occur only in unusual files.
         return .partial(length: Double(count))
     }
 
-    /// The rows of a plane that are still to be pushed.
+    /// Returns the number of rows of a plane still to be pushed.
     func rowsLeft(_ plane: Int) -> Int { planes[plane].resampler.rowsLeft }
 
-    /// Takes the next rows of a plane, or as many of them as it still lacks.
+    /// Pushes the next rows of a plane, at most as many as it lacks.
     func push(_ plane: Int, _ rows: UnsafePointer<UInt8>, stride: Int, count: Int) {
         let plane = planes[plane]
         let result = unsafe plane.result
@@ -62,7 +62,7 @@ import InflightCore
         }
     }
 
-    /// A finished row of a plane. Sixteen samples may be read behind the last.
+    /// Returns a resized row of a plane. Up to sixteen samples beyond the last may be read.
     func row(_ plane: Int, _ y: Int) -> UnsafePointer<Int16> {
         unsafe UnsafePointer(planes[plane].result + y * width)
     }

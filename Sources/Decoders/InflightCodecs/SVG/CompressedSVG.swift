@@ -1,18 +1,18 @@
 internal import CInflightCodecs
 public import InflightCore
 
-/// SVG documents in gzip (SVG 2, section "Conforming SVG Interpreters"; RFC 1952), whose files mostly end in `svgz`.
+/// SVG documents compressed with gzip (SVG 2, section "Conforming SVG Interpreters"; RFC 1952), mostly named `.svgz`.
 ///
-/// Memory is bounded: what expands to more than a limit is refused when the limit is reached.
+/// Memory is bounded: decompression stops at a limit, and a document that exceeds it is refused.
 public enum CompressedSVG {
-    /// The most bytes that a document may expand to.
+    /// The maximum size of a decompressed document in bytes.
     public static let maximumCount = 32 << 20
-    /// The most bytes that are expanded to read a header: it has to stand in the first 256 KB.
+    /// The maximum number of bytes decompressed to parse a header, which must be in the first 256 KB.
     private static let headerCount = 1 << 18
 
-    /// Reads the header of the document in `bytes`, which may be the first part of a file only.
+    /// Parses the header of the document in `bytes`, which may be only the start of a file.
     ///
-    /// - Throws: ``LoadError/Code/notAnImage`` where something else is compressed there, ``LoadError/Code/damaged``.
+    /// - Throws: ``LoadError/Code/notAnImage`` if the content is not SVG, ``LoadError/Code/damaged``.
     public static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         let (part, ending) = try expanded(bytes, limit: headerCount)
         let needed = ProbeResult.needsMoreBytes(bytes.count.saturating(plus: 1024))
@@ -28,9 +28,9 @@ public enum CompressedSVG {
         throw PictureError.cutShort(.svg)
     }
 
-    /// Returns the document of a whole file, at most ``maximumCount`` bytes.
+    /// Returns the document of a complete file, at most ``maximumCount`` bytes.
     ///
-    /// - Throws: ``LoadError/Code/tooLarge`` beyond that, ``LoadError/Code/damaged`` where it is cut short or broken.
+    /// - Throws: ``LoadError/Code/tooLarge`` beyond that, ``LoadError/Code/damaged`` if it is truncated or corrupt.
     public static func document(_ bytes: Bytes) throws(LoadError) -> Bytes {
         let (document, ending) = try expanded(bytes, limit: maximumCount)
         switch ending {
@@ -75,7 +75,7 @@ public enum CompressedSVG {
 }
 
 extension Int {
-    /// The product, or the largest number where that overflows.
+    /// Returns the product, or the maximum on overflow.
     fileprivate func saturating(times other: Int) -> Int {
         let (product, overflow) = multipliedReportingOverflow(by: other)
         return overflow ? .max : product

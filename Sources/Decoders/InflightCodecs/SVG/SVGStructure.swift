@@ -1,6 +1,6 @@
 import InflightCore
 
-/// An SVG document: the size that its first element asks for, and whether its elements end.
+/// An SVG document: the size that its root element requests, and whether its elements are closed.
 struct SVGStructure: FileStructure {
     static let format = ImageFormat.svg
 
@@ -10,7 +10,7 @@ struct SVGStructure: FileStructure {
         ImageInfo(format: .svg, storedWidth: size.pixels.width, storedHeight: size.pixels.height, hasAlpha: true)
     }
 
-    /// Reads up to the end of the first element's start tag, which has to stand in the first 256 KB.
+    /// Parses up to the end of the root element's start tag, which must be in the first 256 KB.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<SVGStructure> {
         switch SVGRoot.find(in: bytes) {
         case .needsMore: return .needsMoreBytes(bytes.count + 512)
@@ -21,7 +21,7 @@ struct SVGStructure: FileStructure {
         }
     }
 
-    /// Counts the elements that begin and end, up to the end of the first. Whether their names fit is not looked at.
+    /// Counts start and end tags up to the end of the root element. It does not check whether their names match.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         _ = try wholeHeader(bytes)
         guard case .root(let root) = SVGRoot.find(in: bytes) else { throw PictureError.cutShort(.svg) }
@@ -51,7 +51,7 @@ struct SVGStructure: FileStructure {
         }
     }
 
-    /// Goes behind a start tag, and tells whether it is the whole element; `nil` where it does not end.
+    /// Advances behind a start tag. Returns whether it is self-closing, or `nil` if it is truncated.
     private static func skipTag(_ bytes: Bytes, _ scanner: inout SVGScanner) -> Bool? {
         var position = scanner.position
         var quote: UInt8?

@@ -1,6 +1,6 @@
 import InflightCore
 
-/// Numbers in files, `nil` where they would lie outside of the bytes.
+/// Numbers in files, or `nil` if they are outside the bytes.
 extension Bytes {
     func byte(at offset: Int) -> Int? {
         offset >= 0 && offset < count ? Int(self[offset]) : nil
@@ -30,7 +30,7 @@ extension Bytes {
         return low | high << 16
     }
 
-    /// Whether the characters of `text`, which are ASCII, stand at `offset`.
+    /// Returns whether the ASCII characters of `text` are at `offset`.
     func has(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
         guard offset >= 0, count - offset >= length else { return false }
@@ -38,7 +38,7 @@ extension Bytes {
         return true
     }
 
-    /// A copy of a part, which lies inside.
+    /// Returns a copy of a range, which must be within the bytes.
     func slice(_ range: Range<Int>) -> Bytes {
         unsafe withUnsafeBytes { unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: $0[range])) }
     }

@@ -1,8 +1,8 @@
 import InflightCore
 
-/// Finds the orientation in EXIF metadata, which is a TIFF file in small (TIFF 6.0 section 2, CIPA DC-008).
+/// Finds the orientation in EXIF metadata, which is a small TIFF file (TIFF 6.0 section 2, CIPA DC-008).
 enum EXIFOrientation {
-    /// - Parameter range: from the byte order mark to the end of the metadata; lies inside of `bytes`.
+    /// - Parameter range: the metadata from the byte order mark to its end, within `bytes`.
     static func find(in bytes: Bytes, _ range: Range<Int>) -> ImageOrientation? {
         let record = bytes.part(range)
         guard record.count >= 14, let reader = TIFFReader(record), !reader.isBig,
@@ -11,7 +11,7 @@ enum EXIFOrientation {
         for position in (0..<count).lazy.map({ directory + reader.countLength + $0 * reader.entryLength }) {
             guard let tag = reader.number16(at: position) else { return nil }
             guard tag == 0x0112 else { continue }
-            // In the entry itself, of whichever integer type.
+            // The value is in the entry itself, as any integer type.
             guard reader.number16(at: position + 10) != nil, let (_, entry) = reader.entry(at: position),
                 (1...2).contains(entry.count), entry.offset == position + 8
             else { return nil }

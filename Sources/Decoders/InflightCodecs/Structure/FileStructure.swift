@@ -1,23 +1,22 @@
 import InflightConcurrency
 import InflightCore
 
-/// What a codec knows of its files without decoding them: how a header is read, and how the rest is walked.
+/// The parser of one format, which reads headers and checks files without decoding.
 ///
-/// From this follow, in the same order for every format, what a codec answers and what is checked before any memory is
-/// taken.
+/// It determines, in the same order for every format, a codec's results and the checks before any memory is allocated.
 protocol FileStructure {
     static var format: ImageFormat { get }
 
-    /// Reads the header at the start of `bytes`, which may be the first part of a file only.
+    /// Parses the header at the start of `bytes`, which may be only the start of a file.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<Self>
 
-    /// What the header says, for callers.
+    /// Returns the public description of the header.
     func info(_ bytes: Bytes) -> ImageInfo
 }
 
 enum HeaderReading<Structure> {
     case header(Structure)
-    /// The header goes on: ask again with at least that many bytes.
+    /// The header is longer. Call again with at least this number of bytes.
     case needsMoreBytes(Int)
 }
 
@@ -32,13 +31,13 @@ extension FileStructure {
         }
     }
 
-    /// The header of a whole file.
+    /// Parses the header of a complete file.
     static func wholeHeader(_ bytes: Bytes) throws(LoadError) -> Self {
         guard case .header(let structure) = try readHeader(bytes) else { throw PictureError.cutShort(format) }
         return structure
     }
 
-    /// Decodes at the size that is wanted: see ``ImageInfo/makePixels(_:cancellation:filledBy:)``.
+    /// Decodes at the requested size: see ``ImageInfo/makePixels(_:cancellation:filledBy:)``.
     func decode(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag,
         filledBy fill: (ImageInfo, Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> Void

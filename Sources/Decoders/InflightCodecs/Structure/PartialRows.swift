@@ -1,17 +1,17 @@
 import InflightConcurrency
 import InflightCore
 
-/// The rows of a picture with alpha, from top to bottom, as far as they come: what is missing is transparent.
-// Safe: the row is used for the length of a call, and what is written lies within the resizer's target.
+/// Resizes the available rows of an image with alpha, from top to bottom. Missing rows are transparent.
+// Safe: the row is used for the duration of a call, and all writes are within the resizer's target.
 @safe final class PartialRows {
     private let width: Int
     private let height: Int
     private let resizer: ProfiledRowResizer
     private let row: UnsafeMutablePointer<UInt8>
-    /// How many rows have come, before ``finish()``.
+    /// The number of rows pushed, before ``finish()``.
     private(set) var count = 0
 
-    /// - Parameter transform: what brings the colours of what is pushed to sRGB.
+    /// - Parameter transform: the transform of the pushed colours to sRGB.
     init(
         width: Int, height: Int, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer, transform: ColorTransform?
     ) {
@@ -27,7 +27,7 @@ import InflightCore
         unsafe row.deallocate()
     }
 
-    /// Has `read` write row after row: red, green, blue and alpha.
+    /// Calls `read` for each row, which it writes as red, green, blue and alpha.
     func push(
         _ cancellation: CancellationFlag, read: (UnsafeMutablePointer<UInt8>) throws(LoadError) -> Void
     ) throws(LoadError) {
@@ -40,7 +40,7 @@ import InflightCore
         }
     }
 
-    /// No more rows come.
+    /// Ends the rows.
     func finish() {
         resizer.pushBlankRest()
         resizer.finish()

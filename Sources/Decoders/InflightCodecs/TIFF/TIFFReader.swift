@@ -1,20 +1,20 @@
 import InflightCore
 
-/// The numbers and directories of a TIFF file, in either byte order, of the classic kind and of BigTIFF.
+/// Reads the numbers and directories of a TIFF or BigTIFF file in either byte order.
 struct TIFFReader {
     let bytes: Bytes
     let isLittle: Bool
-    /// Offsets and counts of 64 bits.
+    /// Whether the file is BigTIFF, with offsets and counts of 64 bits.
     let isBig: Bool
 
-    /// What an entry of a directory says.
+    /// An entry of a directory.
     struct Entry {
         let type: Int
         let count: Int
-        /// Where the values begin: in the entry itself, or wherever its offset points.
+        /// The offset of the values, which are in the entry itself or elsewhere in the file.
         let offset: Int
 
-        /// What one value takes, in bytes; zero for a type that is not known.
+        /// The size of one value in bytes; 0 for an unknown type.
         var size: Int {
             switch type {
             case 1, 2, 6, 7: 1
@@ -25,7 +25,7 @@ struct TIFFReader {
             }
         }
 
-        /// Where the values end, or `nil` where the product overflows.
+        /// The end of the values, or `nil` on overflow.
         var end: Int? {
             let product = size.multipliedReportingOverflow(by: count)
             let end = product.partialValue.addingReportingOverflow(offset)
@@ -33,7 +33,7 @@ struct TIFFReader {
         }
     }
 
-    /// Reads the first bytes of a file, at least eight; `nil` where they are not those of a TIFF file.
+    /// Parses the first bytes of a file, at least eight; returns `nil` if it is not a TIFF file.
     init?(_ bytes: Bytes) {
         let isLittle = bytes.has("II", at: 0)
         guard isLittle || bytes.has("MM", at: 0) else { return nil }
@@ -53,7 +53,7 @@ struct TIFFReader {
         isLittle ? bytes.little32(at: offset) : bytes.big32(at: offset)
     }
 
-    /// Of 32 bits, or of 64 in a BigTIFF, whose highest bit no file of this world sets.
+    /// Returns the offset at `position`: 32 bits, or 64 in BigTIFF. Values beyond any real file become `Int.max / 2`.
     func offset(at position: Int) -> Int? {
         guard isBig else { return number32(at: position) }
         guard let first = number32(at: position), let second = number32(at: position + 4) else { return nil }
@@ -61,18 +61,18 @@ struct TIFFReader {
         return high > 0x3FFF_FFFF ? Int.max / 2 : high << 32 | low
     }
 
-    /// Bytes of the file's own header, of a directory's count, of an entry, and of an offset.
+    /// The lengths in bytes of the file header, a directory's entry count, an entry, and an offset.
     var headerLength: Int { isBig ? 16 : 8 }
     var countLength: Int { isBig ? 8 : 2 }
     var entryLength: Int { isBig ? 20 : 12 }
     var offsetLength: Int { isBig ? 8 : 4 }
 
-    /// The entries in the directory at `position`; `nil` where its count lies behind the bytes at hand.
+    /// Returns the number of entries in the directory at `position`, or `nil` if it is beyond the available bytes.
     func entryCount(at position: Int) -> Int? {
         isBig ? offset(at: position) : number16(at: position)
     }
 
-    /// The entry at `position`, which is there.
+    /// Returns the entry at `position`, or `nil` if it is beyond the available bytes.
     func entry(at position: Int) -> (tag: Int, entry: Entry)? {
         guard let tag = number16(at: position), let type = number16(at: position + 2),
             let count = isBig ? offset(at: position + 4) : number32(at: position + 4)
@@ -84,7 +84,7 @@ struct TIFFReader {
         return (tag, Entry(type: type, count: count, offset: far))
     }
 
-    /// One of an entry's whole numbers, none of which needs its sign; `nil` where it is not there.
+    /// Returns one of an entry's integers as unsigned, or `nil` if it is not available.
     func value(_ entry: Entry, at index: Int = 0) -> Int? {
         guard index < entry.count, let end = entry.end, end <= bytes.count else { return nil }
         let position = entry.offset + index * entry.size

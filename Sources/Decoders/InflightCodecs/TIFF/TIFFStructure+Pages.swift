@@ -1,9 +1,9 @@
 import InflightCore
 
 extension TIFFStructure {
-    /// What the directory of one page of a whole file says, from 1: the first is ``readHeader(_:)``'s.
+    /// Parses the directory of one page of a complete file, from 1: page 0 is ``readHeader(_:)``'s.
     ///
-    /// Up to that page the list has to be whole; what is behind it is counted as far as it goes.
+    /// The list must be valid up to that page; the pages behind it are counted as far as possible.
     static func page(_ page: Int, in bytes: Bytes) throws(LoadError) -> ImageInfo {
         guard case .header(let whole) = try readHeader(bytes), let reader = TIFFReader(bytes),
             var position = reader.offset(at: reader.isBig ? 8 : 4)

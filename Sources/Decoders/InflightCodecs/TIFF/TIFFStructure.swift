@@ -1,6 +1,6 @@
 import InflightCore
 
-/// The directories of a TIFF file (TIFF 6.0 section 2; BigTIFF as libtiff writes it), walked without decoding.
+/// The directories of a TIFF file (TIFF 6.0 section 2; BigTIFF as libtiff writes it), parsed without decoding.
 struct TIFFStructure: FileStructure {
     static let format = ImageFormat.tiff
 
@@ -9,16 +9,16 @@ struct TIFFStructure: FileStructure {
     var orientation = ImageOrientation.up
     var bitsPerSample = 1
     var samplesPerPixel = 1
-    /// What is said of the samples beyond those of the colour: 1 and 2 are alpha.
+    /// The meaning of each sample beyond the colours: 1 and 2 are alpha.
     var extraSamples: [Int] = []
     var photometric = 0
     var profileName: String?
-    /// The pages whose directories are in the bytes at hand.
+    /// The number of pages whose directories are available.
     var pageCount = 1
-    /// Whether the list of pages goes on behind the bytes at hand.
+    /// Whether the list of pages continues behind the available bytes.
     var mayHaveMorePages = false
 
-    /// More pages than these are not counted.
+    /// The maximum number of pages to count.
     static let mostPages = 1 << 16
 
     private enum Tag {
@@ -52,7 +52,7 @@ struct TIFFStructure: FileStructure {
         }
     }
 
-    /// Alpha, if it is said to be that: what a further sample is for otherwise, nobody knows.
+    /// Whether an extra sample is declared as alpha. Other extra samples have no defined meaning.
     var hasAlpha: Bool {
         let colors = [.gray, .indexed].contains(colorModel) ? 1 : colorModel == .cmyk ? 4 : 3
         return extraSamples.prefix(max(0, samplesPerPixel - colors)).contains { $0 == 1 || $0 == 2 }
@@ -65,8 +65,7 @@ struct TIFFStructure: FileStructure {
             mayHaveMoreFrames: mayHaveMorePages)
     }
 
-    /// Reads the first directory, wherever it stands, and what it points at; and counts the pages as far as there are
-    /// bytes.
+    /// Parses the first directory, wherever it is, and the values it refers to, and counts the available pages.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<TIFFStructure> {
         guard bytes.count >= 16 else { return .needsMoreBytes(64) }
         guard let reader = TIFFReader(bytes) else { throw PictureError.damaged(.tiff, "its header is broken") }
@@ -89,7 +88,7 @@ struct TIFFStructure: FileStructure {
         case needs(Int)
     }
 
-    /// The entries of the directory at `start`; each once, as there are no two in a file that is whole.
+    /// Returns the entries of the directory at `start` by tag. A valid file has no duplicates; the first one is used.
     private static func entries(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> (
         [Int: TIFFReader.Entry], next: Directory
     ) {
@@ -110,7 +109,7 @@ struct TIFFStructure: FileStructure {
     mutating func read(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> Directory {
         let (entries, directory) = try Self.entries(reader, start)
         guard case .next = directory else { return directory }
-        // What stands elsewhere has to be there; of what is too large to be meant, the profile's name is done without.
+        // Values elsewhere in the file must be available, except for the profile's name if the profile is too large.
         for tag in Tag.needed {
             guard let entry = entries[tag], let end = entry.end, end > reader.bytes.count else { continue }
             if tag == Tag.profile, entry.count > ICCProfile.maximumCount { continue }
@@ -138,7 +137,7 @@ struct TIFFStructure: FileStructure {
         return directory
     }
 
-    /// Follows the list of pages, which ends where it comes to a page for the second time.
+    /// Counts the pages of the list, up to one that was already counted.
     mutating func countPages(_ reader: TIFFReader, _ first: Int, _ next: Int) {
         var seen: Set<Int> = [first]
         var position = next
@@ -154,7 +153,7 @@ struct TIFFStructure: FileStructure {
         }
     }
 
-    /// Looks at all pages: whether each has a size, and whether its strips or tiles lie in the file.
+    /// Checks that each page has a size, and that its strips or tiles are within the file.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes), let reader = TIFFReader(bytes),
             var position = reader.offset(at: reader.isBig ? 8 : 4)
@@ -171,8 +170,8 @@ struct TIFFStructure: FileStructure {
         }
     }
 
-    /// Whether all pixels of a file's first page are there belongs to a whole header: what is not there, the decoder
-    /// would make up.
+    /// Checks the location of the first page's pixels too if the file is complete. The decoder would invent missing
+    /// ones.
     static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         switch try readHeader(bytes) {
         case .needsMoreBytes(let count):
@@ -207,7 +206,7 @@ struct TIFFStructure: FileStructure {
 }
 
 extension Int {
-    /// The sum, or the largest number where that overflows.
+    /// Returns the sum, or the maximum on overflow.
     func saturating(plus other: Int) -> Int {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -4,10 +4,10 @@ import InflightCore
 
 /// All frames of an animated WebP (RFC 9649 section 2.7): the chunks `ANIM` and `ANMF`.
 ///
-/// The chunks are found here and the frames put together by the core, so that of libwebp the decoder of stills is enough.
+/// The chunks are parsed here and the core composes the frames, so that libwebp's still decoder suffices.
 struct WebPAnimation: AnimationSource {
     private let bytes: Bytes
-    /// The chunks of each frame: its pixels, and before them its alpha where that stands apart.
+    /// The chunks of each frame: its pixels, preceded by its alpha if that is separate.
     private let places: [Range<Int>]
     private let profile: Range<Int>?
     let info: ImageInfo
@@ -15,8 +15,8 @@ struct WebPAnimation: AnimationSource {
     let frames: [AnimationFramePlan]
     let isCutShort: Bool
 
-    /// `nil` for a still. Throws ``LoadError/Code/damaged`` where a frame lies outside of the canvas, or not even one frame
-    /// is whole.
+    /// Returns `nil` for a still image. Throws ``LoadError/Code/damaged`` if a frame is outside the canvas, or none is
+    /// complete.
     init?(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) {
         let structure = try WebPStructure.wholeHeader(bytes)
         guard structure.isAnimated else { return nil }
@@ -58,7 +58,7 @@ struct WebPAnimation: AnimationSource {
         guard 2 * x + width < structure.width, 2 * y + height < structure.height else {
             throw PictureError.damaged(.webp, "a frame lies outside of it")
         }
-        // Lossless pixels say in their own header whether they have alpha.
+        // A lossless bitstream has its own alpha flag.
         let isLossless = bytes.has("VP8L", at: start + 16)
         let hasAlpha = isLossless ? bytes.little32(at: start + 25).map { $0 >> 28 & 1 != 0 } ?? true : true
         return AnimationFramePlan(

@@ -1,20 +1,21 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// WebP by libwebp: lossy and lossless, with and without alpha; of an animation the first frame, on its canvas,
-/// or all.
+/// Reads and writes WebP with libwebp: lossy and lossless, with and without alpha.
 ///
-/// A lossy picture without alpha that is wanted smaller is decoded to planes, each resized from its own resolution; the
-/// library's own scaling is not used, because it averages. In linear light it is decoded to colours first. All of
-/// the decoded frame is held while it is resized.
+/// It decodes an animation's first frame, on its canvas, or all frames. A lossy image without alpha is decoded to
+/// planes for a smaller size, each resized from its own resolution. The library's own scaling is not used, because it
+/// averages. For resizing in linear light, it is decoded to colours first. The whole decoded frame is held while it is
+/// resized.
 public struct WebPCodec: ImageCodec {
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.webp] }
     public var encodableFormats: Set<ImageFormat> { [.webp] }
 
-    /// In a part of an animation, the frames are counted that begin in it. EXIF metadata, which tells the orientation,
-    /// stands at a file's end: where there is some, nearly all of the file is asked for.
+    /// Parses the header. In a truncated animation, it counts the frames that start in the available bytes.
+    ///
+    /// If the file has EXIF metadata, which has the orientation and is at its end, nearly the whole file is needed.
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         try WebPStructure.probe(bytes, isComplete: isComplete)
     }
@@ -42,14 +43,15 @@ public struct WebPCodec: ImageCodec {
         }
     }
 
-    /// Lossless pictures are held twice by the library: as it decodes them, and as it hands them on.
+    /// The library holds lossless images twice: while decoding, and as output.
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         guard case .header(let structure)? = try? WebPStructure.readHeader(bytes) else { return 0 }
         return DecodeMemory.bytes(for: info, options, perPixel: structure.isLossless ? 8 : info.hasAlpha ? 6 : 4)
     }
 
-    /// The rows of the first frame that are there. Nothing where the file has EXIF metadata, which tells the orientation at
-    /// its end.
+    /// Decodes the available rows of the first frame.
+    ///
+    /// Returns `nil` if the file has EXIF metadata, because the orientation is at its end.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag

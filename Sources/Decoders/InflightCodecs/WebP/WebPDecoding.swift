@@ -2,8 +2,8 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-/// One decoding of a WebP picture into memory for what a plan keeps of it.
-// Safe: writes to `target` alone, whose size is checked against the plan.
+/// A decode of one WebP image into the output buffer of a resize plan.
+// Safe: it writes only to `target`, whose size is checked against the plan.
 @safe struct WebPDecoding {
     let bytes: Bytes
     let structure: WebPStructure
@@ -74,7 +74,7 @@ import InflightCore
         resizer.finish()
     }
 
-    /// Fills the target with the rows that there are; `nil` where there are none.
+    /// Fills the target with the available rows; returns `nil` if there are none.
     func runPart() throws(LoadError) -> PartialPicture.Filled? {
         let resizer = unsafe ProfiledRowResizer(
             sourceWidth: structure.width, sourceHeight: structure.height, alpha: .straight, plan: plan, target: target,
@@ -86,9 +86,9 @@ import InflightCore
         return pushed > structure.frameY ? PartialPicture.Filled(detail: pushed, isFinal: isWhole) : nil
     }
 
-    /// Pushes the canvas down to the frame's end.
+    /// Pushes the rows of the canvas down to the end of the frame.
     private func pushRows(into resizer: ProfiledRowResizer) throws(LoadError) {
-        // The first frame of an animation may be smaller than its canvas: rows are then put together here.
+        // The first frame of an animation may be smaller than its canvas. Its rows are then composed here.
         let isWhole = structure.frameWidth == structure.width
         let row = UnsafeMutablePointer<UInt8>.allocate(capacity: structure.width * 4)
         defer { unsafe row.deallocate() }

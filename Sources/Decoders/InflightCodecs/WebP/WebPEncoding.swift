@@ -1,7 +1,7 @@
 internal import CInflightCodecs
 import InflightCore
 
-/// Writes WebP, lossy or lossless, with alpha unless the pixels are of an opaque format.
+/// Writes WebP, lossy or lossless, with alpha unless the pixel format is opaque.
 enum WebPEncoding {
     static let maximumSide = 16_383
 

@@ -2,18 +2,18 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightCore
 
-/// The library's incremental decoder on one frame. Confined to one call.
-// Safe: the handle lives as long as the object, and the rows are handed out for the length of a call.
+/// The library's incremental decoder for one frame. Confined to one call.
+// Safe: the handle lives as long as the object, and the rows are passed on only for the duration of a call.
 @safe final class WebPReader {
     private let handle: OpaquePointer
 
     private let pixelCount: Int
 
     /// - Parameters:
-    ///   - width: what the frame has to be. One whose own header says something else is damaged, and takes no memory.
-    ///   - wantsPlanes: planes can be had of lossy frames, and leave alpha out.
+    ///   - width: the expected width. A frame whose header differs is damaged, and allocates no memory.
+    ///   - wantsPlanes: whether to decode to planes, which only lossy frames have and which omit alpha.
     init(width: Int, height: Int, wantsPlanes: Bool) throws(LoadError) {
-        // Sizes that have passed the limits.
+        // The sizes have passed the limits.
         pixelCount = width * height
         guard let handle = unsafe inflight_webp_open(wantsPlanes ? 1 : 0, Int32(width), Int32(height)) else {
             throw PictureError.noMemory
@@ -25,12 +25,12 @@ import InflightCore
         unsafe inflight_webp_close(handle)
     }
 
-    /// Decodes `frame` bit by bit, looks at the flag in between, and calls `take` when more rows may be there.
+    /// Decodes `frame` in steps, checks the flag between them, and calls `take` when more rows may be available.
     func decode(
         _ bytes: Bytes, _ frame: Range<Int>, cancellation: CancellationFlag,
         take: (inflight_webp_rows, _ isDone: Bool) throws(LoadError) -> Void
     ) throws(LoadError) {
-        // As many bytes at once as make about a million pixels, if all bytes make as many.
+        // The bytes of about a million pixels per step, if they are evenly distributed.
         let step = max(512, frame.count / max(1, pixelCount >> 20))
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = unsafe UnsafeRawBufferPointer(rebasing: memory[frame]).baseAddress else {

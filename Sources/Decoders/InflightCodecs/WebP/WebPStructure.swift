@@ -1,6 +1,6 @@
 import InflightCore
 
-/// The chunks of a WebP file (RFC 9649 section 2), walked without decoding.
+/// The chunks of a WebP file (RFC 9649 section 2), parsed without decoding.
 struct WebPStructure: FileStructure {
     static let format = ImageFormat.webp
 
@@ -8,20 +8,20 @@ struct WebPStructure: FileStructure {
     var height = 0
     var hasAlpha = false
     var isAnimated = false
-    /// The frames that begin in the bytes at hand.
+    /// The number of frames that start in the available bytes.
     var frameCount = 1
-    /// Whether the bytes at hand end before those of an animation do.
+    /// Whether the available bytes end before those of an animation.
     var mayHaveMoreFrames = false
     var isLossless = false
     var profile: Range<Int>?
     var orientation: ImageOrientation?
-    /// The first frame's chunks, and where it lies on the canvas.
+    /// The first frame's chunks, and its position and size on the canvas.
     var frame: Range<Int> = 0..<0
     var frameX = 0
     var frameY = 0
     var frameWidth = 0
     var frameHeight = 0
-    /// The first frame has a chunk of alpha beside that of colours.
+    /// Whether the first frame has a separate alpha chunk.
     var hasAlphaChunk = false
 
     private enum Flag {
@@ -37,8 +37,8 @@ struct WebPStructure: FileStructure {
             mayHaveMoreFrames: mayHaveMoreFrames)
     }
 
-    /// Reads up to the first frame's header; where the file says that it has EXIF metadata, which stands at its end, up
-    /// to that; of an animation all of what is there, to count its frames.
+    /// Parses up to the first frame's header, up to the EXIF metadata at the end of the file if the header announces
+    /// it, and all available bytes of an animation to count its frames.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<WebPStructure> {
         guard bytes.count >= 12 else { return .needsMoreBytes(64) }
         var structure = WebPStructure()
@@ -52,7 +52,7 @@ struct WebPStructure: FileStructure {
             }
             let content = position + 8..<position + 8 + size
             if bytes.has("VP8X", at: position) {
-                // Only in front: frames are measured by the canvas that it tells.
+                // Only at the start, because the frames are checked against its canvas.
                 guard size >= 10, position == 12 else { throw PictureError.damaged(.webp, "its header is broken") }
                 guard let read = bytes.byte(at: content.lowerBound),
                     let width = bytes.little24(at: content.lowerBound + 4),
@@ -85,7 +85,7 @@ struct WebPStructure: FileStructure {
                 }
                 frames += 1
             } else if frames == 0, bytes.has("ALPH", at: position) || bytes.has("VP8", at: position) {
-                // Its own header, which stands behind the alpha's chunk where there is one.
+                // The bitstream's own header, which follows the alpha chunk if there is one.
                 guard let needed = try structure.readStill(bytes, position, content.upperBound + content.count % 2, end)
                 else { return .needsMoreBytes(content.upperBound + 64) }
                 if needed > bytes.count { return .needsMoreBytes(needed) }
@@ -99,7 +99,7 @@ struct WebPStructure: FileStructure {
         return .header(structure)
     }
 
-    /// What to answer where the bytes end before the file does: an animation's frames that are not there need not be.
+    /// Returns the result if the bytes end before the file does. The remaining frames of an animation are not needed.
     private func partial(_ frames: Int, _ flags: Int, _ needed: Int) throws(LoadError) -> HeaderReading<WebPStructure> {
         guard frames > 0, flags & Flag.exif == 0 else { return .needsMoreBytes(needed) }
         var structure = self
@@ -124,12 +124,12 @@ struct WebPStructure: FileStructure {
         guard width > 0, frameX + frameWidth <= width, frameY + frameHeight <= height else {
             throw PictureError.damaged(.webp, "its first frame lies outside of it")
         }
-        // What the frame does not cover is transparent.
+        // The canvas outside the frame is transparent.
         hasAlpha = hasAlpha || hasAlphaChunk || frameWidth < width || frameHeight < height
     }
 
-    /// Reads the header of the chunk `VP8 ` or `VP8L` at `position`, or behind the `ALPH` there. Returns how many bytes
-    /// it takes, or `nil` where not even that can be told.
+    /// Parses the header of the `VP8 ` or `VP8L` chunk at `position`, or after the `ALPH` chunk there. Returns the
+    /// number of bytes it needs, or `nil` if that is unknown as well.
     private mutating func readStill(
         _ bytes: Bytes, _ position: Int, _ next: Int, _ end: Int
     ) throws(LoadError) -> Int? {
@@ -153,7 +153,7 @@ struct WebPStructure: FileStructure {
             frameHeight = (bits >> 14 & 0x3FFF) + 1
             hasAlpha = hasAlpha || bits >> 28 & 1 != 0
         } else {
-            // A key frame, and the code that it starts with (RFC 6386 section 9.1).
+            // A key frame with its start code (RFC 6386 section 9.1).
             guard bytes.has("VP8 ", at: position), bytes[start] & 1 == 0, bytes[start + 3] == 0x9D,
                 bytes[start + 4] == 0x01, bytes[start + 5] == 0x2A, let wide = bytes.little16(at: start + 6),
                 let high = bytes.little16(at: start + 8)
@@ -172,7 +172,7 @@ struct WebPStructure: FileStructure {
         return needed
     }
 
-    /// Walks to the end that the file announces.
+    /// Parses to the end that the file declares.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.webp) }
         let end = structureEnd(bytes)

@@ -1,7 +1,7 @@
 internal import CInflightWorker
 internal import Glibc
 
-/// A file descriptor that is closed when nobody has it any more.
+/// A file descriptor that is closed with its last reference.
 package final class Descriptor: Sendable {
     package let number: Int32
 
@@ -9,7 +9,7 @@ package final class Descriptor: Sendable {
         self.number = number
     }
 
-    /// Closes all that a process has from `first` on.
+    /// Closes all descriptors of the process from `first` on.
     package static func closeAll(from first: Int32) { inflight_close_from(first) }
 
     deinit {

@@ -1,20 +1,20 @@
 internal import CInflightWorker
 package import InflightCore
 
-/// Memory that two processes see: a descriptor, and where it is mapped here. Its size never changes.
-// Safe: the memory is mapped for as long as the object lives.
+/// Memory shared by two processes: a descriptor and its mapping in this process. Its size never changes.
+// Safe: the memory is mapped for the lifetime of the object.
 @safe package final class SharedMemory: Sendable {
-    /// Of more bytes than these, what a decoder reads is let go of after the request, on both sides.
+    /// The size in bytes above which both sides release the decoder's input after the request.
     package static let mostKept = 4 << 20
 
     package let descriptor: Descriptor
     package let byteCount: Int
-    // Who writes and when is agreed on between the processes: see `DecoderProcess` and `SharedPixels`.
+    // The processes agree on who writes when: see `DecoderProcess` and `SharedPixels`.
     nonisolated(unsafe) package let base: UnsafeMutableRawPointer
 
-    /// Makes memory, zeroed, and maps it for writing. `nil` where the system has none, or a limit is reached.
+    /// Creates zeroed memory and maps it for writing, or returns `nil` if the system has none or a limit is reached.
     ///
-    /// - Parameter isFilled: all of it will be written.
+    /// - Parameter isFilled: whether all of it will be written.
     package init?(byteCount: Int, isFilled: Bool = false) {
         let number = inflight_shared_memory(byteCount)
         guard number >= 0 else { return nil }
@@ -26,7 +26,7 @@ package import InflightCore
         unsafe self.base = unsafe base
     }
 
-    /// Maps what another process made, for reading.
+    /// Maps memory that another process created, for reading.
     package init?(_ descriptor: Descriptor, byteCount: Int) {
         guard let base = unsafe inflight_map(descriptor.number, byteCount, inflight_read_only) else { return nil }
         self.descriptor = descriptor
@@ -38,21 +38,21 @@ package import InflightCore
         unsafe inflight_unmap(base, byteCount)
     }
 
-    /// What a stranger has sealed, mapped for reading: neither its size nor its bytes can change any more. `nil` where
-    /// they could, or where there are fewer than `byteCount` of them.
+    /// Maps memory that an untrusted process has sealed, for reading. Neither its size nor its bytes can change any
+    /// more. Returns `nil` if the memory is not sealed or has fewer than `byteCount` bytes.
     package static func sealed(_ descriptor: Descriptor, byteCount: Int) -> Bytes? {
         var size = 0
         guard byteCount > 0, unsafe inflight_is_sealed(descriptor.number, &size) != 0, size >= byteCount,
             let base = unsafe inflight_map(descriptor.number, byteCount, inflight_read_only)
         else { return nil }
-        // Mapped, it needs its descriptor no longer, and programs have few of those.
+        // The mapping does not need the descriptor, and a process may have only few of those.
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: base, count: byteCount)) { memory in
             guard let base = unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress) else { return }
             unsafe inflight_unmap(base, memory.count)
         }
     }
 
-    /// The bytes at its start, for as long as anybody has them.
+    /// Returns the first `count` bytes, which retain the memory.
     package func bytes(_ count: Int) -> Bytes {
         precondition(count <= byteCount, "there are \(byteCount) bytes")
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: base, count: count)) { _ in

@@ -3,11 +3,11 @@ internal import Glibc
 import InflightConcurrency
 package import InflightCore
 
-/// Memory for pixels that can be handed to another process without a copy.
+/// Allocates memory for pixels that can be passed to another process without a copy.
 ///
-/// Pieces below ``DecoderReply/leastShared`` are of the heap: they are sent as they are.
+/// Pieces below ``DecoderReply/leastShared`` come from the heap, because they are sent in the message.
 package final class SharedPixels: PixelAllocating {
-    // Its memory by where that is mapped.
+    // The shared memory by the address of its mapping.
     private let pieces = Guarded([UInt: SharedMemory]())
 
     package init() {}
@@ -29,9 +29,9 @@ package final class SharedPixels: PixelAllocating {
         _ = pieces.withLock { $0.removeValue(forKey: address) }
     }
 
-    /// A descriptor of these bytes for another process, sealed: they are gone from here, whoever still has them.
+    /// Returns a sealed descriptor of these bytes for another process. They must not be used here afterwards.
     ///
-    /// Without a copy where they begin a piece that was allocated here. `nil` where there is no memory for one.
+    /// The bytes are not copied if they start a piece allocated here. Returns `nil` if there is no memory for a copy.
     package func handOver(_ bytes: consuming Bytes) -> Descriptor? {
         let address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         let count = bytes.count
@@ -42,7 +42,7 @@ package final class SharedPixels: PixelAllocating {
             unsafe bytes.withUnsafeBytes { unsafe copy.base.copyMemory(from: $0.baseAddress!, byteCount: count) }
         }
         guard let descriptor = piece.take()?.descriptor else { return nil }
-        // What is mapped for writing cannot be sealed: the piece was let go of above.
+        // Memory that is mapped for writing cannot be sealed, so the piece was released above.
         return inflight_seal(descriptor.number) == 0 ? descriptor : nil
     }
 }

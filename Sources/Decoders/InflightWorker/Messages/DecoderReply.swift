@@ -1,30 +1,29 @@
 package import InflightCore
 
-/// What a decoder answers. Nothing of it is believed before it was looked at: who decodes a stranger's bytes may have
-/// become a stranger.
+/// A decoder's reply. It is validated before use, because a process that decodes untrusted input may be compromised.
 package enum DecoderReply: DecoderMessage, Sendable, Equatable {
-    /// It has given up what it does not need, and reads and writes these formats; some parts are missing.
+    /// The sandbox is closed. The decoder reads and writes these formats, and some components are missing.
     case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [DecoderProtection], missing: [String])
-    /// It could not begin.
+    /// The decoder could not start.
     case notReady(message: String)
-    /// In sealed memory that comes with it.
+    /// The pixels, in sealed memory that is passed with the message.
     case sharedPixels(id: Int, PixelLayout)
-    /// In the message: few.
+    /// Few pixels, in the message itself.
     case pixels(id: Int, PixelLayout, [UInt8])
-    /// In sealed memory that comes with it.
+    /// The encoded file, in sealed memory that is passed with the message.
     case sharedBytes(id: Int, byteCount: Int)
-    /// What there is of a picture, in sealed memory that comes with it.
+    /// A partial image, in sealed memory that is passed with the message.
     case sharedPart(id: Int, PixelLayout, detail: Int, coversAll: Bool, isFinal: Bool)
-    /// There is nothing more of it than was seen.
+    /// The partial image has no more detail than the program already has.
     case noPart(id: Int)
-    /// The file is whole.
+    /// The file is complete and valid.
     case valid(id: Int)
     case failure(id: Int, code: String, message: String)
 
-    /// Pixels of so many bytes or more are handed over in memory of their own. A program that keeps a thousand million
-    /// bytes of them then has some thirty thousand such pieces, about half of what Linux lets it have.
+    /// The size in bytes from which pixels are passed in shared memory of their own. A program that retains 10⁹ bytes
+    /// of pixels then has at most about 30,000 mappings, about half of Linux's limit.
     package static let leastShared = 32 * 1024
-    /// No message is longer.
+    /// The maximum length of a message in bytes.
     package static let mostBytes = leastShared + 4096
 
     package func write(to message: inout [UInt8]) {

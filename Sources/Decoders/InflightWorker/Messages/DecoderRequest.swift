@@ -1,16 +1,16 @@
 package import InflightCore
 
-/// What a program asks of its decoder. The bytes that it is about are in memory that both see.
+/// A program's request to its decoder. The bytes that it concerns are in shared memory.
 package enum DecoderRequest: DecoderMessage, Sendable, Equatable {
-    /// The first: at most so much memory, beside what it has when it begins.
+    /// The first message. It limits the memory, in bytes beyond the initial amount, and the CPU time.
     case begin(maximumMemory: Int, maximumSeconds: Int)
     case decode(id: Int, format: ImageFormat, byteCount: Int, options: DecodeOptions)
-    /// What there is of a picture, beyond what was seen of it.
+    /// Decode a partial image with more detail than `beyond`.
     case decodePart(id: Int, format: ImageFormat, byteCount: Int, options: DecodeOptions, beyond: Int)
-    /// Whether a file is whole.
+    /// Check whether a file is complete and valid.
     case validate(id: Int, format: ImageFormat, byteCount: Int)
     case encode(id: Int, layout: PixelLayout, options: EncodeOptions)
-    /// On the second socket: the decode may end with an error.
+    /// Cancel the decode, which may then fail. Sent on the second socket.
     case cancel(id: Int)
 
     package func write(to message: inout [UInt8]) {

@@ -1,16 +1,16 @@
 package import InflightCore
 
-/// A value that messages between a program and its decoder carry: its parts one after the other.
+/// A value in the messages between a program and its decoder, encoded as its parts one after the other.
 package protocol MessagePart {
     func write(to message: inout [UInt8])
-    /// Takes the value from the start of what is left of a message.
+    /// Decodes the value from the start of the rest of a message.
     init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage)
 }
 
-/// Something is not there, or cannot be.
+/// A value is missing or invalid.
 package struct MalformedMessage: Error {}
 
-/// A whole message.
+/// A complete message.
 package protocol DecoderMessage: MessagePart {}
 
 extension DecoderMessage {
@@ -20,7 +20,7 @@ extension DecoderMessage {
         return bytes
     }
 
-    /// `nil` for what is no such message, is cut short, or goes on.
+    /// Returns `nil` if the message is malformed, truncated, or has trailing bytes.
     package init?(_ message: [UInt8]) {
         var rest = message[...]
         guard let value = try? Self(from: &rest), rest.isEmpty else { return nil }
@@ -58,7 +58,7 @@ extension Bool: MessagePart {
     }
 }
 
-/// Eight bytes, the lowest first.
+/// Eight bytes, little-endian.
 extension Int: MessagePart {
     package func write(to message: inout [UInt8]) {
         for shift in stride(from: 0, to: 64, by: 8) { message.append(UInt8(truncatingIfNeeded: self >> shift)) }
@@ -98,7 +98,7 @@ extension Array: MessagePart where Element: MessagePart {
 
     package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
         let count = try Int(from: &rest)
-        // Each takes one byte at least.
+        // Each element takes at least one byte.
         guard count >= 0, count <= rest.count else { throw MalformedMessage() }
         self = []
         if Element.self == UInt8.self {

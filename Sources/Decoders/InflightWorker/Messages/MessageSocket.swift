@@ -1,6 +1,6 @@
 internal import CInflightWorker
 
-/// One end of a pair of sockets that keeps messages apart, between a program and its decoder.
+/// One end of a pair of sockets that preserve message boundaries, between a program and its decoder.
 ///
 /// Any thread may send; one at a time may receive.
 package final class MessageSocket: Sendable {
@@ -10,14 +10,14 @@ package final class MessageSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Both ends; `nil` where the process has no more descriptors.
+    /// Returns both ends, or `nil` if the process has no more descriptors.
     package static func pair() -> (MessageSocket, MessageSocket)? {
         var (mine, theirs): (Int32, Int32) = (-1, -1)
         guard unsafe inflight_socket_pair(&mine, &theirs) == 0 else { return nil }
         return (MessageSocket(Descriptor(mine)), MessageSocket(Descriptor(theirs)))
     }
 
-    /// Whether the other side, if it is there, will have it.
+    /// Sends a message. Returns whether the other side, if it still exists, will receive it.
     package func send(_ message: [UInt8], _ shared: Descriptor? = nil) -> Bool {
         defer { withExtendedLifetime(shared) {} }
         return unsafe message.withUnsafeBytes { bytes in
@@ -27,13 +27,13 @@ package final class MessageSocket: Sendable {
 
     package enum Received {
         case message([UInt8], Descriptor?)
-        /// The other side is gone.
+        /// The other side has closed the socket.
         case end
-        /// Something that is no message: too long, or not to be had.
+        /// The message is too long, or receiving failed.
         case broken
     }
 
-    /// Waits for the next one.
+    /// Waits for the next message.
     package func receive(upTo count: Int) -> Received {
         var shared: Int32 = -1
         var received = 0
@@ -46,7 +46,7 @@ package final class MessageSocket: Sendable {
         return received == 0 ? .end : .message(message, brought)
     }
 
-    /// Whether something came, or the other side went, within that time.
+    /// Waits up to `milliseconds`. Returns whether a message has arrived or the other side has closed the socket.
     package func isReadable(within milliseconds: Int) -> Bool {
         inflight_wait_readable(descriptor.number, Int32(clamping: milliseconds)) != 0
     }

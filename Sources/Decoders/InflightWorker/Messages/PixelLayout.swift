@@ -1,6 +1,6 @@
 package import InflightCore
 
-/// Everything of a picture but its pixels.
+/// The description of an image without its pixels.
 package struct PixelLayout: Sendable, Equatable {
     package var width: Int
     package var height: Int
@@ -19,7 +19,7 @@ package struct PixelLayout: Sendable, Equatable {
             width: pixels.width, height: pixels.height, bytesPerRow: pixels.bytesPerRow, format: pixels.format)
     }
 
-    /// How much memory it needs; `nil` where no picture could have it.
+    /// The number of bytes it needs, or `nil` if no image can have it.
     package var byteCount: Int? {
         PixelBuffer.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
     }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// How a process ended, for messages.
+/// A description of how a process ended, for messages.
 struct DecoderEnding: CustomStringConvertible {
-    /// The signal that ended it, or 256 and its exit status; 0: unknown.
+    /// The signal that ended it, or 256 plus its exit status; 0 if unknown.
     private let status: Int32
 
     init(_ status: Int32) {

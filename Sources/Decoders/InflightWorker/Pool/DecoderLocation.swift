@@ -1,9 +1,9 @@
 internal import Glibc
 import InflightCore
 
-/// Where the decoder's program is.
+/// The location of the decoder program.
 enum DecoderLocation {
-    /// - Throws: ``LoadError/Code/decoderUnavailable`` where it is nowhere, with the places that were looked at.
+    /// - Throws: ``LoadError/Code/decoderUnavailable``, with the paths searched, if there is no such program.
     static func find(_ path: String?, suffix: String) throws(LoadError) -> String {
         let places = [path ?? environment].compactMap(\.self)
         let usual = places.isEmpty ? besideProgram : places

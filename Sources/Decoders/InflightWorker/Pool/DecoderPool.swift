@@ -1,36 +1,36 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// Decoders in processes of their own, each for one picture at a time, kept for the next one.
+/// A pool of decoder processes, each of which decodes one image at a time.
 ///
-/// - Thread: any; a call blocks its thread until the picture is there.
-/// - Release: with the last reference all its processes end.
-/// - Cost: the first picture of a thread starts a process, some tens of milliseconds. From then on a picture costs two
-///   messages, a copy of its file's bytes, and the mapping of its pixels, which are not copied.
+/// - Thread: any; a call blocks its thread until the image is decoded.
+/// - Release: the last reference ends all its processes.
+/// - Cost: starting a process takes some tens of milliseconds, if none is idle. Otherwise an image costs two messages,
+///   a copy of its file's bytes, and the mapping of its pixels, which are not copied.
 public final class DecoderPool: Sendable {
     private let configuration: DecoderConfiguration
     private let suffix: String
     private let protections: ProtectionCheck
     private let idle = Guarded([DecoderProcess]())
 
-    /// - Parameter suffix: what stands behind the usual name of another program of this kind, such as `-vips`, that lies
-    ///   beside the usual one. Where there is none, the usual one is asked.
+    /// - Parameter suffix: the suffix of another decoder program's name, such as `-vips`, beside the default program.
+    ///   The default program is used if there is no such program.
     public convenience init(_ configuration: DecoderConfiguration = DecoderConfiguration(), suffix: String = "") {
         self.init(configuration, suffix: suffix, protections: ProtectionCheck(configuration))
     }
 
-    /// - Parameter protections: of one configuration; pools that share it report a missing protection once in all.
+    /// - Parameter protections: the check for one configuration. Pools that share it report a missing protection once.
     package init(_ configuration: DecoderConfiguration, suffix: String, protections: ProtectionCheck) {
         self.configuration = configuration
         self.suffix = suffix
         self.protections = protections
     }
 
-    /// Decodes in a process that can do nothing else.
+    /// Decodes an image in a sandboxed process.
     ///
-    /// Throws what the codec throws there; ``/InflightCore/LoadError/Code/decoderCrashed`` where it crashed or was
-    /// killed, ``/InflightCore/LoadError/Code/timedOut`` where it took too long,
-    /// ``/InflightCore/LoadError/Code/decoderUnavailable`` where there is none. A cancel ends it within 50 ms.
+    /// Throws the codec's errors; ``/InflightCore/LoadError/Code/decoderCrashed`` if the process crashed or was killed,
+    /// ``/InflightCore/LoadError/Code/timedOut`` if it took too long,
+    /// ``/InflightCore/LoadError/Code/decoderUnavailable`` if there is none. A cancel ends the call within 50 ms.
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
@@ -43,7 +43,7 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Decodes there what can be shown of a picture that is not whole; `nil` where that is no more than `detail`. Throws as
+    /// Decodes a partial image in a sandboxed process, or returns `nil` if it has no more than `detail`. Throws as
     /// ``decode(_:format:options:cancellation:)`` does.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
@@ -58,7 +58,7 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Looks there whether a file is whole, for formats where that takes the decoder. Throws as
+    /// Checks in a sandboxed process whether a file is valid, for formats that need their decoder for this. Throws as
     /// ``decode(_:format:options:cancellation:)`` does.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try withDecoder { (decoder) throws(LoadError) in
@@ -67,8 +67,8 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Writes pixels as a picture file, in such a process: for encoders that a program does not want to be linked to.
-    /// Metadata is refused: it is not handed over.
+    /// Encodes pixels in a sandboxed process, for encoders that a program should not link. Metadata is refused, because
+    /// it is not passed to the process.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
         return try withDecoder { (decoder) throws(LoadError) in
@@ -79,7 +79,7 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// What a decoder of this pool reads and writes, and what protects the program from it; starts one if there is none.
+    /// Returns the formats and protections of this pool's decoders; starts one if none is idle.
     public func capabilities() throws(LoadError) -> DecoderCapabilities {
         try withDecoder { (decoder) throws(LoadError) in
             DecoderCapabilities(
@@ -105,7 +105,7 @@ public final class DecoderPool: Sendable {
     }
 
     private func take() throws(LoadError) -> DecoderProcess {
-        // One that was killed while it had nothing to do is nobody's loss.
+        // An idle decoder may have been killed meanwhile.
         while let decoder = idle.withLock({ $0.popLast() }) {
             if decoder.isFresh { return decoder }
         }
@@ -123,14 +123,14 @@ public final class DecoderPool: Sendable {
     }
 }
 
-/// What decoders in processes of their own can do.
+/// The capabilities of decoder processes.
 public struct DecoderCapabilities: Sendable, Hashable {
     public var decodes: Set<ImageFormat>
     public var encodes: Set<ImageFormat>
-    /// What the system enforces there.
+    /// The protections that the system enforces.
     public var protections: Set<DecoderProtection>
-    /// What its libraries were built without, or have not found, so that it reads or writes less than it could; by the
-    /// names of `VipsPart` where it is `inflight-decoder-vips`.
+    /// The components that its libraries lack or did not find, which reduce the formats it reads or writes. For
+    /// `inflight-decoder-vips` they have the names of `VipsPart`.
     public var missing: [String]
 
     public init(

@@ -2,10 +2,10 @@ internal import CInflightWorker
 import InflightConcurrency
 import InflightCore
 
-/// One decoder, from its start to its end.
-// Unchecked: used by one thread at a time, whoever took it from its pool.
+/// One decoder process, from its start to its end.
+// Unchecked: one thread at a time uses it, the one that took it from its pool.
 final class DecoderProcess: @unchecked Sendable {
-    /// What it said of itself.
+    /// The capabilities that it reported.
     let decodes: Set<ImageFormat>
     let encodes: Set<ImageFormat>
     let protections: Set<DecoderProtection>
@@ -13,25 +13,25 @@ final class DecoderProcess: @unchecked Sendable {
 
     private let requests: MessageSocket
     private let control: MessageSocket
-    /// `nil` once it has been ended.
+    /// The process; `nil` once it was ended.
     private var process: Int32?
     private let clock = SystemClock()
     private var nextID = 0
-    /// What the decoder reads; the program writes it before each request, and not while one is under way.
+    /// The decoder's input. The program writes it before each request, and never while one is in flight.
     private var input: SharedMemory?
-    /// How long it has been at work.
+    /// The total time it was busy.
     private var busy = Duration.zero
 
-    /// Beyond so much work a decoder is replaced: so that one that outlives its program cannot compute for ever, the
-    /// system ends it some time after that.
+    /// The total time after which a decoder is replaced. The system ends it some time later, so that a decoder that
+    /// outlives its program cannot compute forever.
     private static let mostWork = Duration.seconds(120)
     private static let startTime = 60_000
-    /// How long a decode may go on after its cancel.
+    /// The time that a decode may continue after its cancel.
     private static let cancelTime = Duration.milliseconds(40)
-    /// How often a cancel is looked for.
+    /// The interval between checks for a cancel, in milliseconds.
     private static let interval = 10
 
-    /// Starts a decoder, and waits until it is ready: some tens of milliseconds.
+    /// Starts a decoder and waits until it is ready, some tens of milliseconds.
     ///
     /// - Throws: ``LoadError/Code/decoderUnavailable``.
     init(path: String, configuration: DecoderConfiguration) throws(LoadError) {
@@ -40,7 +40,7 @@ final class DecoderProcess: @unchecked Sendable {
         let limit = configuration.maximumDecodeTime + Self.mostWork
         let begin = DecoderRequest.begin(
             maximumMemory: configuration.maximumMemory,
-            // Of all its threads.
+            // CPU time counts all its threads.
             maximumSeconds: Int(limit.components.seconds) * MachineSize.processors + 60)
         let reply = requests.send(begin.message) ? Self.firstReply(requests) : nil
         guard case .ready(let decodes, let encodes, let protections, let missing) = reply else {
@@ -60,7 +60,7 @@ final class DecoderProcess: @unchecked Sendable {
         _ = end()
     }
 
-    /// The other ends of the sockets are the process's alone when this returns: so that its end is seen.
+    /// Starts the program. On return, only the process holds the other ends of the sockets, so that its end is noticed.
     private static func start(_ path: String) throws(LoadError) -> (MessageSocket, MessageSocket, Int32) {
         guard let (requests, theirRequests) = MessageSocket.pair(), let (control, theirControl) = MessageSocket.pair()
         else { throw .tooManyOpenFiles(.decode) }
@@ -82,10 +82,10 @@ final class DecoderProcess: @unchecked Sendable {
         LoadError(.decoderUnavailable, stage: .decode, message: "The decoder \(path) is of no use: \(what).")
     }
 
-    /// Whether it can be given work: it is there, and owes nothing.
+    /// Whether it can accept a request: it is running, has not reached its limit, and has no unread reply.
     var isFresh: Bool { process != nil && busy < Self.mostWork && !requests.isReadable(within: 0) }
 
-    /// Ends it at once, whatever it does.
+    /// Ends it immediately, even during a request.
     private func end() -> DecoderEnding {
         guard let process = process.take() else { return DecoderEnding(0) }
         return DecoderEnding(inflight_end_process(process))
@@ -186,7 +186,7 @@ final class DecoderProcess: @unchecked Sendable {
         }
     }
 
-    /// Puts bytes where the decoder sees them. Gives what it has to be handed for that, if it has not got it.
+    /// Copies bytes into shared memory. Returns its descriptor if the decoder does not have it yet.
     private func provide(_ bytes: Bytes, _ work: Work) throws(LoadError) -> Descriptor? {
         var shared: Descriptor?
         if input.map({ $0.byteCount < bytes.count }) ?? true {
@@ -208,7 +208,7 @@ final class DecoderProcess: @unchecked Sendable {
         return shared
     }
 
-    /// Returns when there is something to be had.
+    /// Waits until a reply or the end of the process can be received.
     private func wait(_ work: Work, since began: MonotonicTime) throws(LoadError) {
         var cancelled: MonotonicTime?
         while !requests.isReadable(within: Self.interval) {
@@ -233,7 +233,7 @@ final class DecoderProcess: @unchecked Sendable {
 
     // MARK: Failures
 
-    /// What a decoder says of a picture, if it is a thing that decoders say.
+    /// Returns the decoder's error if it has a code that decoders use.
     private func failure(_ code: String, _ message: String, _ work: Work) -> LoadError {
         let known: [LoadError.Code] = [
             .damaged, .unsupportedFormat, .tooManyPixels, .cancelled, .cannotEncode, .invalidRequest,
@@ -251,7 +251,7 @@ final class DecoderProcess: @unchecked Sendable {
                 + "affected. The picture may be made to do harm.")
     }
 
-    /// It said what no decoder says: it is ended, and nothing of that is used.
+    /// Ends a decoder that violated the protocol. Its reply is not used.
     private func broken(_ work: Work) -> LoadError {
         _ = end()
         return LoadError(
@@ -262,7 +262,7 @@ final class DecoderProcess: @unchecked Sendable {
 }
 
 extension PixelLayout {
-    /// The picture, if it can be what was asked for.
+    /// Returns the image if it is a possible result of the options.
     fileprivate func checked(_ bytes: Bytes, _ options: DecodeOptions) -> PixelBuffer? {
         guard let count = byteCount, count <= bytes.count,
             format == options.pixelFormat(hasAlpha: format.alpha != .opaque)

@@ -1,7 +1,7 @@
 import InflightConcurrency
 import InflightCore
 
-/// A protection that the system enforces on a decoder's process.
+/// A protection that the system enforces on a decoder process.
 public enum DecoderProtection: String, Sendable, Hashable, CaseIterable {
     /// Limits on memory, CPU time, files and descriptors (`setrlimit`), and no new privileges. Every decoder has them.
     case limits
@@ -9,11 +9,11 @@ public enum DecoderProtection: String, Sendable, Hashable, CaseIterable {
     case seccomp
     /// No right to open, create, list or remove a file (Landlock, since Linux 5.13).
     case landlock
-    /// Mounts, network, users and host name of its own, and an empty root folder, so that no path names a file.
+    /// Separate mounts, network, users and host name, and an empty root folder, so that no path names a file.
     case namespaces
 }
 
-/// Decides whether a decoder is used that lacks protections, and which of them are reported.
+/// Decides whether a decoder without some protections is used, and which missing protections are reported.
 struct ProtectionPolicy {
     let required: Set<DecoderProtection>
     private var reported: Set<DecoderProtection> = []
@@ -34,7 +34,7 @@ struct ProtectionPolicy {
     }
 }
 
-/// Holds the decoders of one configuration against the protections that it requires.
+/// Checks the decoders of one configuration against the protections that it requires.
 package final class ProtectionCheck: Sendable {
     private let policy: Guarded<ProtectionPolicy>
     private let report: (@Sendable (Set<DecoderProtection>) -> Void)?

@@ -1,7 +1,7 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// Another codec's formats, decoded in processes of their own. Headers are still read by that codec, in this program.
+/// Decodes another codec's formats in separate processes. That codec still reads the headers, in this program.
 public struct WorkerCodec: ImageCodec {
     private let codec: any ImageCodec
     private let pool: DecoderPool
@@ -48,7 +48,7 @@ public struct WorkerCodec: ImageCodec {
         try pool.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
     }
 
-    /// In the program: its own pixels are trusted.
+    /// Encodes in the program, because its own pixels are trusted.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try codec.encode(pixels, options: options)
     }
