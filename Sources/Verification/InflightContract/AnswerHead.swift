@@ -1,19 +1,19 @@
 import InflightCore
 
-// HTTP's rules for what is stored (RFC 9111), as plain as can be: written from the RFC and from Documentation/Caching.md,
-// they are what the real cache is compared with. Times are milliseconds since 1970.
+// HTTP's storage rules (RFC 9111) in their simplest form. They are written from the RFC and from
+// Documentation/Caching.md, and the real cache is compared with them. Times are milliseconds since 1970.
 
-/// What a server says of one answer.
+/// The head of one response as a server sends it.
 public struct AnswerHead: Sendable, Hashable {
     public var status: Int
-    /// Which bytes: two answers of one version hold the same.
+    /// The version of the body. Two responses of one version have the same bytes.
     public var version: Int
     public var hasTag = false
     public var isWeak = false
-    /// In seconds since 1970.
+    /// The last modification, in seconds since 1970.
     public var lastModified: Int64?
     public var date: Int64?
-    /// In seconds.
+    /// The age in seconds.
     public var age: Int64?
     public var maxAge: Int64?
     public var staleWhileRevalidate: Int64?
@@ -23,7 +23,7 @@ public struct AnswerHead: Sendable, Hashable {
     public var noCache = false
     public var mustRevalidate = false
     public var isImmutable = false
-    /// `Vary` names the field by which callers differ.
+    /// Whether `Vary` names the header field in which callers differ.
     public var variesByCaller = false
 
     public init(status: Int, version: Int) {
@@ -33,7 +33,7 @@ public struct AnswerHead: Sendable, Hashable {
 
     public var tag: String? { hasTag ? (isWeak ? "W/" : "") + "\"v\(version)\"" : nil }
 
-    /// `Cache-Control`; empty where it is not sent.
+    /// The `Cache-Control` value; empty if the field is not sent.
     public var control: String {
         var words: [String] = []
         if let maxAge { words.append("max-age=\(maxAge)") }
@@ -46,7 +46,7 @@ public struct AnswerHead: Sendable, Hashable {
         return words.joined(separator: ", ")
     }
 
-    /// RFC 9110 sections 8.8.1 and 8.8.2.2.
+    /// Whether the validator is strong (RFC 9110 sections 8.8.1 and 8.8.2.2).
     var hasStrongValidator: Bool {
         if hasTag { return !isWeak }
         guard let lastModified, let date else { return false }
@@ -55,11 +55,11 @@ public struct AnswerHead: Sendable, Hashable {
 
     var hasValidator: Bool { hasTag || lastModified != nil }
 
-    /// RFC 9111 section 3.2: what a newer head of the same bytes changes.
+    /// Returns this head updated by a newer head of the same bytes (RFC 9111 section 3.2).
     func updated(by newer: AnswerHead) -> AnswerHead {
         var head = self
         (head.date, head.age) = (newer.date, newer.age)
-        // What is sent takes the place of the old field of its name; what is not sent stays.
+        // A field that is sent replaces the old one of its name. A field that is not sent stays.
         if !newer.control.isEmpty {
             (head.maxAge, head.staleWhileRevalidate, head.staleIfError) =
                 (newer.maxAge, newer.staleWhileRevalidate, newer.staleIfError)
@@ -72,34 +72,34 @@ public struct AnswerHead: Sendable, Hashable {
     }
 }
 
-/// What is kept of one answer: what a dictionary with dates would hold.
+/// A stored response, as a dictionary with dates would hold it.
 public struct StoredCopy: Sendable, Hashable {
     public internal(set) var id: Int64
     var key: String
     var head: AnswerHead
-    /// Whom it was chosen for.
+    /// Whether its request had the field in which callers differ.
     var isOfCaller: Bool
     var hasProof: Bool
     var requestTime: Int64
     var responseTime: Int64
-    /// How many bytes of it are there, and how many there are.
+    /// The number of body bytes that are stored, and the length of the whole body.
     var end: Int
     var total: Int?
-    /// Whether it may be kept at all: that is its request's to say too.
+    /// Whether the response may be stored. Its request has a say in this too.
     var mayBeKept = false
 
     var isComplete: Bool { end == total }
 
     private var date: Int64 { head.date.map { $0 * 1000 } ?? responseTime }
 
-    /// RFC 9111 section 4.2.3, compared to the second, as `Date` is.
+    /// Returns the age (RFC 9111 section 4.2.3), compared in whole seconds as `Date` is.
     func age(at now: Int64) -> Int64 {
         let apparent = max(0, responseTime / 1000 * 1000 - date)
         let corrected = (head.age ?? 0) * 1000 + max(0, responseTime - requestTime)
         return max(apparent, corrected) + max(0, now - responseTime)
     }
 
-    /// RFC 9111 sections 4.2.1 and 4.2.2.
+    /// The freshness lifetime (RFC 9111 sections 4.2.1 and 4.2.2).
     var lifetime: Int64 {
         if let maxAge = head.maxAge { return maxAge * 1000 }
         guard head.status == 200 || head.status == 404, let lastModified = head.lastModified else { return 0 }
@@ -110,26 +110,26 @@ public struct StoredCopy: Sendable, Hashable {
 
     func staleness(at now: Int64) -> Int64 { age(at: now) - lifetime }
 
-    /// Of several that fit, the most recent one counts (RFC 9111 section 4).
+    /// Returns whether `left` is the more recent match, which is selected (RFC 9111 section 4).
     static func isMoreRecent(_ left: StoredCopy, _ right: StoredCopy) -> Bool {
         (left.date, left.responseTime, left.id) > (right.date, right.responseTime, right.id)
     }
 }
 
-/// What goes out with a request beside what its caller wants.
+/// The header fields that the engine adds to a request.
 public struct Conditions: Sendable, Hashable {
-    /// `If-None-Match`, sorted.
+    /// The `If-None-Match` tags, sorted.
     public var tags: [String] = []
-    /// `If-Modified-Since` is there.
+    /// Whether `If-Modified-Since` is sent.
     public var hasSince = false
-    /// `Range`: from this byte on, and what `If-Range` says.
+    /// The first byte of `Range`, and whether `If-Range` is sent.
     public var offset: Int?
     public var hasIfRange = false
 
     public init() {}
 }
 
-/// A request, as the rules look at it.
+/// A request, as far as the caching rules look at it.
 struct CachedRequest {
     var policy: CachePolicy
     var isOfCaller: Bool
@@ -142,7 +142,7 @@ struct CachedRequest {
             .sorted(by: StoredCopy.isMoreRecent)
     }
 
-    /// Other variants, which the origin may choose by their tags: of the same person.
+    /// Returns the other variants that the origin may select by their tags. They have the same credentials.
     private func others(_ found: [StoredCopy]) -> [StoredCopy] {
         found.filter { $0.hasProof == hasProof && $0.head.variesByCaller && $0.isOfCaller != isOfCaller }
             .sorted(by: StoredCopy.isMoreRecent)
@@ -150,13 +150,13 @@ struct CachedRequest {
 
     enum Decision {
         case serve(StoredCopy, isStale: Bool)
-        /// The same, and the origin is asked behind the caller's back.
+        /// Serves the stale copy, and revalidates it in the background.
         case serveStale(StoredCopy)
         case ask(Conditions, offered: [StoredCopy])
         case resume(StoredCopy)
         case fail
 
-        /// The copy whose body is needed.
+        /// The copy whose body is read.
         var copy: StoredCopy? {
             switch self {
             case .serve(let copy, _), .serveStale(let copy), .resume(let copy): copy
@@ -186,7 +186,7 @@ struct CachedRequest {
         return question(found)
     }
 
-    /// RFC 9111 section 4.3.1.
+    /// Returns the conditional request (RFC 9111 section 4.3.1).
     func question(_ found: [StoredCopy]) -> Decision {
         let matching = matching(found).filter(\.isComplete)
         var conditions = Conditions()
@@ -204,7 +204,7 @@ struct CachedRequest {
 
     private enum Reuse { case allowed, whileRevalidating, forbidden }
 
-    /// RFC 9111 section 4.2, RFC 5861 section 3, RFC 8246.
+    /// Returns whether a copy may be reused (RFC 9111 section 4.2, RFC 5861 section 3, RFC 8246).
     private func reuse(_ copy: StoredCopy, _ now: Int64) -> Reuse {
         let isFresh = copy.isFresh(at: now)
         if copy.head.noCache { return .forbidden }
@@ -220,7 +220,7 @@ struct CachedRequest {
         return .whileRevalidating
     }
 
-    /// RFC 5861 section 4: what stands in for an error.
+    /// Returns the stale copy that may replace an error (RFC 5861 section 4).
     func standIn(_ found: [StoredCopy], now: Int64) -> StoredCopy? {
         guard policy != .refresh, policy != .reload, policy != .noStore,
             let copy = matching(found).first(where: { $0.isComplete && $0.head.status < 500 }),
@@ -230,7 +230,7 @@ struct CachedRequest {
         return copy
     }
 
-    /// RFC 9111 section 3, and whether it could ever be of use.
+    /// Returns whether a response may be stored (RFC 9111 section 3) and could ever be reused.
     func mayKeep(_ copy: StoredCopy) -> Bool {
         let head = copy.head
         if policy == .noStore || head.noStore { return false }

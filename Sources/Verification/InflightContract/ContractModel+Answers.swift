@@ -1,27 +1,26 @@
 public import InflightCore
 
-// Where there is a store: how a request goes out, what its answer means beside what is stored, and what is done about a
-// failure that may pass.
+// With a store: how a request is sent, the meaning of its response, and the handling of transient failures.
 
 extension ContractModel {
-    /// What the head of an answer means.
+    /// The meaning of a response's head.
     enum Judgement {
-        /// There is none yet.
+        /// No head has arrived yet.
         case none
         case content
         case redirect
         case failure(LoadError.Code)
         case stored(StoredCopy, LoadSource, isStale: Bool)
-        /// All of the body was there already.
+        /// All of the body was stored already.
         case complete
         case anotherWay
     }
 
-    // MARK: It goes out
+    // MARK: Sending
 
-    /// An exchange is asked for.
+    /// The engine requests an exchange.
     ///
-    /// - Parameter receiver: who hears of it: the same for all exchanges of one job.
+    /// - Parameter receiver: the receiver, which is the same for all exchanges of one job.
     public func exchangeStarts(
         _ serial: Int, kind: Wish.Kind, resource: UInt8, policy: CachePolicy, origin: UInt8, isRedirected: Bool,
         hasCredentials: Bool, priority: LoadPriority, conditions: Conditions, receiver: ObjectIdentifier
@@ -41,7 +40,7 @@ extension ContractModel {
             return begins(serial, index, conditions, hasCredentials, priority)
         }
         let wanting = live.filter { jobs[$0].stage == 0 && jobs[$0].state == .wanting && fits($0) }
-        // Two jobs may look the same on the wire: then it is the turn of one.
+        // Two jobs may look the same on the wire. Then one of them is next.
         let known = store.receivers[receiver].flatMap { wanting.contains($0) ? $0 : nil }
         let best =
             known
@@ -93,13 +92,13 @@ extension ContractModel {
         return conditions
     }
 
-    // MARK: Its head comes
+    // MARK: The head arrives
 
-    /// An answer's head is about to be handed over.
+    /// The head of a response is about to be delivered.
     ///
     /// - Parameters:
-    ///   - start: where its bytes begin, by `Content-Range`.
-    ///   - total: how long the whole is, as far as the head says.
+    ///   - start: the offset of its first byte, by `Content-Range`.
+    ///   - total: the length of the whole body, as far as the head states it.
     public func headComes(_ serial: Int, _ head: AnswerHead, start: Int?, total: Int?) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         let job = exchanges[index].job
@@ -119,7 +118,7 @@ extension ContractModel {
             case .content:
                 var merged = part.copy
                 merged.head = merged.head.updated(by: head)
-                // The stricter of both heads counts (RFC 9111 section 5.2.2.5).
+                // The stricter of both heads applies (RFC 9111 section 5.2.2.5).
                 if part.copy.head.noStore { merged.head.noStore = true }
                 (merged.requestTime, merged.responseTime) = (copy.requestTime, copy.responseTime)
                 merged.total = total ?? merged.total
@@ -146,7 +145,7 @@ extension ContractModel {
         judge(index, job, copy)
     }
 
-    /// RFC 9110 sections 14.4, 15.3.7 and 15.5.17: whether an answer to a range is the rest of what is there.
+    /// Returns whether a response continues the stored part (RFC 9110 sections 14.4, 15.3.7 and 15.5.17).
     private func goesOn(_ part: JobRecord.Part, _ head: AnswerHead, start: Int?, total: Int?) -> Judgement {
         let isSame =
             part.copy.head.hasTag
@@ -166,7 +165,7 @@ extension ContractModel {
         let wish = jobs[job].wish
         let head = copy.head
         if wish.isUnsafe, jobs[job].redirects == 0, (200..<400).contains(head.status) {
-            // The pictures that are stored as they were asked for go with the bytes.
+            // Images that are stored in their requested representation are removed with the bytes.
             for key in [copy.key, "picture of " + copy.key] { exchanges[index].writes.append(.removeAll(key: key)) }
         }
         if head.status == 304 {
@@ -204,10 +203,10 @@ extension ContractModel {
         }
     }
 
-    /// Whether it asks with a method that only reads: after a redirect everything does.
+    /// Returns whether the job's method is safe. After a redirect every method is.
     private func isReading(_ job: Int) -> Bool { !jobs[job].wish.isUnsafe || jobs[job].redirects > 0 }
 
-    /// RFC 9111 sections 4.3.3 and 4.3.4.
+    /// Returns the meaning of a 304 response (RFC 9111 sections 4.3.3 and 4.3.4).
     private func freshens(_ index: Int, _ job: Int, _ newer: StoredCopy) -> Judgement {
         let offered = jobs[job].offered
         if offered.isEmpty { return jobs[job].wish.kind == .answer ? .content : .failure(.badStatus) }
@@ -238,7 +237,7 @@ extension ContractModel {
         return updated
     }
 
-    /// So many bytes of an exchange are about to be handed over.
+    /// `count` bytes of an exchange are about to be delivered.
     public func bodyComes(_ serial: Int, _ count: Int) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].received += count
@@ -246,13 +245,13 @@ extension ContractModel {
         bytesCome(serial, received: Int64(exchanges[index].received))
     }
 
-    // MARK: It ends
+    // MARK: The end
 
     /// An exchange is about to end.
     ///
     /// - Parameters:
-    ///   - failure: how it broke; `nil` where it did not.
-    ///   - isRefused: whoever receives it wanted no more of it.
+    ///   - failure: its failure; nil if it did not fail.
+    ///   - isRefused: whether the receiver refused the rest.
     public func servedExchangeEnds(_ serial: Int, failure: LoadError.Code?, isRefused: Bool, redirectsTo origin: UInt8)
     {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
@@ -288,7 +287,7 @@ extension ContractModel {
         }
     }
 
-    /// Nobody waits for it any more; what was answered counts for the store and for images in memory all the same.
+    /// The exchange of a job without subscribers ends. Its response still counts for the store and images in memory.
     private func endsForNobody(_ record: ExchangeRecord, _ job: Int, _ index: Int) {
         switch record.judgement {
         case .stored(let copy, let source, let isStale):
@@ -342,7 +341,7 @@ extension ContractModel {
             return broken(7, "exchange \(record.serial) was stopped, though somebody waits for it")
         }
         if isReading(job), let copy = request(of: job).standIn(jobs[job].found, now: wallTime) {
-            // What stands in is not taken away by what broke.
+            // The failed response does not remove the copy that replaces it.
             jobs[job].lateWrites = []
             exchanges[index].isHeld = true
             exchanges[index].serial = -1
@@ -351,7 +350,7 @@ extension ContractModel {
         remedies(job, code, record)
     }
 
-    /// What the answer means for the store has to be written now.
+    /// The effects of the response on the store have to be written now.
     private func settle(_ record: ExchangeRecord, _ job: Int, isWhole: Bool) {
         var writes = record.writes
         if case .none = record.judgement { writes = jobs[job].lateWrites }
@@ -389,7 +388,7 @@ extension ContractModel {
         }
     }
 
-    // MARK: Trying again
+    // MARK: Retries
 
     private func remedies(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord) {
         exchanges.removeAll { $0.job == job }
@@ -401,11 +400,11 @@ extension ContractModel {
         jobs[job].state = .asleep
         jobs[job].wakesAt = now + wait * 1_000_000
         jobs[job].part = code == .badStatus ? nil : part(of: record) ?? jobs[job].lateEnough(record)
-        // What is stored of it is found again when all is there.
+        // The stored part is looked up again when the body is complete.
         jobs[job].part?.copy.id = -1
     }
 
-    /// Takes one of the tries that are left: in how many milliseconds, or `nil` where there is none.
+    /// Takes one of the remaining retries. Returns its delay in milliseconds, or nil if no retry is left.
     private func takesRetry(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord) -> Int64? {
         guard bounds.retries > 0 else { return nil }
         jobs[job].failedTries += 1
@@ -422,7 +421,7 @@ extension ContractModel {
         return asked
     }
 
-    /// What is there of a body that broke, where its rest can be asked for.
+    /// Returns the part of an interrupted body if it can be resumed.
     private func part(of record: ExchangeRecord) -> JobRecord.Part? {
         guard case .content = record.judgement, var copy = store.deliveries[record.delivery] else { return nil }
         copy.end = record.received
@@ -430,14 +429,14 @@ extension ContractModel {
         return JobRecord.Part(copy: copy, delivery: record.delivery)
     }
 
-    /// Who sleeps until now wants a place again.
+    /// Jobs whose backoff ends now want a slot again.
     public func wakes() {
         for job in live where jobs[job].state == .asleep && jobs[job].wakesAt <= now { wantsPlace(job, ahead: true) }
     }
 }
 
 extension ContractModel.JobRecord {
-    /// It broke before its head had come: what is there of the body is there still.
+    /// Returns the earlier part if the exchange broke before its head arrived, since that part is still stored.
     fileprivate func lateEnough(_ record: ContractModel.ExchangeRecord) -> Part? {
         if case .none = record.judgement { part } else { nil }
     }

@@ -1,10 +1,10 @@
 public import InflightCore
 
-// The caller's own asynchronous code: `willSend`, sources, and `didReceive`. Its calls take a fetch's place, and whether
-// they are cancelled is looked at as it is with exchanges.
+// The caller's own asynchronous code: `willSend`, sources, and `didReceive`. Its calls occupy the slot of a fetch, and
+// their cancellation is checked as that of exchanges is.
 
 extension ContractModel {
-    /// What `willSend` is asked about.
+    /// The request that `willSend` is called with.
     public struct Question: Sendable {
         public var kind: Wish.Kind
         public var resource: UInt8
@@ -12,7 +12,7 @@ extension ContractModel {
         public var origin: UInt8
         public var isRedirected: Bool
         public var hasCredentials: Bool
-        /// After a 401.
+        /// Whether it is repeated after a 401.
         public var isAgain: Bool
 
         public init(
@@ -32,10 +32,10 @@ extension ContractModel {
     /// `willSend` begins.
     ///
     /// - Parameters:
-    ///   - isCancelled: whether the task that it runs in is cancelled.
-    ///   - askedAt: when it was asked for.
-    ///   - jobsThen: ``jobCount`` then: it was not for one that came later.
-    ///   - isOutermost: nothing else is on its way.
+    ///   - isCancelled: whether the Swift task that it runs in is cancelled.
+    ///   - askedAt: the time at which the call was requested.
+    ///   - jobsThen: ``jobCount`` at that time. The call is not for a later job.
+    ///   - isOutermost: whether nothing else is running.
     /// - Returns: the number of the call.
     public func asksBefore(
         _ question: Question, isCancelled: Bool, askedAt: Int64, jobsThen: Int = .max, isOutermost: Bool
@@ -46,7 +46,7 @@ extension ContractModel {
         var job = wanting(
             question.kind, question.resource, question.language, isRedirected: question.isRedirected,
             origin: question.origin)
-        // A call that is cancelled belongs to what nobody waits for any more, or came too late.
+        // A cancelled call belongs to a job without subscribers or came too late.
         if isCancelled, let found = job {
             let began = jobs[found].startedAt < 0 ? askedAt : jobs[found].startedAt
             let total = jobs[found].wish.totalTime
@@ -72,7 +72,7 @@ extension ContractModel {
                 && (job.redirects > 0) == question.isRedirected
         }
         let index = fitting.first { isCancelled != isLive(exchanges[$0].job) }
-        // Its time may be up.
+        // Its total time may be over.
         let late = fitting.first
         if let index = index ?? late {
             exchanges[index].isBetween = false
@@ -87,7 +87,7 @@ extension ContractModel {
         return lastCall
     }
 
-    /// `willSend` is about to return: where it threw, with this code.
+    /// `willSend` is about to return, or to throw with this code.
     public func answersBefore(_ call: Int, _ failure: LoadError.Code?) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else { return }
         let job = exchanges[index].job
@@ -102,7 +102,7 @@ extension ContractModel {
         }
     }
 
-    /// The task that a hook or a source runs in is cancelled.
+    /// The Swift task of a hook or a source is cancelled.
     public func callIsCancelled(_ call: Int) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else { return }
         exchanges[index].isCancelled = true
@@ -112,25 +112,25 @@ extension ContractModel {
         }
     }
 
-    /// The task in which `didReceive` judges an answer is cancelled.
+    /// The Swift task in which `didReceive` judges a response is cancelled.
     public func questionIsCancelled(exchange serial: Int) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !isLate(job)
         else { return }
         broken(7, "didReceive was cancelled, though somebody waits for exchange \(serial)")
     }
 
-    /// Whether the whole time is up of what an exchange was started for.
+    /// Returns whether the total time of an exchange's job is over.
     public func isLate(exchange serial: Int) -> Bool {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return false }
         return isLate(job)
     }
 
-    /// Whether a 401 has `willSend` asked again: once for each URL of a load.
+    /// Returns whether a 401 calls `willSend` again, which happens once for each URL of a load.
     public func asksAgain(exchange serial: Int) -> Bool {
         bounds.asksBefore && exchanges.contains { $0.serial == serial && !$0.isSecond }
     }
 
-    /// A receiver has heard an answer's head: whether the answer waits for `didReceive` now.
+    /// A receiver has received the head of a response, which may be paused for `didReceive` now.
     public func heardHead(exchange serial: Int, waits: Bool, isToWait: Bool) {
         if waits && !isToWait { broken(7, "exchange \(serial) was paused, though nothing is to be asked about it") }
         if !waits && isToWait { broken(7, "didReceive was not asked about exchange \(serial)") }
@@ -151,7 +151,7 @@ extension ContractModel {
         return lastCall
     }
 
-    /// A source is about to return what it numbered as an exchange, or to throw.
+    /// A source is about to return the content that it numbered as an exchange, or to throw.
     public func sourceEnds(_ call: Int, exchange serial: Int, _ failure: LoadError.Code?) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else { return }
         let job = exchanges.remove(at: index).job
@@ -159,7 +159,7 @@ extension ContractModel {
         if let failure { failed(job, failure) } else { succeeded(job, exchange: serial) }
     }
 
-    /// A source's picture was brought into the form that is wanted: no decoder was needed.
+    /// A source's image was converted to the requested form without a decoder.
     public func pictureIsFitted(_ resource: UInt8) {
         let job = live.first {
             jobs[$0].stage == 1 && jobs[$0].wish.resource == resource && jobs[$0].state == .wanting
@@ -171,17 +171,17 @@ extension ContractModel {
 
     // MARK: The log
 
-    /// The log hook hears that an exchange begins.
+    /// The log hook receives the start of an exchange.
     public func logsExchange() { loggedExchanges += 1 }
 
-    // MARK: Places
+    // MARK: Slots
 
     private func begin(_ job: Int, at time: Int64) {
         jobs[job].state = .running
         if jobs[job].startedAt < 0 { jobs[job].startedAt = time }
     }
 
-    /// What proves who asks is sent to its own origin alone (rule 8).
+    /// Credentials are sent to their own origin only (rule 8).
     func checkProof(_ hasCredentials: Bool, of job: Int) {
         if hasCredentials != jobs[job].hasCredentials {
             let what = hasCredentials ? "were sent" : "were not sent"
@@ -189,7 +189,7 @@ extension ContractModel {
         }
     }
 
-    /// A fetch takes its place.
+    /// A fetch takes its slot.
     func takePlace(_ record: ExchangeRecord) {
         exchanges.append(record)
         let origin = record.origin
@@ -200,12 +200,12 @@ extension ContractModel {
     }
 }
 
-// One token for all who need one: made by the first, made again when it was refused.
+// One token for all requests that need one. The first request makes it, and it is made again after a refusal.
 extension ContractModel {
     public struct Tokens {
         enum State: Equatable {
             case none
-            /// By the making of this number.
+            /// The making of this number is running.
             case making(Int)
             case good(Int)
         }
@@ -214,9 +214,9 @@ extension ContractModel {
         var lastMaking = 0
     }
 
-    /// Somebody begins to make a token: the number of the making, and of what it makes.
+    /// A token is about to be made. Returns the number of the making and of the token.
     ///
-    /// - Parameter isCancelled: nobody waited for it any more before it began.
+    /// - Parameter isCancelled: whether all its subscribers left before it began.
     public func tokenIsMade(isCancelled: Bool) -> Int {
         if isCancelled {
             tokens.lastMaking += 1
@@ -229,7 +229,7 @@ extension ContractModel {
         return tokens.lastMaking
     }
 
-    /// The making was cancelled: nobody waits for it any more.
+    /// The making was cancelled because its last subscriber left.
     public func tokenIsGivenUp(_ making: Int) {
         if tokens.state == .making(making) { tokens.state = .none }
     }
@@ -238,17 +238,17 @@ extension ContractModel {
         if tokens.state == .making(making) { tokens.state = isGood ? .good(making) : .none }
     }
 
-    /// A server has refused a token, and whoever heard of that says so.
+    /// A server has refused a token, and a caller has reported it.
     public func tokenIsRefused(_ token: Int) {
         if tokens.state == .good(token) { tokens.state = .none }
     }
 
-    /// An exchange is to go out without what `willSend` has put in, or with what belongs to another URL.
+    /// An exchange is sent without the changes of `willSend`, or with those for another URL.
     public func wasSentUnchanged(_ serial: Int) {
         broken(8, "exchange \(serial) goes out without what willSend has put in for its URL alone")
     }
 
-    /// A caller got an answer with another status than its exchange had, or `didReceive` made of it.
+    /// A caller got a response whose status is neither that of its exchange nor the one that `didReceive` gave it.
     public func gotStatus(_ status: Int, not expected: Int, exchange serial: Int) {
         if status != expected { broken(8, "exchange \(serial) was answered \(expected), and its caller got \(status)") }
     }

@@ -1,11 +1,11 @@
 internal import InflightCore
 
-// Origins that cannot be reached: their circuits, as ``ImagePipeline/CircuitBreaker`` documents them.
+// Unreachable origins and their circuits, as ``ImagePipeline/CircuitBreaker`` documents them.
 
 extension ContractModel {
     struct CircuitRecord {
         var failures = 0
-        /// How often it has opened in a row; 0 while it is closed.
+        /// The number of times it has opened in a row; 0 while it is closed.
         var openings = 0
         var until: Int64 = 0
         /// The job whose outcome decides, or -1.
@@ -14,21 +14,21 @@ extension ContractModel {
         var isOpen: Bool { openings > 0 }
     }
 
-    /// Whether the origin's circuit lets no fetch begin now but for a probe.
+    /// Returns whether the origin's circuit admits only a probe.
     private func isOpen(_ origin: UInt8) -> Bool { circuits[origin]?.isOpen ?? false }
 
-    /// Whether the circuit has a place for a fetch that waits in the queue.
+    /// Returns whether the circuit admits a queued fetch.
     func circuitHasPlace(for job: Int) -> Bool {
         guard bounds.waitsWhileOpen, let circuit = circuits[jobs[job].origin], circuit.isOpen else { return true }
         return circuit.probe < 0 && now >= circuit.until && running(of: jobs[job].origin) == 0
     }
 
-    /// Whether a fetch waits to be the probe of another origin than a job's: several become due in any order.
+    /// Returns whether a fetch is queued as the probe of another origin. Several probes become due in any order.
     func isProbedElsewhere(_ other: Int, _ job: Int) -> Bool {
         jobs[other].origin != jobs[job].origin && isOpen(jobs[other].origin)
     }
 
-    /// A fetch comes to the queue: it is refused, or is the probe, where loads fail while a circuit is open.
+    /// A fetch reaches the queue. If loads fail while a circuit is open, it becomes the probe or is refused.
     func comesToQueue(_ job: Int) {
         guard !bounds.waitsWhileOpen, let circuit = circuits[jobs[job].origin], circuit.isOpen else { return }
         if circuit.probe < 0, now >= circuit.until {
@@ -76,7 +76,7 @@ extension ContractModel {
         }
     }
 
-    /// A job is over, or gives its place back, without an outcome: if it was the probe, the next fetch is.
+    /// A job ends or gives its slot back without an outcome. If it was the probe, the next fetch becomes the probe.
     func leavesProbe(_ job: Int) {
         for (origin, circuit) in circuits where circuit.probe == job && job >= 0 {
             circuits[origin]?.probe = -1

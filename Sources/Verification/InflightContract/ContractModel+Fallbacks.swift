@@ -1,9 +1,9 @@
 import InflightCore
 
-// What becomes of a task whose load has failed: it asks for the next of its fallbacks, or is told.
+// A task whose load has failed requests its next fallback, or ends.
 
 extension ContractModel {
-    /// Those who wait for a job or for what comes of it: the nearest first.
+    /// Returns the tasks that subscribe to a job or to a later stage, the nearest first.
     func waiters(of job: Int) -> [Int] {
         var found = waiting.filter { tasks[$0].job == job }
         for next in live where jobs[next].upstream == job { found += waiters(of: next) }
@@ -11,7 +11,7 @@ extension ContractModel {
     }
 
     private func nextFallback(of task: Int) -> Wish? {
-        // What the engine asks behind a stale answer is for that alone.
+        // A background revalidation has no fallbacks.
         guard let next = fallbacks[tasks[task].first], tasks[task].fallbacks < next.count,
             tasks[task].queue != Self.ownQueue
         else { return nil }
@@ -27,13 +27,13 @@ extension ContractModel {
         falling.append(task)
     }
 
-    /// Somebody is about to ask for this resource, because another has failed; ``joins(_:)`` follows.
+    /// A task is about to request this resource because another one failed. ``joins(_:)`` follows.
     public func asksElsewhere(for resource: UInt8) -> Int {
         func mayAsk(_ task: Int) -> Bool {
             tasks[task].fallsOn == thread && nextFallback(of: task)?.resource == resource
         }
-        // One for which no work was under way falls inside the call that asks for it, which may be further down this thread
-        // than what others fall in.
+        // A task that never had a job falls inside the call that requests it. That call may be further down this
+        // thread than the event in which others fall.
         let index =
             falling.lastIndex { mayAsk($0) && !tasks[$0].wasTaken } ?? falling.firstIndex { mayAsk($0) }
         guard let index else {
@@ -47,7 +47,7 @@ extension ContractModel {
         (wish.size, wish.first, wish.second) = (before.size, before.first, before.second)
         (wish.language, wish.policy) = (before.language, before.policy)
         tasks[task].fallbacks += 1
-        // Of another picture, from its beginning.
+        // It is another image, from the beginning.
         tasks[task].shown = 0
         tasks[task].wish = wish
         tasks[task].phase = .asking

@@ -1,20 +1,20 @@
 public import InflightCore
 
-// What a loader shows: one request at a time, the latest. Its loads are tasks like all others, asked for on its queue.
+// A loader shows one request at a time, the latest. Its loads are ordinary tasks, requested on its queue.
 
-/// One `ImageLoader`, as its documentation has it.
+/// One `ImageLoader`, as its documentation specifies it.
 struct LoaderRecord {
     enum State: Equatable {
         case idle
-        /// By this task.
+        /// This task is loading.
         case loading(Int)
-        /// What this exchange gave.
+        /// The content of this exchange.
         case loaded(Int)
         case failed(LoadError.Code)
     }
 
     let queue: Int
-    /// As it was set, and as it is loaded: with the loader's own processor.
+    /// The request as set, and as loaded with the loader's own processor.
     var wanted: Wish?
     var wish: Wish?
     var priority = LoadPriority.normal
@@ -24,7 +24,7 @@ struct LoaderRecord {
 }
 
 extension Wish {
-    /// The same, whose picture goes through one processor more.
+    /// Returns the same request with one more processor.
     fileprivate func processed(by number: UInt8) -> Wish {
         var wish = self
         if number == 0 { return wish }
@@ -32,7 +32,7 @@ extension Wish {
         return wish
     }
 
-    /// Whether both ask for the same: where it is looked for does not count, for a picture is known by its identity.
+    /// Returns whether both request the same image. The origin does not count, since an image is known by its identity.
     fileprivate func asksForTheSame(as other: Wish) -> Bool {
         var other = other
         other.origin = origin
@@ -41,9 +41,9 @@ extension Wish {
 }
 
 extension ContractModel {
-    // MARK: What its owner does
+    // MARK: Calls of the owner
 
-    /// A loader is made: its number.
+    /// A loader is created. Returns its number.
     public func loaderIsMade(queue: Int) -> Int {
         loaders.append(LoaderRecord(queue: queue))
         return loaders.count - 1
@@ -94,16 +94,16 @@ extension ContractModel {
         loaders[number].state = .idle
     }
 
-    /// It is about to be let go of.
+    /// It is about to be released.
     public func loaderIsReleased(_ number: Int) { loaderCancels(number) }
 
-    /// Whether its answer may have been dropped with its queue's work: then its state is to be looked at first.
+    /// Returns whether its ending may have been dropped with its queue's work. Then its state has to be read first.
     public func mayHaveLostAnswer(_ number: Int) -> Bool {
         guard case .loading(let task) = loaders[number].state else { return false }
         return tasks[task].phase == .lost || tasks[task].phase == .silent
     }
 
-    /// The new load joins before the old one leaves.
+    /// The new load subscribes before the old one leaves.
     private func begin(_ number: Int) {
         guard let wish = loaders[number].wish else { return }
         let before = loaders[number].state
@@ -120,9 +120,9 @@ extension ContractModel {
         if case .loading(let old) = before { cancels(old) }
     }
 
-    // MARK: What is seen of it
+    // MARK: Visible state
 
-    /// Its state was looked at.
+    /// Its state was read.
     public func loader(_ number: Int, shows state: ImageLoader.State, content: (PixelBuffer) -> Content) {
         switch (loaders[number].state, state) {
         case (.idle, .idle): break
@@ -141,14 +141,14 @@ extension ContractModel {
         }
     }
 
-    /// What it has to show was looked at: the picture, what stands in for it, or for one that failed.
+    /// Its image was read: the loaded one, the placeholder, or the failure image.
     public func loader(_ number: Int, hasRightPicture: Bool) {
         if !hasRightPicture { broken(8, "loader \(number) has another picture than its state says") }
     }
 
-    /// Its handler is called: something has come.
+    /// Its handler is called.
     ///
-    /// - Returns: the task that it is about.
+    /// - Returns: the task that the call is about.
     public func handlerBegins(_ number: Int, at place: Place) -> Int? {
         if place.queue != loaders[number].queue {
             broken(1, "loader \(number) calls on queue \(place.queue), not on queue \(loaders[number].queue)")
@@ -161,7 +161,7 @@ extension ContractModel {
         return task
     }
 
-    /// What was under way for it has ended so, as its handler sees.
+    /// Its load has ended, as its handler sees.
     public func loader(_ number: Int, endsWith ending: Ending, of task: Int, at place: Place) {
         endingBegins(task, ending, at: place)
         switch ending {
@@ -170,10 +170,10 @@ extension ContractModel {
         }
     }
 
-    /// It has another handler.
+    /// A handler is set.
     public func handlerIsSet(_ number: Int) { loaders[number].handlers += 1 }
 
-    /// What a handler captured is released.
+    /// The captures of a handler are released.
     public func handlerIsReleased(_ number: Int, at place: Place) {
         loaders[number].handlers -= 1
         let queue = loaders[number].queue

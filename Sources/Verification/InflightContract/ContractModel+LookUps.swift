@@ -1,27 +1,27 @@
 import InflightCore
 
-// Where there is a store: what is looked up in it, what that means for who waits, and whether what it holds is what it
-// should hold. What the answers mean stands in ContractModel+Answers.swift.
+// With a store: lookups, their meaning for subscribers, and whether the store holds what it should. The meaning of
+// responses is in ContractModel+Answers.swift.
 
-/// What the model knows of the store and of what was answered.
+/// The model's knowledge of the store and of responses.
 struct StoreRecord {
-    /// One call that the store has not answered.
+    /// A pending lookup.
     struct LookUp {
         var number: Int
         var job: Int
-        /// When it was asked: what is fresh then is fresh.
+        /// The time of the request. Freshness is judged at this time.
         var time: Int64
-        /// What was found when it looked.
+        /// The copies found by the lookup.
         var found: [StoredCopy] = []
-        /// The copy whose body is wanted.
+        /// The copy whose body is requested.
         var chosen: StoredCopy?
         var decision: CachedRequest.Decision?
     }
 
-    /// Something that the store was asked to write, or has to be.
+    /// A requested or outstanding write.
     struct Write {
         enum Change {
-            /// What this delivery brought.
+            /// Stores the response of this delivery.
             case keep(StoredCopy, delivery: Int, replacing: Set<Int64>)
             case update(StoredCopy)
             case remove(Set<Int64>)
@@ -30,31 +30,31 @@ struct StoreRecord {
 
         var change: Change
         var job: Int
-        /// What is stored under these changes, until all is done that belongs together.
+        /// The keys that these changes affect, until all changes of the group are done.
         var keys: [String]
-        /// Of all that was settled: a job that tries again may have written something before.
+        /// The group of changes that belong together. A job that retries may have written something before.
         var group: Int
-        /// The store was asked for it: its number there.
+        /// The store's number of the write, once it was requested.
         var number = -1
     }
 
     var copies: [Int64: StoredCopy] = [:]
-    /// Jobs that are to look, in their order.
+    /// Jobs that are to look up, in order.
     var waiting: [Int] = []
     var lookUps: [LookUp] = []
     var lastNumber = 0
     var lastGroup = 0
-    /// What was answered, by the number of what delivered it.
+    /// Responses by the number of their delivery.
     var deliveries: [Int: StoredCopy] = [:]
     /// Deliveries that a decoder has rejected.
     var rejected: Set<Int> = []
-    /// What has to be written, and what is being written.
+    /// Outstanding and running writes.
     var writes: [Write] = []
-    /// Bodies that broke off, or that nobody waits for any more: whether they are kept is the engine's choice.
+    /// Bodies that are truncated or have no subscribers. The engine chooses whether to store them.
     var choices: [Int: (copy: StoredCopy, replaced: [Int64])] = [:]
-    /// Jobs whose exchanges were seen, by who heard of those.
+    /// Jobs whose exchanges were seen, by the receiver of those exchanges.
     var receivers: [ObjectIdentifier: Int] = [:]
-    /// What each origin may still be sent again, in thousandths.
+    /// The retry budget of each origin, in thousandths.
     var budgets: [UInt8: Int] = [:]
 
     func isChanging(_ key: String) -> Bool {
@@ -63,13 +63,13 @@ struct StoreRecord {
 }
 
 extension ContractModel {
-    /// Milliseconds since 1970.
+    /// The date in milliseconds since 1970.
     var wallTime: Int64 { Self.beginning + now / 1_000_000 }
 
-    /// What the clock shows at the beginning, in milliseconds since 1970.
+    /// The date at which the clock begins, in milliseconds since 1970.
     public static let beginning: Int64 = 1_700_000_000_000
 
-    /// Whether what is stored could answer it.
+    /// Returns whether a stored response could satisfy the request.
     func mayLookUp(_ wish: Wish) -> Bool {
         bounds.hasStore && wish.source == .none && wish.policy != .noStore && !wish.isUnsafe
     }
@@ -83,11 +83,9 @@ extension ContractModel {
             policy: jobs[job].wish.policy, isOfCaller: jobs[job].wish.isOfCaller, hasProof: jobs[job].hasCredentials)
     }
 
-    // MARK: Looking
+    // MARK: Lookups
 
-    /// The store is asked what it has.
-    ///
-    /// - Returns: the number of the call.
+    /// The engine looks up a key.
     public func looksUp(_ key: String) -> Int {
         store.lastNumber += 1
         let job = nextToLook(key)
@@ -96,10 +94,10 @@ extension ContractModel {
         return store.lastNumber
     }
 
-    /// Whose turn it is to look: who does so when all is done that changes what he looks for, or who reads what was found.
+    /// Returns the next job to look up this key: one without outstanding changes, or one that reads a copy.
     private func nextToLook(_ key: String) -> Int? {
         let next = store.waiting.firstIndex { self.key(of: $0) == key }
-        // Also for whoever nobody wanted any more when he came to it.
+        // A job that had lost its subscribers before its turn counts too.
         let reading = exchanges.first { record in
             record.job >= 0 && record.isHeld && jobs[record.job].reads != nil && !jobs[record.job].isSettling
                 && self.key(of: record.job) == key && !store.lookUps.contains { $0.job == record.job }
@@ -110,13 +108,13 @@ extension ContractModel {
         return store.waiting.remove(at: next)
     }
 
-    /// A job is to look what is stored.
+    /// A job is to look up its key.
     func looks(_ job: Int) {
         jobs[job].state = .looking
         store.waiting.append(job)
     }
 
-    /// The store looks: it has these, newest first, and is told to read the body at a position.
+    /// The store looks: it has these copies, newest first, and is to read the body at a position.
     public func looks(_ number: Int, has ids: [Int64], under key: String, chosen position: Int?) {
         guard let index = store.lookUps.firstIndex(where: { $0.number == number }) else { return }
         let found = ids.compactMap { store.copies[$0] }
@@ -152,21 +150,21 @@ extension ContractModel {
         case .usual: return request.decide(found, now: time)
         case .behindPicture, .behind:
             let decision = request.decide(found, now: time)
-            // What is asked for behind a stale answer is the answer that follows it.
+            // The background revalidation of a stale response makes a conditional request.
             if case .serveStale = decision { return request.question(found) }
             return decision
         }
     }
 
-    /// The store is about to answer.
+    /// The store is about to complete a lookup.
     ///
-    /// - Parameter delivery: the number of the body that it read, or -1: there was none, or it was damaged.
+    /// - Parameter delivery: the number of the body that it read, or -1 if there was none or it was damaged.
     public func lookUpEnds(_ number: Int, delivery: Int) {
         guard let index = store.lookUps.firstIndex(where: { $0.number == number }) else { return }
         let lookUp = store.lookUps.remove(at: index)
         let job = lookUp.job
         guard job >= 0, isLive(job) else {
-            // It stopped, and so what had its place.
+            // The lookup has stopped, and so has the work that held its slot.
             exchanges.removeAll { $0.job == job && $0.isHeld }
             return
         }
@@ -175,7 +173,7 @@ extension ContractModel {
         if let read = jobs[job].reads {
             jobs[job].reads = nil
             guard delivery >= 0 else {
-                // It went in the meantime: asked once more, in the same place.
+                // The copy was removed meanwhile. The job requests it again in the same slot.
                 jobs[job].found = found
                 return asksAnotherWay(job)
             }
@@ -215,7 +213,7 @@ extension ContractModel {
         jobs[job].sequence = ahead ? -lastSequence : lastSequence
     }
 
-    /// The answer that follows a stale one is asked for, for the store.
+    /// Requests the background revalidation of a stale response, for the store.
     private func askBehind(_ wish: Wish) {
         var behind = wish
         behind.purpose = wish.kind == .picture ? .behindPicture : .behind
@@ -228,12 +226,12 @@ extension ContractModel {
         joins(task)
     }
 
-    /// The queue of what the engine asks for itself.
+    /// The queue of the engine's own tasks.
     static var ownQueue: Int { -3 }
 
     // MARK: Serving
 
-    /// A job ends with what is stored.
+    /// A job ends with a stored copy.
     func serve(
         _ job: Int, _ copy: StoredCopy, _ source: LoadSource, delivery: Int, isStale: Bool, isFollowed: Bool
     ) {
@@ -245,13 +243,13 @@ extension ContractModel {
         succeeded(job, exchange: delivery)
     }
 
-    /// The body of a copy is to be read for a job that has a place.
+    /// The body of a copy is to be read for a job that has a slot.
     func reads(_ job: Int, _ copy: StoredCopy, _ source: LoadSource, isStale: Bool) {
         jobs[job].state = .reading
         jobs[job].reads = JobRecord.Read(id: copy.id, copy: copy, source: source, isStale: isStale)
     }
 
-    /// An answer is of no use: it is asked for once more in the same place, as its caller wants it.
+    /// A response is unusable. The job requests it again in the same slot, without conditions.
     func asksAnotherWay(_ job: Int) {
         jobs[job].state = .running
         (jobs[job].conditions, jobs[job].offered, jobs[job].part) = (Conditions(), [], nil)
@@ -265,9 +263,9 @@ extension ContractModel {
 }
 
 extension ContractModel {
-    // MARK: What callers hear
+    // MARK: Delivery
 
-    /// Whoever goes through events is given what is stale.
+    /// A consumer of events receives a stale image.
     public func hearsStale(_ task: Int, _ content: Content) {
         if tasks[task].phase == .cancelled || tasks[task].phase == .gone {
             return broken(4, "task \(task) was cancelled, and is given what is stale")
@@ -280,7 +278,7 @@ extension ContractModel {
         checkVersion(content, task)
     }
 
-    /// Whether what a task ends with says that it is past its time; told before the ending.
+    /// A task's result is marked as stale or not. Reported before its ending.
     public func hears(_ task: Int, isStale: Bool) {
         guard bounds.hasStore, case .content = tasks[task].outcome, tasks[task].phase == .told else { return }
         if isStale != tasks[task].isStale {
@@ -288,7 +286,7 @@ extension ContractModel {
         }
     }
 
-    /// Bytes of one version, and of the right one.
+    /// Checks that all bytes are of one version, and of the right one.
     func checkVersion(_ content: Content, _ task: Int) {
         guard bounds.hasStore, tasks[task].wish.source == .none else { return }
         if content.version < 0 { broken(12, "task \(task) got bytes of several versions, or damaged ones") }

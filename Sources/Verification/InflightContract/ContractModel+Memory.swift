@@ -1,16 +1,16 @@
 import InflightCore
 
-// What may be served from memory, by HTTP's rules: written from RFC 9111 and from Documentation/Caching.md.
+// HTTP's rules for serving from memory, written from RFC 9111 and from Documentation/Caching.md.
 
 extension ContractModel {
-    /// What images in memory were made of: all that were made of one response share it.
+    /// The response of images in memory. All images of one response share it.
     struct Life {
         var copy: StoredCopy
         var isSuperseded = false
 
         var mayBeKept: Bool { !copy.head.noStore }
 
-        /// How long it is served from memory, in milliseconds: five minutes where its server says nothing of that.
+        /// The time in milliseconds for which images are served from memory; five minutes if the server states none.
         private var lifetime: Int64 {
             let head = copy.head
             let isUnstated = head.maxAge == nil && head.lastModified == nil && !head.mustRevalidate
@@ -24,7 +24,7 @@ extension ContractModel {
 
         var allowsStale: Bool { !isSuperseded && mayBeKept && !copy.head.noCache && !copy.head.mustRevalidate }
 
-        /// Whether images of the older one are those of `newer` too.
+        /// Returns whether images of the older response are also those of `newer`.
         func isSame(as newer: StoredCopy, _ source: LoadSource) -> Bool {
             let (old, new) = (copy.head, newer.head)
             if source == .network {
@@ -42,13 +42,13 @@ extension ContractModel {
     /// An image in memory.
     struct Kept {
         var exchange: Int
-        /// -1 where HTTP has no say.
+        /// The index of the response, or -1 if HTTP's rules do not apply.
         var life: Int
-        /// A redirect led to it that nothing allows to be used again.
+        /// Whether a redirect that must not be reused led to it.
         var isRedirected: Bool
     }
 
-    /// What a response is the newest of.
+    /// The resource whose newest response is recorded.
     struct Resource: Hashable {
         var name: String
         var isOfCaller: Bool
@@ -57,7 +57,7 @@ extension ContractModel {
         var language: UInt8
     }
 
-    /// What memory has that may be used: the finished image, or else the longest prefix; the number of its last stage.
+    /// Returns the usable image in memory, finished or the longest prefix, and the number of its last stage.
     func findInMemory(_ wish: Wish, varied: Bool) -> (kept: Kept, stage: Int, isStale: Bool)? {
         guard wish.mayBeInMemory else { return nil }
         for stage in (1..<wish.stages).reversed() {
@@ -79,7 +79,7 @@ extension ContractModel {
             isUnsafe: wish.isUnsafe && jobs[job].redirects == 0, language: jobs[job].isVaried ? wish.language : 0)
     }
 
-    /// A job has a response: what it means for the images that are made of it, and of older ones.
+    /// A job has a response, which affects the images made of it and of older responses.
     func noteLife(of copy: StoredCopy?, _ job: Int, from source: LoadSource) {
         jobs[job].life = -1
         guard let copy, jobs[job].wish.source == .none, jobs[job].wish.kind != .header else { return }
@@ -108,13 +108,13 @@ extension ContractModel {
         }
     }
 
-    /// The head of an answer is about to be handed over: what is gone, or was changed, is not served from memory.
+    /// The head of a response is about to be delivered. Resources that are gone or changed are not served from memory.
     public func answers(_ serial: Int, status: Int) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].headTime = wallTime
         exchanges[index].status = status
         let job = exchanges[index].job
-        // A shutdown cancels one exchange after the other: a head that comes meanwhile counts.
+        // A shutdown cancels the exchanges one after the other. A head that arrives meanwhile counts.
         guard job >= 0, isLive(job) || isStopped && !exchanges[index].isCancelled else { return }
         let resource = resource(of: job)
         for (other, life) in newest {
@@ -130,7 +130,7 @@ extension ContractModel {
         exchanges[index].status = status
     }
 
-    /// The response that an exchange brought, where there is no store.
+    /// Returns the response of an exchange if there is no store.
     func plainCopy(_ record: ExchangeRecord) -> StoredCopy {
         StoredCopy(
             id: -1, key: "", head: AnswerHead(status: record.status, version: record.serial), isOfCaller: false,
@@ -139,7 +139,7 @@ extension ContractModel {
 }
 
 extension ContractModel.JobRecord {
-    /// It works on what is in memory.
+    /// It begins with an image from memory.
     mutating func begins(with image: ContractModel.Kept, isStale: Bool) {
         (exchange, source, self.isStale, life) = (image.exchange, .memory, isStale, image.life)
         redirects = image.isRedirected ? 1 : 0

@@ -1,19 +1,19 @@
 public import InflightCore
 
-// What decoders and processors see, and what has to hold when nothing is on its way.
+// What decoders and processors see, and the rules that hold when nothing is running.
 
 extension ContractModel {
-    /// Work is handed to the decode executor.
+    /// The decode executor receives work.
     public func workIsHanded() {
         handed += 1
-        // Bodies that spill have their turns there too, one after the other.
+        // Bodies that spill to files use the executor too, one at a time.
         let most = bounds.decodes + (bounds.bodyBytes == nil ? 0 : 1)
         if handed > most { broken(11, "\(handed) decodes were handed over at once") }
         let next = live.filter { jobs[$0].stage > 0 && jobs[$0].state == .wanting && !jobs[$0].isHanded }
         if let job = next.max(by: { level(of: $0) < level(of: $1) }) { jobs[job].isHanded = true }
     }
 
-    /// The decode executor is about to run what it was handed.
+    /// The decode executor is about to run its work.
     public func workBegins() {
         handed -= 1
     }
@@ -39,13 +39,12 @@ extension ContractModel {
 
     public func decodeEnds() { decoding -= 1 }
 
-    /// A decoder or a processor begins on what this content says.
+    /// A decoder or a processor begins to work on this content.
     ///
     /// - Parameters:
-    ///   - policy: what the job's request wants of what is stored, by which jobs on one image differ; `nil` where it cannot
-    ///     be told.
-    ///   - isOutermost: nothing else is on its way: what nobody waits for was told so.
-    /// - Returns: the job, or -1 where there is none.
+    ///   - policy: the cache policy of the job's request, by which jobs on one image differ; nil if it is unknown.
+    ///   - isOutermost: whether nothing else is running. Then every job without subscribers has been cancelled.
+    /// - Returns: the job, or -1 if there is none.
     public func pixelsBegin(_ content: Content, policy: CachePolicy?, pixels: Int, isOutermost: Bool) -> Int {
         handed += 1
         let alike = live.filter {
@@ -55,8 +54,7 @@ extension ContractModel {
                 && (policy == nil || wish.policy == policy)
                 && (stage < 2 || wish.first == content.first) && (stage < 3 || wish.second == content.second)
         }
-        // Images in memory are worked on for each cache policy: what was handed over begins first, and of that what is wanted
-        // sooner.
+        // Images in memory are processed per cache policy. Work that was handed over begins first, by priority.
         let ready = alike.filter { jobs[$0].state == .wanting }
         let handedOver = ready.filter { jobs[$0].isHanded }
         let job = (handedOver.isEmpty ? ready : handedOver).max { level(of: $0) < level(of: $1) } ?? alike.first
@@ -74,7 +72,7 @@ extension ContractModel {
         return job
     }
 
-    /// Whether the work may find that it was cancelled: looked at when nothing else is on its way.
+    /// The work may have read its cancellation flag. Checked when nothing else is running.
     public func saw(isCancelled: Bool, inJob job: Int) {
         guard job >= 0 else { return }
         if isCancelled, isLive(job) { broken(7, "work on pixels was cancelled, though somebody waits for it") }
@@ -91,10 +89,10 @@ extension ContractModel {
         succeeded(job, exchange: jobs[job].exchange)
     }
 
-    /// Kept are the pictures that somebody asked for, not those on the way to them.
+    /// Stores the images that a task requested, but not those of earlier stages.
     func keep(_ job: Int) {
         let wish = jobs[job].wish
-        // What is stale would hide what follows it.
+        // A stale image would hide its revalidated successor.
         if bounds.keepsPictures, !jobs[job].isStale || jobs[job].source == .memory, wish.policy != .noStore,
             waiting.contains(where: { tasks[$0].job == job })
         {
@@ -105,7 +103,7 @@ extension ContractModel {
         }
     }
 
-    /// A picture was refused by its header.
+    /// An image was refused by its header.
     public func pictureIsRefused(exchange: Int, _ code: LoadError.Code) {
         guard let job = live.first(where: { jobs[$0].stage == 1 && jobs[$0].exchange == exchange })
         else { return }
@@ -114,8 +112,8 @@ extension ContractModel {
 
     // MARK: At rest
 
-    /// The bodies in flight keep their limit, but for a piece of each fetch and the body of the oldest until it is in its
-    /// file, and what they held is given back.
+    /// Checks the limit of the bodies in flight and that their memory is released. Each fetch may exceed it by one
+    /// piece, and the oldest body may exceed it until it is in its file.
     private func checkBodies(_ statistics: ImagePipeline.Statistics) {
         let bytes = statistics.bodyBytesInFlight
         let piece = bounds.hasStore ? 40_000 : 64
@@ -127,9 +125,9 @@ extension ContractModel {
         }
     }
 
-    /// Nothing of the engine is on its way: what holds now.
+    /// The engine is idle. Checks what must hold now.
     public func rests(_ statistics: ImagePipeline.Statistics) {
-        // Who is between two of its fallbacks waits for nothing.
+        // A task between two of its fallbacks has no job.
         if statistics.tasksUnderWay != waiting.count {
             broken(7, "\(statistics.tasksUnderWay) tasks are under way, not \(waiting.count)")
         }
@@ -144,7 +142,7 @@ extension ContractModel {
             }
         }
         for lookUp in store.lookUps where lookUp.job >= 0 && !isLive(lookUp.job) {
-            // It has no other place.
+            // The lookup holds no other slot.
             if !exchanges.contains(where: { $0.job == lookUp.job }) { stopping += 1 }
         }
         for job in store.waiting {
@@ -154,7 +152,7 @@ extension ContractModel {
             }
         }
         checkWrites()
-        // What was started of which nothing has been seen yet.
+        // Work that has started without being seen yet.
         let hidden = bounds.startsAreHidden ? max(0, statistics.exchanges - startedExchanges) : 0
         var wanted = 0
         var running = 0
@@ -166,7 +164,7 @@ extension ContractModel {
                 broken(11, "a fetch of resource \(jobs[job].wish.resource) waits, though there is a place for it")
             }
         }
-        // A decode that waits for memory holds its place, and who does cannot be seen.
+        // A decode that waits for memory holds its slot, and the model cannot see which decodes wait.
         if handed < min(bounds.decodes, bounds.decodesInMemory, wanted) {
             broken(11, "\(wanted) decodes are wanted, \(handed) run, and \(bounds.decodes) may")
         }
@@ -200,21 +198,21 @@ extension ContractModel {
         }
     }
 
-    /// Time passes, and still something is under way.
+    /// Time passes and something still does not end.
     public func neverEnds() { broken(3, "something never ends") }
 
-    /// Nobody holds the pipeline, and everything has ended; but its parts are still there.
+    /// All references to the pipeline are gone and everything has ended, but its parts still exist.
     public func leaks() { broken(10, "the pipeline is never released") }
 
-    /// How many jobs there were so far.
+    /// The number of jobs so far.
     public var jobCount: Int { jobs.count }
 
     public var taskCount: Int { tasks.count }
 
-    /// How many different things were asked for, as their first stage is known by.
+    /// The number of different first-stage keys that were requested.
     public var keyCount: Int { Set(tasks.map { $0.wish.key(stage: 0, varied: false) }).count }
 
-    /// All that could happen has happened.
+    /// Everything that could happen has happened.
     public func finishes() {
         for task in tasks.indices {
             switch tasks[task].phase {

@@ -1,15 +1,15 @@
 public import InflightCore
 
-// What a prefetcher wants and has under way. Its loads are tasks like all others, of the lowest priority.
+// A prefetcher's entries and loads. Its loads are ordinary tasks of the lowest priority.
 
-/// One `Prefetcher`, as its documentation has it.
+/// One `Prefetcher`, as its documentation specifies it.
 struct PrefetchRecord {
     enum Phase: Equatable {
-        /// Nothing is known of it but that it was asked for in the turn under way.
+        /// It was requested in the current turn. Nothing else is known yet.
         case new
         case waiting
         case running(Int)
-        /// The bytes of this exchange.
+        /// The bytes of this exchange are stored.
         case kept(Int)
     }
 
@@ -20,14 +20,14 @@ struct PrefetchRecord {
         var phase = Phase.new
     }
 
-    /// The queue on which it hears of endings.
+    /// The queue on which it receives endings.
     let queue: Int
     var limit: Int
-    /// How many bodies may be kept; `nil` where the pictures go into memory.
+    /// The maximum number of stored bodies; nil if images go into memory.
     let room: Int?
     var isPaused = false
     var entries: [Entry] = []
-    /// Keys in the order in which they were touched in this turn, in which they came to wait, and to be kept.
+    /// Keys in the order in which they were touched in this turn, queued, and stored.
     var touched: [Int] = []
     var line: [Int] = []
     var kept: [Int] = []
@@ -60,9 +60,9 @@ struct PrefetchRecord {
 }
 
 extension ContractModel {
-    /// A prefetcher is made.
+    /// A prefetcher is created.
     ///
-    /// - Parameter room: how many bodies may be kept; `nil` where pictures go into memory.
+    /// - Parameter room: the maximum number of stored bodies; nil if images go into memory.
     public func prefetcherIsMade(queue: Int, limit: Int, room: Int?) {
         prefetchQueue = queue
         isPrefetcherUnknown = false
@@ -71,7 +71,7 @@ extension ContractModel {
 
     private func key(_ wish: Wish) -> Int { wish.key(stage: wish.stages - 1, varied: false) }
 
-    // MARK: What its owner does
+    // MARK: Calls of the owner
 
     public func prefetcherStarts(_ wishes: [Wish]) {
         for wish in wishes {
@@ -104,7 +104,7 @@ extension ContractModel {
         sendNext()
     }
 
-    /// What is kept was asked for: the exchange it came from. An answer that varies is for those who send the same.
+    /// A stored body was requested: the exchange that it came from. A varying response is only for equal requests.
     public func prefetcherGave(_ exchange: Int?, for wish: Wish, varies: (Int) -> Bool = { _ in false }) {
         var expected: Int?
         if let entry = prefetcher?[key(wish)], case .kept(let kept) = entry.phase,
@@ -121,7 +121,7 @@ extension ContractModel {
         }
     }
 
-    /// It is about to be let go of: whoever else waits goes on waiting.
+    /// It is about to be released. Other subscribers are not affected.
     public func prefetcherIsReleased() {
         for entry in prefetcher?.entries ?? [] {
             if case .running(let task) = entry.phase { cancels(task) }
@@ -129,9 +129,9 @@ extension ContractModel {
         prefetcher = nil
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The turn of its calls ends: what is wanted is compared with what there is.
+    /// The turn of its calls ends. The requested entries are compared with the existing ones.
     public func turnEnds() {
         guard let touched = prefetcher?.touched else { return }
         prefetcher?.touched = []
@@ -150,7 +150,7 @@ extension ContractModel {
         sendNext()
     }
 
-    /// What stands next on the queue of its endings is about to run.
+    /// The next ending in its queue is about to run.
     public func endingIsDelivered() {
         guard !deliveries.isEmpty else {
             if !isPrefetcherUnknown { broken(3, "a prefetcher hears of an ending that was not") }
@@ -189,13 +189,13 @@ extension ContractModel {
         return true
     }
 
-    /// First asked, first sent, so many at once.
+    /// Starts queued entries in order, up to the limit.
     private func sendNext() {
         while let record = prefetcher, !record.isPaused, record.running < record.limit, let key = record.line.first {
             prefetcher?.line.removeFirst()
             guard let entry = record[key] else { continue }
             guard entry.isWanted else {
-                // Stopped in the turn under way: whether it stays so is known at its end.
+                // It was stopped in the current turn. Whether it stays so is known at the end of the turn.
                 prefetcher?.change(key) { $0.phase = .new }
                 continue
             }
@@ -207,7 +207,7 @@ extension ContractModel {
         }
     }
 
-    /// What it says of itself was looked at.
+    /// Its statistics were read.
     public func prefetcherSays(_ statistics: Prefetcher.Statistics, bodySize: Int64) {
         guard let record = prefetcher else { return }
         var expected = record.counters

@@ -1,11 +1,11 @@
 public import InflightCore
 
-// Who waits for what, and what becomes of it.
+// Which tasks subscribe to which jobs, and how jobs end.
 
 extension ContractModel {
-    // MARK: Sharing
+    // MARK: Coalescing
 
-    /// Joins the latest stage that is under way, and begins what comes after it.
+    /// Subscribes to the latest live stage, and begins the stages after it.
     func join(_ task: Int, varied: Bool) {
         let wish = tasks[task].wish
         if wish.kind == .refused { return fails(task, .unsupportedScheme) }
@@ -16,7 +16,7 @@ extension ContractModel {
             return tell(task, .content(inMemory.kept.exchange))
         }
         let done = inMemory.map { $0.stage + 1 } ?? 0
-        // What was begun is finished, in another place too.
+        // A load that was taken is finished, with its fallbacks too.
         if isStopped || isClosed && !tasks[task].wasTaken { return tell(task, .failure(.shutDown)) }
         if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return tell(task, .failure(.overloaded)) }
         var found = -1
@@ -47,7 +47,7 @@ extension ContractModel {
             if jobs[found].state == .looking { store.waiting.append(found) }
         }
         tasks[task].job = found
-        // It may hear at once how far the fetch has come.
+        // The subscriber may receive the progress of the fetch at once.
         while found >= 0 {
             tasks[task].sent = max(tasks[task].sent, jobs[found].received)
             found = jobs[found].upstream
@@ -58,7 +58,7 @@ extension ContractModel {
         }
     }
 
-    /// Whether the task waits for the job, or for what comes of it.
+    /// Returns whether the task subscribes to the job or to a later stage.
     func waits(_ task: Int, for job: Int) -> Bool {
         var next = tasks[task].job
         while next >= 0 {
@@ -68,7 +68,7 @@ extension ContractModel {
         return false
     }
 
-    /// The highest priority of those who wait for the job, or -1.
+    /// Returns the highest priority of the job's subscribers, or -1.
     func level(of job: Int) -> Int {
         var level = -1
         for task in waiting where Int(tasks[task].priority.rawValue) > level && waits(task, for: job) {
@@ -77,7 +77,7 @@ extension ContractModel {
         return level
     }
 
-    /// Jobs that wait for a place stand behind the others of a level when they come to it.
+    /// Records the levels. A queued job that reaches a level is placed behind the others of that level.
     func noteLevels() {
         for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting {
             let level = level(of: job)
@@ -97,7 +97,7 @@ extension ContractModel {
         if tasks[task].queue == prefetchQueue { deliveries.append(task) }
     }
 
-    /// A task does not wait any more; what nobody else waits for is over.
+    /// A task leaves. Jobs without other subscribers are over.
     func leave(_ task: Int) {
         if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
         var job = tasks[task].job
@@ -171,21 +171,21 @@ extension ContractModel {
         for task in again { joinsAgain(task, .refetch) }
     }
 
-    /// It was given no ending, and waits for something else now.
+    /// The task was given no ending, and now subscribes to another job.
     private func joinsAgain(_ task: Int, _ purpose: Wish.Purpose) {
         tasks[task].wish.purpose = purpose
         waiting.append(task)
         join(task, varied: false)
     }
 
-    // MARK: What the transport sees
+    // MARK: Exchanges
 
     func isLive(_ job: Int) -> Bool { jobs[job].state != .over }
 
-    /// Bytes and pictures share their fetch.
+    /// Requests for bytes and for images share their fetch.
     static func group(_ kind: Wish.Kind) -> Wish.Kind { kind == .bytes ? .picture : kind }
 
-    /// The job of these terms that waits for a place.
+    /// Returns the queued job with these properties.
     func wanting(
         _ kind: Wish.Kind, _ resource: UInt8, _ language: UInt8?, isRedirected: Bool, origin: UInt8
     ) -> Int? {
@@ -195,7 +195,7 @@ extension ContractModel {
             guard wish.resource == resource, Self.group(wish.kind) == Self.group(kind),
                 language == nil || wish.language == language, (jobs[next].redirects > 0) == isRedirected
             else { continue }
-            // Where an answer varied there may be two that look the same: it is the turn of one.
+            // Two jobs may look the same after a response varied. Then one of them is next.
             if let found = job, jobs[next].origin != origin || jobs[found].origin == origin && !isBefore(next, found) {
                 continue
             }
@@ -204,10 +204,10 @@ extension ContractModel {
         return job
     }
 
-    /// An exchange is asked for.
+    /// The engine requests an exchange.
     ///
     /// - Parameters:
-    ///   - receiver: who hears of it: the same for all exchanges of one job.
+    ///   - receiver: the receiver, which is the same for all exchanges of one job.
     ///   - call: the call of `willSend` that has just returned, or -1.
     public func exchangeStarts(
         _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
@@ -236,7 +236,7 @@ extension ContractModel {
         exchanges[exchanges.count - 1].priority = priority
     }
 
-    /// The job that is redirected, and whose exchanges this one hears of: of two that look the same, only that tells.
+    /// Returns the redirected job of this receiver. Only the receiver distinguishes two jobs that look the same.
     private func redirected(_ receiver: ObjectIdentifier, _ resource: UInt8) -> Int? {
         guard let job = store.receivers[receiver], jobs[job].state == .wanting, jobs[job].redirects > 0,
             jobs[job].wish.resource == resource
@@ -259,7 +259,7 @@ extension ContractModel {
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else {
             if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
-            // Whatever was cancelled until now was the call.
+            // A cancellation until now was that of the call.
             exchanges[index].isCancelled = false
             return
         }
@@ -290,7 +290,7 @@ extension ContractModel {
         exchanges[index].priority = priority
     }
 
-    /// Every exchange has the priority of those who wait for it by now.
+    /// Checks that every exchange has the priority of its subscribers by now.
     public func checkPriorities() {
         for exchange in exchanges where exchange.serial >= 0 && exchange.job >= 0 && isLive(exchange.job) {
             let level = level(of: exchange.job)
@@ -305,7 +305,7 @@ extension ContractModel {
         return count
     }
 
-    /// Whether there is a place for a job that waits for one.
+    /// Returns whether there is a slot for a queued job.
     func hasPlace(_ job: Int) -> Bool {
         let free = bounds.fetches - exchanges.count
         if !circuitHasPlace(for: job) { return false }
@@ -349,12 +349,12 @@ extension ContractModel {
         if job >= 0, isLive(job) { broken(7, "exchange \(serial) was cancelled, though somebody waits for it") }
     }
 
-    /// An answer's head is about to be handed over: it goes over one connection with others.
+    /// The head of a response is about to be delivered. Its connection is multiplexed.
     public func multiplexes(origin: UInt8) {
         multiplexed |= 1 << origin
     }
 
-    /// An answer's head is about to be handed over that says: it would be another one with another harmless field.
+    /// The head of a response is about to be delivered, and it varies by a field that is excluded from the key.
     public func answerVaries(_ serial: Int) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !jobs[job].isVaried
         else { return }
@@ -367,7 +367,7 @@ extension ContractModel {
         }
         movedTasks += leaving.count
         for task in leaving { join(task, varied: true) }
-        // A hook's verdict may take until the first of them has gone, whose URL would have been asked.
+        // A hook's verdict may arrive after the first task, whose URL would have been fetched, has left.
         for job in live where jobs[job].isVaried && jobs[job].stage == 0 {
             jobs[job].hasAnyOrigin = leaving.contains {
                 waits($0, for: job) && tasks[$0].wish.origin != jobs[job].origin
@@ -384,7 +384,7 @@ extension ContractModel {
         return false
     }
 
-    /// So much of an answer's body has come, these bytes included.
+    /// A response's body has `received` bytes now.
     public func bytesCome(_ serial: Int, received: Int64) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return }
         jobs[job].received = received
@@ -395,9 +395,9 @@ extension ContractModel {
         case content
         case failure(LoadError.Code)
         case redirect(origin: UInt8)
-        /// A 401 that has `willSend` asked once more.
+        /// A 401 after which `willSend` is called once more.
         case again
-        /// The engine wanted it so.
+        /// The engine stopped it.
         case stopped
     }
 
@@ -409,14 +409,14 @@ extension ContractModel {
         if case .failure(.cannotConnect) = end { connectionFails(record) }
         leavesProbe(job)
         guard job >= 0, isLive(job) else {
-            // Told of a leave before it is told to leave: then the hook is asked all the same.
+            // The 401 was delivered before the job was cancelled. Then the hook is called all the same.
             if case .again = end, !bounds.isFlat { lateQuestions += 1 }
             return
         }
         switch end {
         case .again:
             if isLate(job) { return failed(job, .timedOut) }
-            // In the same place.
+            // It keeps its slot.
             record.serial = -1
             record.isBetween = true
             exchanges.append(record)
@@ -433,7 +433,7 @@ extension ContractModel {
             jobs[job].origin = origin
             jobs[job].state = .wanting
             jobs[job].level = level(of: job)
-            // It had a place and gave it back: it goes before all others of its level.
+            // It had a slot and gave it back, so it goes before all others of its level.
             lastSequence += 1
             jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
             comesToQueue(job)

@@ -1,15 +1,15 @@
 public import InflightCore
 
-// What the store is asked to write: what HTTP's rules make of the answers, and nothing else.
+// The writes that the engine requests from the store. They follow from HTTP's rules and from nothing else.
 
 extension ContractModel {
-    // MARK: Asked
+    // MARK: Requests
 
-    /// The store is asked to keep a body.
+    /// The engine stores a body.
     ///
     /// - Parameters:
-    ///   - delivery: what its bytes say that they came with.
-    ///   - version: what they say that they are; -1 where they are of several.
+    ///   - delivery: the delivery that its bytes name.
+    ///   - version: the version that its bytes name; -1 if they are of several.
     /// - Returns: the number of the call.
     public func keeps(
         _ response: StoredResponse, delivery: Int, version: Int, byteCount: Int, under key: String,
@@ -37,7 +37,7 @@ extension ContractModel {
             store.writes[index].number = store.lastNumber
             store.writes[index].change = .keep(whole, delivery: delivery, replacing: Set(replaced))
         } else if !kept.mayBeKept || !kept.isComplete && !kept.head.hasStrongValidator {
-            // What broke off is kept where it is whole all the same, or its rest can be asked for.
+            // An interrupted body is stored if it is complete all the same or can be resumed.
             broken(12, "an answer of \(key) is to be kept that must not be")
         } else {
             if replaced.contains(where: { store.copies[$0]?.key ?? key != key }) {
@@ -48,7 +48,7 @@ extension ContractModel {
         return store.lastNumber
     }
 
-    /// The store is asked to change what stands beside a body.
+    /// The engine updates the metadata of a body.
     public func updates(_ id: Int64, to response: StoredResponse) -> Int {
         store.lastNumber += 1
         let index = store.writes.firstIndex { write in
@@ -64,7 +64,7 @@ extension ContractModel {
         return store.lastNumber
     }
 
-    /// A decoder has rejected what this delivery brought: what is stored of it goes, at once or when it is kept.
+    /// A decoder has rejected this delivery. Its stored copy is removed, at once or when it is stored.
     func rejects(_ delivery: Int) {
         guard store.rejected.insert(delivery).inserted, let copy = store.deliveries[delivery], copy.id >= 0 else {
             return
@@ -74,7 +74,7 @@ extension ContractModel {
             StoreRecord.Write(change: .remove([copy.id]), job: -1, keys: [copy.key], group: store.lastGroup))
     }
 
-    /// The store is asked to let go of copies.
+    /// The engine removes copies.
     public func removes(_ ids: [Int64]) -> Int {
         store.lastNumber += 1
         let index = store.writes.firstIndex { write in
@@ -89,7 +89,7 @@ extension ContractModel {
         return store.lastNumber
     }
 
-    /// The store is asked to let go of all under a key.
+    /// The engine removes all copies under a key.
     public func removesAll(under key: String) -> Int {
         store.lastNumber += 1
         let index = store.writes.firstIndex { write in
@@ -104,7 +104,7 @@ extension ContractModel {
         return store.lastNumber
     }
 
-    /// Whether what stands beside a body is what was answered.
+    /// Checks that the metadata of a body is that of its response.
     private func check(_ response: StoredResponse, _ copy: StoredCopy) {
         let fields = response.head.fields
         if response.requestTime.milliseconds != copy.requestTime
@@ -129,9 +129,9 @@ extension ContractModel {
         }
     }
 
-    // MARK: Done
+    // MARK: Completion
 
-    /// The store does what it was asked to keep.
+    /// The store has stored a body.
     public func isKept(_ number: Int, as id: Int64) {
         if var chosen = store.choices[number] {
             for old in chosen.replaced { store.copies[old] = nil }
@@ -147,24 +147,24 @@ extension ContractModel {
         }
     }
 
-    /// The store does what it was asked to change.
+    /// The store has updated metadata.
     public func isUpdated(_ number: Int) {
         guard let write = store.writes.first(where: { $0.number == number }), case .update(let copy) = write.change
         else { return }
         store.copies[copy.id] = copy
     }
 
-    /// A copy is gone: it was let go of, had no room any more, or was damaged.
+    /// A copy is gone because it was removed, evicted or damaged.
     public func isGone(_ id: Int64) { store.copies[id] = nil }
 
-    /// The store is about to say that it has done, or not, what it was asked to write.
+    /// The store is about to complete a write, successfully or not.
     public func writeEnds(_ number: Int) {
         store.choices[number] = nil
         guard let index = store.writes.firstIndex(where: { $0.number == number }) else { return }
         if case .keep(let copy, let delivery, _) = store.writes[index].change, copy.id >= 0 {
             store.deliveries[delivery]?.id = copy.id
             if store.rejected.contains(delivery) {
-                // Who looks next waits for that too.
+                // The next lookup waits for that removal too.
                 store.writes[index].change = .remove([copy.id])
                 store.writes[index].number = -1
                 return
@@ -174,7 +174,7 @@ extension ContractModel {
         if job >= 0 { settles(job) }
     }
 
-    /// Who asks behind a stale answer ends only when the store has what was answered.
+    /// A background revalidation ends only after its response is stored.
     func settles(_ job: Int) {
         guard jobs[job].state == .settling || !isLive(job),
             !store.writes.contains(where: { $0.group == jobs[job].group })
@@ -197,7 +197,7 @@ extension ContractModel {
         }
     }
 
-    /// What the store still has to be asked.
+    /// Checks the writes that the engine has not requested yet.
     func checkWrites() {
         for write in store.writes where write.number < 0 {
             switch write.change {

@@ -1,63 +1,62 @@
 public import InflightCore
 
-/// The contract as a reference: told what callers do and what they, the transport and the decoder see, it says which rule
-/// is broken.
+/// The contract as a reference model. It receives the calls of callers and the observations of callers, transport and
+/// decoder, and reports the rule that is broken.
 ///
-/// It is written from the contract and knows nothing of the engine but its public names. It is as plain as can be: who
-/// waits for what is found by looking through everybody who waits. What callers do is told before it is done, what the
-/// engine does when it is seen.
+/// It is written from the contract, uses only the engine's public names, and is as simple as possible: subscribers are
+/// found by a search through all tasks. Calls are reported before they are made, the engine's actions when seen.
 public final class ContractModel {
     struct TaskRecord {
         enum Phase {
-            /// Its request is still being made ready.
+            /// Its request is still being prepared.
             case asking
-            /// What it asked for has failed; it is about to ask for its next fallback.
+            /// Its load has failed, and it is about to request its next fallback.
             case falling
-            /// For a job, or a place.
+            /// It waits for a job or a slot.
             case waiting
-            /// Its outcome exists; the caller has not heard.
+            /// Its outcome exists, but is not delivered yet.
             case told
             case ended
             case cancelled
-            /// Its queue let go of what may have been its ending.
+            /// Its queue dropped work that may have been its ending.
             case lost
-            /// The same, and cancelled then: it hears nothing more, but whether it was cancelled in time nobody knows.
+            /// As `lost`, and then cancelled. It receives nothing more. Whether the cancel was in time is unknown.
             case silent
-            /// An awaiting caller that went away: it hears nothing.
+            /// An awaiting caller that has left. It receives nothing.
             case gone
         }
 
         var wish: Wish
-        /// Which resource was asked for first, and how many of its fallbacks since.
+        /// The resource that was requested first, and the number of fallbacks requested since.
         let first: UInt8
         var fallbacks = 0
         /// The thread on which it fails.
         var fallsOn = 0
-        /// What leaves when this has joined.
+        /// The task that leaves after this one has subscribed.
         var replaces: Int?
-        /// Work was under way for it.
+        /// Whether it has subscribed to a job at some time.
         var wasTaken = false
         var priority: LoadPriority
         var queue: Int
         var phase = Phase.asking
         var job = -1
         var isShared = false
-        /// It left a job whose answer varies: who among those that leave is the first of the next is not said.
+        /// It left a job whose response varies. The first of the leaving tasks to join the next job is not specified.
         var isMoved = false
         var isFromMemory = false
         var outcome = Outcome.none
-        /// Where it says that it came from, and whether that is past its time.
+        /// The source that its result names, and whether that result is stale.
         var source = LoadSource.network
         var isStale = false
-        /// It hears of what is stale before what follows.
+        /// Whether it receives stale content before the revalidated one.
         var hearsStale = false
-        /// What is stale and was not heard of yet: what delivered it.
+        /// The delivery of the stale content that it has not received yet.
         var stale = -1
         var hasRefetched = false
-        /// The furthest progress that was heard, and the furthest there is.
+        /// The highest progress that was delivered, and the highest that exists.
         var heard: Int64 = -1
         var sent: Int64 = 0
-        /// How much of the picture was shown.
+        /// The amount of the image that was shown.
         var shown = 0
         var isInCallback = false
         var hasClosures: Bool
@@ -71,16 +70,16 @@ public final class ContractModel {
 
     struct JobRecord {
         enum State {
-            /// For the job before it.
+            /// Waiting for the job before it.
             case blocked
-            /// For a place. (Of a decode it cannot be seen whether it has one before it begins.)
+            /// Waiting for a slot. (Whether a decode has one cannot be seen before it begins.)
             case wanting
             case running
-            /// For the store.
+            /// Looking up in the store.
             case looking
-            /// For a body to be read from the store, or for what is to be written; it keeps its place.
+            /// Waiting for the store to read a body or to finish writes. It keeps its slot.
             case reading, settling
-            /// For a time to come.
+            /// Waiting for a time.
             case asleep
             case over
         }
@@ -89,31 +88,31 @@ public final class ContractModel {
         var stage: Int
         var wish: Wish
         var origin: UInt8
-        /// Several who are known by one identity have other URLs, and who of them came first cannot be seen.
+        /// Whether tasks of one identity have different URLs, so that the first of them cannot be seen.
         var hasAnyOrigin = false
         var isVaried: Bool
         var hasCredentials: Bool
         var upstream: Int
         var isInTable = true
         var state: State
-        /// The executor has its work on pixels, as far as can be seen.
+        /// Whether the executor has its work on pixels, as far as can be seen.
         var isHanded = false
         /// The exchange that it runs, or whose bytes it works on.
         var exchange = -1
-        /// How much of a body came last.
+        /// The number of body bytes received last.
         var received: Int64 = 0
         var level = -1
         var sequence = 0
         var redirects = 0
         var startedAt: Int64 = -1
 
-        /// The first part of a body, whose rest is asked for.
+        /// The first part of a body that is being resumed.
         struct Part {
             var copy: StoredCopy
             var delivery: Int
         }
 
-        /// What is read for it.
+        /// The copy that is read for it.
         struct Read {
             var id: Int64
             var copy: StoredCopy
@@ -121,8 +120,8 @@ public final class ContractModel {
             var isStale: Bool
         }
 
-        // Where there is a store:
-        /// What was found when it was looked for, and what the origin is asked about.
+        // With a store:
+        /// The copies that were found, and the validators sent to the origin.
         var found: [StoredCopy] = []
         var offered: [StoredCopy] = []
         var conditions = Conditions()
@@ -133,44 +132,44 @@ public final class ContractModel {
         var failedTries = 0
         var wakesAt: Int64 = 0
         var isSettling = false
-        /// What was settled last for it.
+        /// The group of its last writes.
         var group = 0
-        /// What an answer that broke has to have written, where nothing better comes.
+        /// The writes of a failed response, made if no better response follows.
         var lateWrites: [StoreRecord.Write.Change] = []
-        /// Of what it gives, or works on.
+        /// The source and staleness of its content.
         var source = LoadSource.network
         var isStale = false
-        /// What follows it is asked for.
+        /// Whether a background revalidation is requested.
         var isFollowed = false
         var isOfStored = false
-        /// What images made of it share; -1 where HTTP has no say.
+        /// The response that its images share; -1 if HTTP's rules do not apply.
         var life = -1
     }
 
-    /// A place that a fetch takes: with an exchange, or while the caller's code is asked for it.
+    /// The slot of a fetch, occupied by an exchange or by a call of the caller's code.
     struct ExchangeRecord {
-        /// -1 where there is no exchange now.
+        /// The exchange, or -1 if there is none now.
         var serial: Int
         var job: Int
         var origin: UInt8
-        /// What the transport was told last.
+        /// The priority that the transport was last given.
         var priority = LoadPriority.normal
         var isCancelled = false
-        /// The call of `willSend`, or of a source, or -1.
+        /// The call of `willSend` or of a source, or -1.
         var call = -1
-        /// It was answered 401, and `willSend` is about to be asked again.
+        /// It received a 401, and `willSend` is about to be called again.
         var isBetween = false
-        /// What is sent was asked for again after a 401.
+        /// The request was changed again by `willSend` after a 401.
         var isSecond = false
 
-        // Where there is a store:
-        /// The exchange is over, and its job keeps the place.
+        // With a store:
+        /// The exchange is over, and its job keeps the slot.
         var isHeld = false
         var judgement = Judgement.none
         var requestTime: Int64 = 0
         var headTime: Int64 = 0
         var status = 0
-        /// What its body is known by, and how much there is of that.
+        /// The delivery of its body, and the number of bytes received.
         var delivery = -1
         var received = 0
         var isToBeKept = false
@@ -189,16 +188,16 @@ public final class ContractModel {
     }
 
     public let bounds: Bounds
-    /// What is asked for where a resource fails, in order: all but kind, size and processors.
+    /// The fallbacks of a resource, in order, without kind, size and processors.
     public var fallbacks: [UInt8: [Wish]] = [:]
     public internal(set) var violation: Violation?
-    /// What an answer is stored under, by resource, origin, and whether it was redirected there.
+    /// Returns the key of a stored response by resource, origin, and whether a redirect led there.
     public var cacheKey: (UInt8, UInt8, Bool) -> String = { _, _, _ in "" }
-    /// Which of the threads that stand above one another runs now.
+    /// The running thread, of those nested on this stack.
     public var thread = 0
 
     var tasks: [TaskRecord] = []
-    /// Those in phase `waiting`.
+    /// The tasks in phase `waiting`.
     var waiting: [Int] = []
     var jobs: [JobRecord] = []
     var live: [Int] = []
@@ -215,31 +214,31 @@ public final class ContractModel {
     var store = StoreRecord()
     var now: Int64 = 0
     var lastSequence = 0
-    /// Work on pixels that the decode executor was handed and that is not done.
+    /// The work on pixels that the decode executor received and has not finished.
     var handed = 0
-    /// Decoders that are at work.
+    /// The number of running decoders.
     var decoding = 0
-    /// Places that were seen to be taken, and exchanges.
+    /// The numbers of slots that were seen to be taken, and of exchanges.
     var startedExchanges = 0
     var sentExchanges = 0
-    /// Exchanges that the log hook heard of.
+    /// The number of exchanges that the log hook received.
     var loggedExchanges = 0
     var lastCall = -1
-    /// After a 401 of what nobody waits for the hook may still be asked.
+    /// After the 401 of a job without subscribers the hook may still be called.
     var lateQuestions = 0
     var tokens = Tokens()
     var loaders: [LoaderRecord] = []
     var prefetcher: PrefetchRecord?
-    /// The queue on which the prefetcher hears of endings, and those that wait there.
+    /// The queue on which the prefetcher receives endings, and the endings that wait there.
     var prefetchQueue = -1
     var deliveries: [Int] = []
-    /// Several of its loads were ended at once by a shutdown, in whatever order: what it has and does is not known any more.
+    /// Whether a shutdown ended several of its loads at once, in any order. The prefetcher's state is unknown then.
     var isPrefetcherUnknown = false
-    /// Those in phase `falling`, in their order.
+    /// The tasks in phase `falling`, in order.
     var falling: [Int] = []
     var joinedTasks = 0
     var askedTasks = 0
-    /// Tasks that left a job whose answer varies. Whoever is cancelled on the way to the next is not counted again.
+    /// Tasks that left a job whose response varies. A task that is cancelled before the next job is not counted again.
     var movedTasks = 0
 
     public init(bounds: Bounds) {
@@ -251,7 +250,7 @@ public final class ContractModel {
         exchanges.reserveCapacity(16)
     }
 
-    /// Somebody else found a rule broken.
+    /// Another check has found a rule broken.
     public func breaks(_ other: Violation) {
         if violation == nil { violation = other }
     }
@@ -260,15 +259,15 @@ public final class ContractModel {
         if violation == nil { violation = Violation(rule: rule, message: message()) }
     }
 
-    // MARK: What callers do
+    // MARK: Calls
 
-    /// A load is asked for; ``joins(_:)`` follows when its request has been made ready.
+    /// A load is requested. ``joins(_:)`` follows when its request has been prepared.
     ///
     /// - Parameters:
-    ///   - queue: the callback queue, or -1 where the caller awaits.
-    ///   - isCancelled: the surrounding task was cancelled before.
+    ///   - queue: the callback queue, or -1 if the caller awaits.
+    ///   - isCancelled: whether the surrounding Swift task was already cancelled.
+    ///   - hearsStale: whether its caller consumes its events.
     /// - Returns: the number of the task.
-    ///   - hearsStale: its caller goes through its events.
     public func asked(
         _ wish: Wish, priority: LoadPriority, queue: Int, isCancelled: Bool = false, hearsStale: Bool = false
     ) -> Int {
@@ -281,7 +280,7 @@ public final class ContractModel {
         return task
     }
 
-    /// No more of the caller's code comes between this and the engine.
+    /// No more of the caller's code runs before the engine takes the load.
     public func joins(_ task: Int) {
         guard tasks[task].phase == .asking else { return }
         tasks[task].phase = .waiting
@@ -290,7 +289,7 @@ public final class ContractModel {
         if tasks[task].phase != .falling, let old = tasks[task].replaces { cancels(old) }
     }
 
-    /// To be told before each `cancel()`, and before the caller's own task is cancelled.
+    /// `cancel()` is about to be called, or the caller's own Swift task is about to be cancelled.
     public func cancels(_ task: Int) {
         switch tasks[task].phase {
         case .waiting:
@@ -306,7 +305,7 @@ public final class ContractModel {
         }
     }
 
-    /// `isCancelled` was looked at.
+    /// `isCancelled` was read.
     public func saw(isCancelled: Bool, of task: Int) {
         let isExpected = tasks[task].phase == .cancelled || tasks[task].phase == .gone
         // Whether an ending was lost with its queue's work cannot be seen.
@@ -314,7 +313,7 @@ public final class ContractModel {
         broken(3, "isCancelled of task \(task), which is \(tasks[task].phase), is \(isCancelled)")
     }
 
-    /// Whoever went through the events of a task lets go of them.
+    /// The consumer of a task's events releases them.
     public func goesAway(_ task: Int) {
         let wasOver = tasks[task].phase == .ended
         cancels(task)
@@ -327,7 +326,7 @@ public final class ContractModel {
         noteLevels()
     }
 
-    /// A queue is about to let go of all that waits on it.
+    /// A queue is about to drop all its pending work.
     public func drops(queue: Int) {
         for task in tasks.indices where tasks[task].queue == queue && tasks[task].phase == .told {
             tasks[task].phase = .lost
@@ -358,7 +357,7 @@ public final class ContractModel {
         kept.removeAll(keepingCapacity: true)
     }
 
-    /// What `cached` gave for a picture.
+    /// `cached` has returned for an image.
     public func saw(cached exchange: Int?, isStale: Bool, for wish: Wish) {
         let image = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
         if let image, exchange != nil, isStale == isFresh(image) {
@@ -375,7 +374,7 @@ public final class ContractModel {
 
     private func text(_ exchange: Int?) -> String { exchange.map { "\($0)" } ?? "none" }
 
-    // MARK: What callers hear
+    // MARK: Callbacks
 
     public func progressBegins(_ task: Int, received: Int64, at place: Place) {
         callbackBegins(task, "progress", at: place)
@@ -424,17 +423,17 @@ public final class ContractModel {
         if record.queue >= 0 { tasks[task].isInCallback = true }
     }
 
-    /// An awaiting caller hears of progress.
+    /// An awaiting caller receives progress.
     public func heard(_ task: Int, progress received: Int64) {
         progressBegins(task, received: received, at: Place())
     }
 
-    /// An awaiting caller is shown a preview.
+    /// An awaiting caller receives a preview.
     public func heard(_ task: Int, preview content: Content, detail: Int) {
         previewBegins(task, content, detail: detail, at: Place())
     }
 
-    /// An awaiting caller got its one ending.
+    /// An awaiting caller receives its one ending.
     public func heard(_ task: Int, _ ending: Ending) {
         if tasks[task].phase == .cancelled {
             if case .failure(.cancelled) = ending {
@@ -487,13 +486,13 @@ public final class ContractModel {
         }
     }
 
-    /// The closures of a task, and what they captured, are released here.
+    /// The closures of a task and their captures are released.
     public func released(_ task: Int, at place: Place) {
         tasks[task].hasClosures = false
         let queue = tasks[task].queue
-        // What the queue itself let go of may go wherever somebody held it last.
+        // Work that the queue itself dropped may be released wherever its last reference was held.
         if tasks[task].phase == .lost || tasks[task].phase == .silent { return }
-        // Inside the call that asks for the load, the caller holds them itself.
+        // Inside the call that requests the load, the caller holds the closures itself.
         if place.queue == queue || place.cancelling == task || place.dropping == queue || place.loading == task {
             return
         }

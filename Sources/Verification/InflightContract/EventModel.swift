@@ -1,11 +1,11 @@
 public import InflightCore
 
-/// What the events of a pipeline must agree on with one another, whatever happens.
+/// The rules that the events of a pipeline must satisfy together.
 ///
-/// - A load is asked for once, before anything else is told of it, and has exactly one ending, behind which nothing comes.
-/// - It waits for jobs, and joins them, only while they are alive. A job works on the result of one that was there.
-/// - A job is queued and started in turn, in the same lane, and has exactly one ending; what is told of its exchange is
-///   told while it has a place, and each exchange that is sent ends before the next.
+/// - A load is requested once, before any other event of it, and has exactly one ending, after which no event follows.
+/// - It subscribes to jobs only while they are live. A job works on the result of an existing one.
+/// - A job is queued and started in turn, in the same lane, and has exactly one ending. Events of its exchange occur
+///   while it has a slot, and each exchange that is sent ends before the next.
 public struct EventModel: Sendable {
     private struct Task {
         var isFinished = false
@@ -29,7 +29,7 @@ public struct EventModel: Sendable {
 
     private var tasks: [PipelineEvent.TaskNumber: Task] = [:]
     private var jobs: [PipelineEvent.JobNumber: Job] = [:]
-    /// The first rule that was broken, in words.
+    /// A description of the first rule that was broken.
     public private(set) var problem: String?
 
     public init() {}
@@ -89,7 +89,7 @@ public struct EventModel: Sendable {
             job.storing -= 1
             if job.storing < 0 { broken("stored what was not to be stored", event) }
         default:
-            // A preview that is being made ends behind the job.
+            // A preview that is being decoded ends after the job.
             if case .previewed = event.kind { break }
             if job.state == .ended { broken("after its ending", event) }
         }
@@ -121,7 +121,7 @@ public struct EventModel: Sendable {
         jobs[number] = job
     }
 
-    /// What is wrong when everything has ended.
+    /// The problem found after everything has ended.
     public var atEnd: String? {
         if let problem { return problem }
         if let task = tasks.filter({ !$0.value.hasEnded }).keys.min() { return "task \(task) has no ending" }

@@ -1,50 +1,50 @@
 public import InflightCore
 
-/// What one load asks for, in the contract's terms: all that makes work the same work, and nothing else.
+/// A request in the contract's terms: all properties that make two jobs the same, and nothing else.
 public struct Wish: Sendable, Hashable {
     public enum Kind: UInt8, Sendable {
         case picture, bytes
-        /// Any answer, whatever its status: never shared with the two above.
+        /// Any response, whatever its status. Never coalesced with the two above.
         case answer
-        /// What the picture's header says: as little shared.
+        /// The image's header. Never coalesced with the others either.
         case header
-        /// A picture that cannot be asked for.
+        /// An image with an unsupported URL.
         case refused
     }
 
     public var kind: Kind
-    /// Which URL, method, body and fields, the harmless ones left out: a number of the world's.
+    /// The number of URL, method, body and fields, without the fields that are excluded from the key.
     public var resource: UInt8
     public var origin: UInt8
-    /// The value of the harmless field, from 1.
+    /// The value of the field that is excluded from the key, from 1.
     public var language: UInt8
-    /// The wanted width; 0 for the picture's own.
+    /// The requested width; 0 for the image's own.
     public var size: UInt8
-    /// Processors by number; 0 for none.
+    /// The numbers of the processors; 0 for none.
     public var first: UInt8
     public var second: UInt8
-    /// The time that the fetch may take in all, in nanoseconds; 0 for any.
+    /// The total timeout of the fetch in nanoseconds; 0 for none.
     public var totalTime: Int64
-    /// How many redirects may be followed.
+    /// The maximum number of redirects to follow.
     public var redirects = 20
-    /// Where it comes from instead of a URL.
+    /// The source that replaces a URL.
     public var source = Source.none
-    /// It is sent with what proves who asks: to its own origin alone.
+    /// Whether it is sent with credentials, to its own origin only.
     public var hasCredentials = false
-    /// What is wanted of what is stored.
+    /// The cache policy.
     public var policy = CachePolicy.obey
     public var purpose = Purpose.usual
-    /// Its method changes something.
+    /// Whether its method is unsafe.
     public var isUnsafe = false
-    /// It has the field by which callers differ.
+    /// Whether it has the field in which callers differ.
     public var isOfCaller = false
 
-    /// Why it is asked for.
+    /// The reason for a request.
     public enum Purpose: UInt8, Sendable {
         case usual
-        /// What is stored is stale: this follows it.
+        /// The stored response is stale, and this revalidates it.
         case behindPicture, behind
-        /// What is stored is of no use.
+        /// The stored response is unusable.
         case refetch
 
         var isBehind: Bool { self == .behindPicture || self == .behind }
@@ -52,9 +52,9 @@ public struct Wish: Sendable, Hashable {
 
     public enum Source: UInt8, Sendable {
         case none
-        /// A picture's file.
+        /// The bytes of an image file.
         case bytes
-        /// A picture, which needs no decoder.
+        /// An image that needs no decoder.
         case picture
     }
 
@@ -69,18 +69,18 @@ public struct Wish: Sendable, Hashable {
         totalTime = 0
     }
 
-    /// Fetch, decode, and a stage for each processor.
-    /// Whether a picture that is in memory will do.
+    /// Whether an image from memory is accepted.
     var mayBeInMemory: Bool {
         kind == .picture && purpose == .usual && ![.refresh, .reload, .noStore].contains(policy)
     }
 
+    /// The number of stages: fetch, decode, and one for each processor.
     var stages: Int {
         guard kind == .picture else { return 1 }
         return first == 0 ? 2 : second == 0 ? 3 : 4
     }
 
-    /// What makes the work of a stage the same as another's. Each key holds the one before it.
+    /// Returns the key of a stage's job. Each key contains the previous one.
     func key(stage: Int, varied: Bool) -> Int {
         let group: Int =
             switch kind {
@@ -89,13 +89,13 @@ public struct Wish: Sendable, Hashable {
             case .header: 2
             }
         var key = memoryKey(stage: stage, varied: varied) | group << 8
-        // Loads with another policy, or for another purpose, are other jobs.
+        // Requests with another policy or purpose have their own jobs.
         key |= (CachePolicy.allCases.firstIndex(of: policy) ?? 0) << 30
         key |= Int(purpose.rawValue) << 34
         return key
     }
 
-    /// What a picture is known by in memory: the same whatever it was asked for.
+    /// Returns the key of an image in memory, whatever the policy and purpose of its request.
     func memoryKey(stage: Int, varied: Bool) -> Int {
         var key = Int(resource) | (varied ? Int(language) : 0) << 10
         if stage > 0 { key |= (Int(size) + 1) << 14 }
@@ -105,18 +105,18 @@ public struct Wish: Sendable, Hashable {
     }
 }
 
-/// What a picture or a body holds, as far as its bytes tell.
+/// The identity of an image or a body, as its bytes state it.
 public struct Content: Sendable, Hashable {
     public var resource: UInt8
     public var language: UInt8
-    /// Which exchange it came from, counted by the world.
+    /// The exchange that it came from, numbered by the world.
     ///
-    /// Where there is a store: which reading of it, or which exchange, brought it.
+    /// With a store: the read or the exchange that delivered it.
     public var exchange: Int
     public var size: UInt8
     public var first: UInt8
     public var second: UInt8
-    /// Which state of its resource; -1 where its bytes are of several.
+    /// The version of its resource; -1 if its bytes are of several.
     public var version: Int
 
     public init(
@@ -133,86 +133,86 @@ public struct Content: Sendable, Hashable {
     }
 }
 
-/// What a load gave its caller.
+/// The ending that a caller received.
 public enum Ending: Sendable {
     case content(Content, LoadSource?)
     case failure(LoadError.Code)
 }
 
-/// The bounds that were asked of the pipeline.
+/// The limits that the pipeline was configured with.
 public struct Bounds: Sendable {
     public var fetches = 64
     public var fetchesPerOrigin = 6
     public var streamsPerOrigin = 64
     public var decodes = 2
-    /// How many of them there is memory for at once.
+    /// The number of decodes that fit into memory at once.
     public var decodesInMemory = Int.max
     public var maximumPixels = 100_000_000
-    /// Bytes of all bodies in flight; `nil`: more than there ever are.
+    /// The maximum bytes of all bodies in flight; nil if the limit is never reached.
     public var bodyBytes: Int64?
-    /// Places that low priorities leave free.
+    /// The number of slots reserved for high priorities.
     public var reserved = 0
     public var isLastInFirstOut = false
-    /// Pictures that somebody asked for are all kept in memory; otherwise none is.
+    /// Whether all requested images are stored in memory; otherwise none is.
     public var keepsPictures = true
-    /// Nothing waits long enough to be raised, and nothing happens inside anything else: who goes first can be foretold.
+    /// Whether no job waits long enough to be raised and nothing is nested, so that the order is predictable.
     public var isOrderKnown = true
-    /// Nothing happens inside anything else.
+    /// Whether nothing is nested.
     public var isFlat = true
-    /// Those who wait for something at its start are those who are to.
+    /// Whether the subscribers of a starting job are exactly the expected ones.
     public var isPriorityKnown = true
-    /// `willSend` is set: it is asked before each exchange.
+    /// Whether `willSend` is set. It is called before each exchange.
     public var asksBefore = false
-    /// What takes a fetch's place is seen only when the caller's code is called that was asked for.
+    /// Whether a fetch's slot is seen only when the caller's code is called for it.
     public var startsAreHidden = false
-    /// The log hook is set.
+    /// Whether the log hook is set.
     public var isLogged = false
-    /// There is a store, and servers tell what may be kept.
+    /// Whether there is a store, and servers send caching directives.
     public var hasStore = false
-    /// Tries after the first, where there is a store.
+    /// The maximum number of retries, with a store.
     public var retries = 0
-    /// Tasks that may be in progress at once.
+    /// The maximum number of tasks in progress.
     public var maximumTasks = Int.max
-    /// How many connection failures in a row open an origin's circuit; 0 where none does.
+    /// The number of consecutive connection failures that open an origin's circuit; 0 for none.
     public var failuresToOpen = 0
-    /// In nanoseconds.
+    /// The backoff limits in nanoseconds.
     public var firstBackoff: Int64 = 0
     public var maximumBackoff: Int64 = 0
-    /// Loads wait while their origin's circuit is open.
+    /// Whether loads wait while their origin's circuit is open.
     public var waitsWhileOpen = false
-    /// The longest wait that a server is obeyed for, in milliseconds.
+    /// The longest `Retry-After` that is honoured, in milliseconds.
     public var longestRetryAfter: Int64 = 60_000
 
     public init() {}
 }
 
-/// Where code of the caller runs.
+/// The place in which the caller's code runs.
 public struct Place: Sendable {
     /// The callback queue, or -1.
     public var queue = -1
-    /// The load that is being asked for by a call further up this thread, or -1.
+    /// The load that a call further up this thread is requesting, or -1.
     public var loading = -1
     /// The task whose `cancel()` is further up this thread, or -1.
     public var cancelling = -1
-    /// The queue that is letting go of its work further up this thread, or -1.
+    /// The queue that is dropping its work further up this thread, or -1.
     public var dropping = -1
     /// The call of `willSend` that has just returned, or -1.
     public var returning = -1
     /// The loader that its owner uses further up this thread, or -1.
     public var using = -1
-    /// Calls of a prefetcher's that belong to a turn are further up this thread.
+    /// Whether a prefetcher's calls of one turn are further up this thread.
     public var isInTurn = false
-    /// A piece of work on pixels is further up this thread.
+    /// Whether work on pixels is further up this thread.
     public var isWorking = false
-    /// It makes a preview.
+    /// Whether that work makes a preview.
     public var isPreviewing = false
-    /// No other thread comes between.
+    /// Whether no other thread may run in between.
     public var isAtomic = false
 
     public init() {}
 }
 
-/// A rule of the contract that did not hold.
+/// A violated rule of the contract.
 public struct Violation: Sendable, Hashable, CustomStringConvertible {
     public var rule: Int
     public var message: String

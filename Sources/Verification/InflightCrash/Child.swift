@@ -1,14 +1,14 @@
 import Glibc
 
-/// This program once more, as a process of its own that tells its parent something over a pipe.
+/// A child process that runs this program again and reports to its parent over a pipe.
 struct Child {
     let pid: pid_t
     /// The parent's end of the pipe.
     let pipe: Int32
 
     /// - Parameters:
-    ///   - words: what the child is to do.
-    ///   - descriptor: what the child writes to.
+    ///   - words: the child's arguments.
+    ///   - descriptor: the descriptor that the child writes to.
     init(_ words: [String], descriptor: Int32) {
         var ends: [Int32] = [0, 0]
         precondition(unsafe Glibc.pipe(&ends) == 0, "no pipe can be made")
@@ -27,7 +27,7 @@ struct Child {
         close(ends[1])
     }
 
-    /// All that it says until it ends, and how it ended, as `waitpid` tells it.
+    /// Returns all output of the child until it ends, and its wait status as `waitpid` reports it.
     func outcome() -> (text: String, status: Int32) {
         var (bytes, chunk): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65536))
         while true {

@@ -3,12 +3,12 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// Kills victims and looks at what they leave.
+/// Kills victims and checks the caches that they leave.
 struct CrashRun {
     var kills = 2000
-    /// Where it is given, so long instead of so many kills.
+    /// The duration in seconds; if set, it replaces the number of kills.
     var seconds: Int?
-    /// How many write into the folder at once.
+    /// The number of processes that write into the folder at once.
     var processes = 1
     var limit: Int64 = 24 << 20
     var seed: UInt64 = 1
@@ -54,12 +54,12 @@ struct CrashRun {
             for other in victims { ledger.note(other.lines(), seed: other.seed) }
             summary.kills += 1
             if inCommit { summary.inCommit += 1 }
-            // Alone, each kill's traces are looked at; among others, all of them at the end.
+            // A single victim is checked after each kill, several victims only at the end.
             isDone = isLast()
             if processes == 1 || isDone {
                 for other in victims { ledger.note(other.kill().lines, seed: other.seed) }
                 victims = []
-                // All that is there takes its time: now and then, and at the end.
+                // A complete check takes its time, so it runs now and then and at the end.
                 let isThorough = summary.kills % 16 == 0 || isDone
                 await look(folder, isThorough ? nil : victim.seed, &ledger, &summary)
             }
@@ -69,8 +69,8 @@ struct CrashRun {
         return summary
     }
 
-    /// Lets the victims work for a while, and says which one goes; most of the kills wait for one that is in a commit, and
-    /// stop it there first, since it goes on while it is looked at.
+    /// Lets the victims work for a while, and returns the one to kill. Most kills wait for a victim that is in a
+    /// commit. That victim is stopped first, because it keeps running while it is examined.
     private static func next(of victims: [RunningVictim], _ random: inout SeededGenerator) -> Int {
         usleep(UInt32(2000 + random.below(40_000)))
         guard random.below(10) < 8 else { return random.below(victims.count) }
@@ -86,7 +86,7 @@ struct CrashRun {
         return random.below(victims.count)
     }
 
-    /// Opens the cache as the next process does, and compares.
+    /// Opens the cache as the next process does, and compares it with the ledger.
     private func look(_ folder: String, _ seed: UInt64?, _ ledger: inout Ledger, _ summary: inout Summary) async {
         let store = DiskStore(.init(folder: folder, limit: limit))
         let start = ContinuousClock.now

@@ -1,7 +1,7 @@
 import Glibc
 import InflightTestSupport
 
-/// What happens to the files of a cache.
+/// A kind of damage to the files of a cache.
 enum DamageKind: String, CaseIterable {
     case indexBit = "a bit of the index"
     case indexPage = "a page of the index, random"
@@ -25,15 +25,15 @@ enum DamageKind: String, CaseIterable {
 
     static func of(_ seed: UInt64) -> DamageKind { allCases[Int(seed % UInt64(allCases.count))] }
 
-    /// What a cache may lose by it.
+    /// The loss that a kind of damage may cause.
     struct Allowance {
-        /// These bodies, by their numbers.
+        /// The bodies that may be lost, by number.
         var bodies: Set<Int> = []
-        /// So many others, whichever they are.
+        /// The number of any other bodies that may be lost.
         var others = 0
-        /// Any.
+        /// Whether every body may be lost.
         var all = false
-        /// What changed after the log began: it may be as it was before.
+        /// Whether a body that changed after the log began may have its old state.
         var isOld = false
 
         mutating func add(_ other: Allowance) {
@@ -49,19 +49,19 @@ enum DamageKind: String, CaseIterable {
 enum IndexPage {
     static let size = 4096
 
-    /// What may be lost with a page.
+    /// Returns the loss that damage to a page may cause.
     static func allowance(_ page: ArraySlice<UInt8>, number: Int) -> DamageKind.Allowance {
         var allowance = DamageKind.Allowance()
         let first = page.startIndex
         if number == 0 || page[first] == 5 {
-            // The header and the schema are the same in all indexes, and the way to rows is not needed to find them.
+            // The header and the schema are the same in all indexes, and inner pages are not needed to find rows.
         } else if page[first] == 2 {
-            // SQLite goes by it where it is not senseless, and then does not find what is there.
+            // SQLite follows this page unless it is malformed, and then misses existing rows.
             allowance.all = true
         } else if page[first] == 10 || page[first] == 13 {
             allowance.others = Int(page[first + 3]) << 8 | Int(page[first + 4])
         } else {
-            // A piece of one body, or of the map of pages.
+            // It holds a piece of one body, or of the page map.
             allowance.others = 1
         }
         return allowance

@@ -1,22 +1,22 @@
 import Glibc
 import InflightTestSupport
 
-/// Damages caches, each in a process of its own, so that one that crashes or hangs is told like any other failure.
+/// Damages caches, each in its own process, so that a crash or a hang is reported like any other failure.
 struct DamageRun {
     var count = 1000
     var seed: UInt64 = 1
 
-    /// A cache that is looked at for longer than that hangs, in seconds.
+    /// The time in seconds after which a check of a cache counts as hung.
     static let patience: UInt32 = 120
 
     private struct Tally {
         var seeds = 0
-        /// Of bodies that had been acknowledged: how many were found, how many there were.
+        /// The numbers of acknowledged bodies that were found, and of all acknowledged bodies.
         var found = 0
         var all = 0
     }
 
-    /// - Returns: what was broken.
+    /// - Returns: the violations found.
     func run() -> [String] {
         var tallies: [DamageKind: Tally] = [:]
         var failures: [String] = []

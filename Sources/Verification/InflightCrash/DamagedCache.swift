@@ -3,7 +3,7 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// One cache that is filled, left as a kill leaves it, damaged, and looked at. All of it follows from the seed.
+/// A cache that is filled, left as a kill leaves it, damaged, and checked. All of it is derived from the seed.
 struct DamagedCache {
     private let kind: DamageKind
     private var random: SeededGenerator
@@ -14,11 +14,11 @@ struct DamagedCache {
 
     private struct Item {
         let url: String
-        /// What it has been, the newest last.
+        /// The versions of its body, the newest last.
         var versions: [Bytes] = []
         var isRemoved = false
         var isPart = false
-        /// Something happened to it after the log began.
+        /// Whether it was changed after the log began.
         var isChanged = false
 
         var newest: Bytes { versions[versions.count - 1] }
@@ -44,17 +44,17 @@ struct DamagedCache {
         await look(folder, allowance)
     }
 
-    // MARK: Before
+    // MARK: Filling
 
     private func store(_ folder: String, date: Double = date) -> DiskStore {
         DiskStore(.init(folder: folder, limit: Self.limit, clock: VirtualClock(date: date)))
     }
 
-    /// Fills a cache, and copies it as it is while it is open.
+    /// Fills a cache, and copies it while it is open.
     private mutating func fill(_ folder: String, into copy: String) async {
         let first = store(folder)
         for number in 0..<24 { await add(number, to: first) }
-        // All of it is in the index now, nothing in the log.
+        // Everything is in the index now, and nothing is in the log.
         await first.shutdown()
         let second = store(folder)
         for number in 24..<32 { await add(number, to: second) }
@@ -82,7 +82,7 @@ struct DamagedCache {
         items.append(item)
     }
 
-    /// Extends a part, and replaces or removes something else.
+    /// Extends a part, and replaces or removes another entry.
     private mutating func change(_ number: Int, in store: DiskStore) async {
         let url = items[number].url
         items[number].isChanged = true
@@ -106,7 +106,7 @@ struct DamagedCache {
         }
     }
 
-    // MARK: The damage
+    // MARK: Damage
 
     private mutating func damage(_ folder: String) async -> DamageKind.Allowance {
         switch kind {
@@ -160,14 +160,14 @@ struct DamagedCache {
         }
     }
 
-    /// Of a whole body or of a part, as the kind wants.
+    /// Flips a bit of a whole body or of a part, depending on the kind.
     private mutating func flipBody(_ folder: String) -> DamageKind.Allowance {
         guard let (name, number) = bodyFile(folder, ofPart: kind == .partBit) else { return .init() }
         _ = flip(folder, name)
         return .init(bodies: [number])
     }
 
-    /// A file of bodies, and whose it is.
+    /// Returns a body file and the number of its body.
     private mutating func bodyFile(_ folder: String, ofPart: Bool? = nil, but other: Int? = nil) -> (String, Int)? {
         let numbers = items.indices.filter { number in
             !items[number].isRemoved && items[number].isLong && number != other
@@ -187,7 +187,7 @@ struct DamagedCache {
         let pages = numbers.map { Array(bytes[($0 * IndexPage.size)..<(($0 + 1) * IndexPage.size)]) }
         for (number, page) in zip(numbers, pages) { allowance.add(IndexPage.allowance(page[...], number: number)) }
         if kind == .indexPages {
-            // The map of pages, by which what is in use is known, comes behind the first one.
+            // The page map, which records the pages in use, follows the first page.
             if numbers.contains(1) { allowance.all = true }
             for (number, page) in zip(numbers, pages.reversed()) {
                 bytes.replaceSubrange((number * IndexPage.size)..<((number + 1) * IndexPage.size), with: page)
@@ -244,7 +244,7 @@ struct DamagedCache {
         }
     }
 
-    // MARK: Afterwards
+    // MARK: Checks
 
     private mutating func look(_ folder: String, _ allowance: DamageKind.Allowance) async {
         let date = kind == .clock ? Self.date - 365 * 86400 : Self.date
@@ -270,7 +270,7 @@ struct DamagedCache {
             let new = Bytes("new \(round)")
             let id = await store.keep(.example("http://new", body: new), body: new, under: StoreKey("http://new"))
             let isBack = await store.find(StoreKey("http://new")).body?.bytes == new
-            // Random files are somebody else's, who is left alone.
+            // A folder of random files belongs to another program, and the cache leaves it alone.
             if kind != .everything, id == nil || !isBack { failures.append("nothing new is kept") }
             await store.shutdown()
         }

@@ -2,7 +2,7 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// What victims have said: the parent's own account of what has to be in the cache.
+/// The parent's record of what its victims reported, and so of what the cache must contain.
 struct Ledger {
     private struct Entry {
         var seed: UInt64
@@ -10,7 +10,7 @@ struct Ledger {
         var size: Int
     }
 
-    /// By the entry's number.
+    /// Acknowledged entries by ID.
     private var acknowledged: [Int64: Entry] = [:]
     private var evicted: Set<Int64> = []
     private(set) var acknowledgements = 0
@@ -33,9 +33,9 @@ struct Ledger {
         }
     }
 
-    /// Looks at everything that was acknowledged and not said to be evicted.
+    /// Compares the cache with everything that was acknowledged and not reported as evicted.
     ///
-    /// - Parameter seed: of the victim whose entries are looked at; `nil`: all.
+    /// - Parameter seed: the seed of the victim whose entries are compared; nil for all victims.
     mutating func compare(_ store: DiskStore, seed: UInt64? = nil) async {
         for (id, entry) in acknowledged where seed == nil || entry.seed == seed {
             let url = CrashBody.url(seed: entry.seed, number: entry.number)
@@ -47,7 +47,7 @@ struct Ledger {
                 failures.append("\(url) was acknowledged as \(id), and is neither there nor evicted")
             }
         }
-        // What was evicted is gone, or its eviction was not committed: then it may still go.
+        // An evicted entry is gone, or its eviction was not committed and it may still be removed.
         acknowledged = acknowledged.filter { !evicted.contains($0.key) }
     }
 }

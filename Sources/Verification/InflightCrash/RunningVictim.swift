@@ -1,6 +1,6 @@
 import Glibc
 
-/// A victim as its parent sees it.
+/// A victim, seen from its parent.
 final class RunningVictim {
     let seed: UInt64
     private let pid: pid_t
@@ -11,7 +11,7 @@ final class RunningVictim {
     /// `F_SETPIPE_SZ`, which the C library's module does not show.
     private static let setPipeSize: Int32 = 1031
 
-    /// Starts this program once more, as a victim.
+    /// Starts this program again as a victim.
     init(folder: String, scratch: String, name: Int, seed: UInt64, limit: Int64, waitsForDisk: Bool) {
         self.seed = seed
         let probePath = "\(scratch)/probe-\(name)"
@@ -20,7 +20,7 @@ final class RunningVictim {
         let child = Child(
             ["victim", folder, probePath, String(seed), String(limit), waitsForDisk ? "disk" : "process"], descriptor: 3
         )
-        // Room for all that a victim says in its life, so that it never waits for its parent.
+        // The pipe holds everything that a victim reports in its life, so that it never waits for its parent.
         _ = fcntl(child.pipe, Self.setPipeSize, 1 << 20)
         _ = fcntl(child.pipe, F_SETFL, O_NONBLOCK)
         (pid, pipe) = (child.pid, child.pipe)
@@ -30,10 +30,10 @@ final class RunningVictim {
         close(pipe)
     }
 
-    /// Whether a commit is under way.
+    /// Whether a commit is running.
     var isInCommit: Bool { probe.isInside }
 
-    /// Stops it wherever it is.
+    /// Stops the victim at once.
     func stop() {
         Glibc.kill(pid, SIGSTOP)
         var status: Int32 = 0
@@ -44,9 +44,9 @@ final class RunningVictim {
         Glibc.kill(pid, SIGCONT)
     }
 
-    /// Kills it, and waits for its end.
+    /// Kills the victim, and waits for its end.
     ///
-    /// - Returns: whether it was in a commit then, and what it had said.
+    /// - Returns: whether it was in a commit then, and the lines that it had reported.
     func kill() -> (inCommit: Bool, lines: [String]) {
         Glibc.kill(pid, SIGKILL)
         var status: Int32 = 0
@@ -54,7 +54,7 @@ final class RunningVictim {
         return (probe.isInside, lines())
     }
 
-    /// What it has said since the last call, in whole lines.
+    /// Returns the whole lines that it has reported since the last call.
     func lines() -> [String] {
         var chunk = [UInt8](repeating: 0, count: 65536)
         while true {

@@ -1,9 +1,9 @@
 import Glibc
 import InflightDisk
 
-/// Folders and files of this program's own, read and written whole.
+/// The program's own folders and files, read and written whole.
 enum Scratch {
-    /// A new folder.
+    /// Creates a new folder.
     static func make(in place: String = "/tmp") -> String {
         var template = Array("\(place)/inflight-crash-XXXXXX".utf8CString)
         return unsafe template.withUnsafeMutableBufferPointer { buffer in
@@ -11,20 +11,20 @@ enum Scratch {
         }
     }
 
-    /// With all that is in it.
+    /// Removes a file, or a folder with all its contents.
     static func remove(_ path: String) {
         for name in names(path) { remove(path + "/" + name) }
         unsafe Glibc.remove(path)
     }
 
-    /// None for what is no folder, links to one included.
+    /// Returns the names in a folder; none if it is not a folder. A link to a folder is not one.
     static func names(_ folder: String) -> [String] {
         var status = stat()
         guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return [] }
         return (try? SystemFileSystem().names(in: folder).sorted()) ?? []
     }
 
-    /// Paths of all files below a folder, from there on, in order.
+    /// Returns the paths of all files below a folder, relative to it, in order.
     static func files(_ folder: String, below: String = "") -> [String] {
         names(folder + below).flatMap { name in
             let path = below + "/" + name
@@ -34,7 +34,7 @@ enum Scratch {
         }
     }
 
-    /// What all files below a folder take.
+    /// Returns the total size of all files below a folder.
     static func bytes(_ folder: String) -> Int64 {
         files(folder).reduce(0) { sum, path in
             var status = stat()

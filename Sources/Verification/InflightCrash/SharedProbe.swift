@@ -1,7 +1,7 @@
 import Glibc
 
-/// A word in memory that a victim shares with its parent: it outlives the victim, as it was in the moment of the kill.
-// Unchecked: one word, written by one thread, read by another process.
+/// A word in memory that a victim shares with its parent. It outlives the victim, in its state at the kill.
+// Unchecked: one thread writes the one word, and another process reads it.
 @safe final class SharedProbe: @unchecked Sendable {
     private let word: UnsafeMutablePointer<UInt32>
 
@@ -18,7 +18,7 @@ import Glibc
         unsafe munmap(word, 4096)
     }
 
-    /// Whether a commit is under way.
+    /// Whether a commit is running.
     var isInside: Bool {
         get { unsafe word.pointee != 0 }
         set { unsafe word.pointee = newValue ? 1 : 0 }

@@ -4,8 +4,8 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// Writes into a cache without pause until it is killed, while two readers look at what it wrote; tells its parent, over
-/// a pipe, what was acknowledged and what is about to be evicted, each before anything else can happen to it.
+/// A writer that fills a cache without pause until it is killed, while two readers check it. Over a pipe it reports
+/// acknowledgements and imminent evictions to its parent, each before anything else can happen to the entry.
 final class Victim: Sendable {
     private let store: DiskStore
     private let pipe: Int32
@@ -15,7 +15,7 @@ final class Victim: Sendable {
     private struct State {
         var random: SeededGenerator
         var number = 0
-        /// What was acknowledged lately, for the readers.
+        /// The latest acknowledged entries, for the readers.
         var known: [(number: Int, id: Int64)] = []
     }
 
@@ -42,11 +42,11 @@ final class Victim: Sendable {
         state = Guarded(State(random: SeededGenerator(seed: options.seed)))
     }
 
-    /// One call of the system, which a kill does not split.
+    /// Writes a line to the pipe in one system call, which a kill does not split.
     private static func tell(_ pipe: Int32, _ text: String) {
         let line = Array((text + "\n").utf8)
         let count = unsafe write(pipe, line, line.count)
-        // The parent is gone: nobody wants to know any more.
+        // The parent is gone, so nothing is left to do.
         if count != line.count { exit(0) }
     }
 
@@ -80,7 +80,7 @@ final class Victim: Sendable {
         }
     }
 
-    /// The first half, then the second: what is not whole yet is missed by nobody, and counted all the same.
+    /// Writes the first half, then the second. A partial body may be lost, but it counts towards the limit.
     private func writePart(_ url: String, _ body: Bytes) {
         let half = body.count / 2
         let response = StoredResponse.example(url, bytes: 0..<Int64(half), total: Int64(body.count) + 1)
@@ -113,12 +113,12 @@ struct VictimOptions {
     var durability: DiskStore.Durability
 }
 
-/// What victims write: known to whoever knows seed, number and size.
+/// The bodies that victims write. They are derived from seed, number and size.
 enum CrashBody {
     static func url(seed: UInt64, number: Int) -> String { "http://victim/\(seed)/\(number)" }
 
     static func bytes(seed: UInt64, number: Int, size: Int) -> Bytes {
-        // A short random beginning, repeated: quick to make, and no two are alike.
+        // A short random piece, repeated, is quick to generate, and no two bodies are alike.
         let piece = Bytes.random(509, seed: seed &* 1_000_003 &+ UInt64(number)).array
         var bytes: [UInt8] = []
         bytes.reserveCapacity(size + piece.count)
@@ -127,7 +127,7 @@ enum CrashBody {
         return Bytes(bytes)
     }
 
-    /// 1 byte to 4 MiB: mostly small, as pictures are.
+    /// Returns a size of 1 byte to 4 MiB. Most are small, as images are.
     static func size(_ random: inout SeededGenerator) -> Int {
         switch random.below(20) {
         case 0..<8: 1 + random.below(4000)

@@ -1,14 +1,14 @@
 import Glibc
 import InflightDisk
 
-// Kills processes that write into a disk cache, and looks at what they leave: `make crash N=2000`.
+// Kills processes that write into a disk cache, and checks what they leave: `make crash N=2000`.
 //
 //     inflight-crash [--count N | --seconds N] [--processes N] [--seed SEED]
 //     inflight-crash --damage N [--seed SEED]
 //
-// With several processes they share one folder, and everything is compared at the end. With `--damage` nothing is
-// killed: so many caches are damaged, each as its seed says, and nothing wrong may be served, nothing crash, hang, or get
-// lost that could be kept.
+// Several processes share one folder, and everything is compared at the end. With `--damage` nothing is killed.
+// Instead, N caches are damaged, each as its seed determines. No damaged entry may be served, nothing may crash or
+// hang, and no entry may be lost that could be kept.
 
 func fail(_ message: String) -> Never {
     print("inflight-crash: \(message)")

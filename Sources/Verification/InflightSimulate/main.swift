@@ -1,11 +1,11 @@
 import Glibc
 import InflightTestSupport
 
-// Schedules of the simulator, on all cores: `make simulate N=1000000`.
+// Runs schedules of the simulator on all cores: `make simulate N=1000000`.
 //
 //     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS]
-//                                              run schedules until one breaks a rule, or stands still for so long
-//     inflight-simulate --seed SEED [--shrink] tell what happens in one, or in its shortest form
+//                                              run schedules until one breaks a rule or stands still for that long
+//     inflight-simulate --seed SEED [--shrink] print the events of one schedule, or of its shortest form
 
 var run = SimulationRun()
 var seed: UInt64?

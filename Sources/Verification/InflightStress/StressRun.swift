@@ -2,24 +2,24 @@ import Dispatch
 import InflightConcurrency
 import InflightTestSupport
 
-/// Random operations on shipping pipelines, by many threads, over real queues of every kind; whatever is heard is held
-/// against the contract when it comes.
+/// Random operations on shipping pipelines, by many threads, over real queues of every kind. Every event is checked
+/// against the contract when it arrives.
 ///
-/// What is done follows from the seed; when it happens is the machine's affair, so a run does not repeat exactly.
+/// The operations are derived from the seed. Their timing depends on the machine, so a run does not repeat exactly.
 struct StressRun: Sendable {
     var seed: UInt64 = 1
     var threads = 16
-    /// How many operations in all; `nil`: as many as there is time for.
+    /// The total number of operations; if nil, limited by time only.
     var operations: Int?
-    /// How long operations are begun; `nil`: until all were.
+    /// The time during which operations are begun; if nil, until all were begun.
     var duration: Duration?
-    /// How many operations a pipeline sees before another takes its place.
+    /// The number of operations after which a pipeline is replaced.
     var opsPerGeneration = 2_000
-    /// Over libcurl and real sockets in place of a transport in memory.
+    /// Whether to use libcurl and real sockets instead of a transport in memory.
     var overSockets = false
-    /// A run in which nothing happens for so long stands still: that breaks the contract too.
+    /// The time without any ending after which a run counts as standing still, which breaks the contract too.
     var patience = Duration.seconds(60)
-    /// Told about every ten seconds.
+    /// Called about every ten seconds.
     var onTick: (@Sendable (Report) -> Void)?
 
     struct Report: Sendable {
@@ -69,7 +69,7 @@ struct StressRun: Sendable {
             report.violations = world.ledger.violations
             return report
         }
-        /// Whether it goes on; where it stands still, that is written down.
+        /// Returns whether the run makes progress. Otherwise it records a violation.
         func goesOn(_ what: String) -> Bool {
             let now = report()
             let closed = callers.reduce(0) { $0 + $1.closedCount }
@@ -81,12 +81,12 @@ struct StressRun: Sendable {
 
         while ended.wait(timeout: .now() + .seconds(1)) == .timedOut {
             if let duration, clock.now() - began >= duration { world.stop() }
-            // What stands still cannot be joined.
+            // Threads that stand still cannot be joined.
             if !goesOn("callers were calling:") { return report() }
         }
         for body in bodies { body.join() }
         world.stop()
-        // What is under way ends; nobody but the callers' queues has to be moved for that.
+        // Loads in flight end now. Only the callers' queues have to be run for that.
         while callers.contains(where: { $0.openCount > 0 }), !world.ledger.isBroken {
             world.resumeAll()
             for caller in callers { caller.manual.manual?.runAll() }
@@ -97,7 +97,7 @@ struct StressRun: Sendable {
         return report()
     }
 
-    /// Sees whether anything comes to its end, and when it is time to tell of it.
+    /// Watches whether any load ends, and when the next report is due.
     private struct Watch {
         let patience: Duration
         let clock: SystemClock
@@ -114,7 +114,7 @@ struct StressRun: Sendable {
 
         mutating func moves(_ closed: Int, _ tick: () -> Void) -> Bool {
             let now = clock.now()
-            // Callers who wait in vain go on cancelling and asking: that is no sign of life.
+            // Callers that wait in vain keep cancelling and requesting, so only endings are a sign of life.
             if closed != self.closed { lastMove = now }
             self.closed = closed
             if now - lastTick >= .seconds(10) {
@@ -127,7 +127,7 @@ struct StressRun: Sendable {
 }
 
 extension StressRun.Report: CustomStringConvertible {
-    /// What was done and heard, in a line each.
+    /// The operations and their results, one line each.
     var description: String {
         let words = Tally.Entry.allCases.map { "\($0) \(tally[$0])" }
         let seconds = Double(duration.saturatedNanoseconds) / 1e9

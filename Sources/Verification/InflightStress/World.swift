@@ -5,13 +5,13 @@ import InflightCore
 import InflightTestSupport
 import Synchronization
 
-/// What all callers share: queues, the pipeline of the day, and the book of what went wrong.
+/// The state that all callers share: queues, the current pipeline, and the violations found.
 final class World: Sendable {
     let ledger = Ledger()
     let supply: Supply
-    /// Of each kind some, but for those that a caller moves itself.
+    /// Some queues of each kind, except those that a caller runs itself.
     let places: [Place]
-    /// Where operations are loads.
+    /// Queues whose operations are loads.
     let loadQueues: [OperationQueue]
     let opsPerGeneration: Int
     private let current: Guarded<Generation>
@@ -37,12 +37,12 @@ final class World: Sendable {
     var generation: Generation { current.withLock { $0 } }
     var generationCount: Int { generations.load(ordering: .relaxed) }
 
-    /// Nothing new is begun: the run is over, or broken.
+    /// Whether nothing new is begun because the run is over or a rule is broken.
     var isOver: Bool { isStopped.load(ordering: .relaxed) || ledger.isBroken }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    /// Puts a new pipeline in the place of the old one, which is shut down while its loads are under way.
+    /// Replaces the pipeline with a new one. The old one is shut down while its loads are in flight.
     func replaceGeneration(_ random: inout SeededGenerator) {
         guard let next = try? Generation(supply, ledger) else {
             return ledger.violation(10, "no new pipeline was made")
@@ -63,7 +63,7 @@ final class World: Sendable {
         }
     }
 
-    /// Ends the last pipeline. Returns whether all of them have ended within that time.
+    /// Ends the last pipeline. Returns whether all pipelines have ended within `limit`.
     func endAll(within limit: Duration) -> Bool {
         end(generation, .finish)
         return endings.wait(timeout: .now() + .seconds(Int(limit.components.seconds))) == .success
@@ -71,7 +71,7 @@ final class World: Sendable {
 
     private var operationQueues: [OperationQueue] { places.compactMap(\.operations) + loadQueues }
 
-    /// Suspends, resumes or empties an operation queue: its owner may.
+    /// Suspends, resumes or empties an operation queue, as its owner may.
     func disturbQueue(_ random: inout SeededGenerator) {
         let queues = operationQueues
         let queue = queues[random.below(queues.count)]

@@ -1,7 +1,7 @@
 import Glibc
 import InflightConcurrency
 
-// Random operations over real threads and queues: `make stress MINUTES=5`.
+// Runs random operations over real threads and queues: `make stress MINUTES=5`.
 //
 //     inflight-stress [--minutes N | --operations N] [--seed SEED] [--threads N] [--sockets]
 

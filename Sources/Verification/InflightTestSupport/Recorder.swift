@@ -2,7 +2,7 @@ internal import Dispatch
 internal import InflightConcurrency
 package import InflightCore
 
-/// A receiver that keeps all that it hears, stops the program when a transport breaks its order, and can be waited for.
+/// A receiver that records everything it receives, traps if a transport breaks its order, and can be waited for.
 package final class Recorder: TransportReceiver {
     package struct Heard {
         package var interim: [ResponseHead] = []
@@ -88,7 +88,7 @@ package final class Recorder: TransportReceiver {
         record { $0.end = result }
     }
 
-    /// Waits, on the test's own thread, until what was heard is as wanted, or the end has come.
+    /// Waits, on the test's own thread, until the record satisfies `isMet` or the end has arrived.
     package func wait(until isMet: @escaping (Heard) -> Bool) -> Heard {
         let done = DispatchSemaphore(value: 0)
         let isMetAlready = state.withLock { state in
@@ -118,7 +118,7 @@ extension Recorder.Heard {
 }
 
 extension Transport {
-    /// One exchange, waited for on this thread.
+    /// Runs one exchange, and waits for it on this thread.
     package func load(_ url: String, _ change: (inout TransportRequest) -> Void = { _ in }) throws -> Recorder.Heard {
         let recorder = Recorder()
         _ = start(try .of(url, change), receiver: recorder)

@@ -4,7 +4,7 @@ import InflightCore
 import InflightFoundation
 import InflightTestSupport
 
-// The forms in which a caller asks. Each gives what it can be cancelled by.
+// The forms in which a caller loads. Each returns the handle that cancels the load.
 extension Caller {
     func loadWithCallbacks(_ generation: Generation, _ random: inout SeededGenerator) -> (Record, ImageTask?) {
         let record = Record(
@@ -20,7 +20,7 @@ extension Caller {
         return task
     }
 
-    /// By itself, so that its closures are held by nobody when it has returned.
+    /// A separate function, so that nothing retains its closures after it has returned.
     @inline(never)
     private func ask(_ record: Record, wantsPicture: Bool, priority: LoadPriority) -> ImageTask {
         guard let place = record.place else { preconditionFailure("callbacks need a place") }
@@ -48,7 +48,7 @@ extension Caller {
         }
     }
 
-    /// What callbacks do: they may call back into anything.
+    /// Reacts inside a callback, which may call back into anything.
     func react(to record: Record, _ task: ImageTask?, isEnding: Bool) {
         switch record.mood & 15 {
         case 0:
@@ -62,7 +62,7 @@ extension Caller {
             record.setPriority(record.mood & 16 == 0 ? .veryHigh : .veryLow)
             did(.priority)
         case 3 where record.place != nil && hasRoom && !world.isOver:
-            // Joins its own load, or begins it anew.
+            // Subscribes to its own job, or begins it anew.
             let next = Record(.callback, record.wish, world.generation, place: record.place, caller: self)
             _ = begin(next, wantsPicture: true, priority: .normal)
         case 4: lookUp(record.generation, record.wish)
@@ -93,7 +93,7 @@ extension Caller {
         let ticket = Ticket(record)
         let leavesEarly = random.below(3) == 0
         did(.stream)
-        // Dropped before anybody asked for an event.
+        // Dropped before any event was requested.
         if random.below(10) == 0 { return (record, task) }
         Task {
             var iterator = events.makeAsyncIterator()
@@ -130,7 +130,7 @@ extension Caller {
         operation.priority = random.priority()
         let ticket = Ticket(record)
         operation.completionBlock = {
-            // By its queue, which somebody has emptied, or by its caller.
+            // Cancelled by its queue, which another caller has emptied, or by its caller.
             if operation.isCancelled { ticket.record.wasCancelledByOthers() }
             if let result = operation.result, operation.isFinished {
                 ticket.record.ended(nil, outcome(result))
@@ -141,7 +141,7 @@ extension Caller {
         let reference = WeakReference(operation)
         record.asked(
             nil,
-            // The record holds this: held by it in turn, both would stay, and the caller and all that it knows with them.
+            // Weak, because the record holds this closure. A cycle would retain the caller and all it references.
             cancelOther: { [weak record] in
                 reference { operation in
                     let wasExecuting = operation.isExecuting
@@ -170,7 +170,7 @@ extension Record.Outcome {
         }
     }
 
-    /// Awaits a picture, bytes, or what a header says.
+    /// Awaits an image, bytes, or header information.
     init(of request: ImageRequest, goal: Int, _ pipeline: ImagePipeline) async {
         do throws(LoadError) {
             switch goal {

@@ -4,9 +4,9 @@ import InflightCore
 import InflightTestSupport
 import Synchronization
 
-/// One thread that does one thing after the other, whatever comes of it.
+/// One thread that performs one operation after the other, whatever their results.
 final class Caller: Sendable {
-    /// So many loads one caller has under way at most; what its callbacks begin comes on top.
+    /// The maximum number of loads in flight for one caller. Loads that its callbacks begin come on top.
     private static let room = 40
 
     let index: Int
@@ -16,7 +16,7 @@ final class Caller: Sendable {
     private let tally = Guarded(Tally())
     private let lastID = Atomic<Int>(0)
     private let operations = Atomic<Int>(0)
-    /// Records that are not closed, and other work that waits on queues.
+    /// The number of records that are not closed, and of other work that is pending on queues.
     private let open = Atomic<Int>(0)
     private let closed = Atomic<Int>(0)
     private let waitsForRoom = Atomic<Bool>(false)
@@ -29,18 +29,18 @@ final class Caller: Sendable {
         self.world = world
     }
 
-    // MARK: Counted
+    // MARK: Counters
 
     var operationCount: Int { operations.load(ordering: .relaxed) }
     var openCount: Int { open.load(ordering: .relaxed) }
-    /// How many came to their end.
+    /// The number of records and other work that have ended.
     var closedCount: Int { closed.load(ordering: .relaxed) }
     var openRecords: [Record] { records.withLock { Array($0.values) } }
     var counts: Tally { tally.withLock { $0 } }
 
     func count(_ entry: Tally.Entry) { tally.withLock { $0[entry] += 1 } }
 
-    /// Counts something that a caller did, on its thread or inside a callback.
+    /// Counts an operation of a caller, on its thread or inside a callback.
     func did(_ entry: Tally.Entry) {
         count(entry)
         operations.add(1, ordering: .relaxed)
@@ -54,7 +54,7 @@ final class Caller: Sendable {
     }
 
     func closed(_ id: Int) {
-        // Let go of outside the lock.
+        // Released outside the lock.
         let record = records.withLock { $0.removeValue(forKey: id) }
         withExtendedLifetime(record) {}
         giveRoomBack()
@@ -72,7 +72,7 @@ final class Caller: Sendable {
 
     // MARK: The thread
 
-    /// Does `count` things, or goes on until the run is over.
+    /// Performs `count` operations, or continues until the run is over.
     func run(_ count: Int, seed: UInt64) {
         var hands = Hands(seed: seed)
         while operationCount < count, !world.isOver {
@@ -85,21 +85,21 @@ final class Caller: Sendable {
         hands.letGo()
     }
 
-    /// Something is cancelled now and then, or its queue emptied; then somebody is waited for. Nothing is done because time
-    /// goes by: on a slow machine all would be cancelled, and nothing come to its own end.
+    /// Sometimes cancels a load or empties the queue, and then waits for an ending. Nothing happens because of elapsed
+    /// time: on a slow machine every load would then be cancelled, and none would end by itself.
     private func makeRoom(_ hands: inout Hands) {
         switch hands.random.below(8) {
         case 0, 1:
             hands.anyRecord()?.cancel()
             did(.cancel)
         case 2:
-            // Where callers wait for room, this is when most is waiting there.
+            // A caller without room has the most work pending on its queue.
             manual.manual?.dropAll()
             did(.queueChange)
         default: break
         }
         while !hasRoom, !world.isOver {
-            // What is held back by a queue that stands still is let go on.
+            // Runs the work that stopped queues hold back.
             manual.manual?.runAll()
             world.resumeAll()
             waitsForRoom.store(true, ordering: .relaxed)
@@ -122,7 +122,7 @@ final class Caller: Sendable {
             did(.priority)
         case 70..<89: lookUp(generation, Wish(using: &hands.random))
         case 89..<96:
-            // Its owner is the only one who moves or empties it.
+            // Only its owner runs or empties this queue.
             if hands.random.below(20) == 0 { manual.manual?.dropAll() } else { manual.manual?.runAll() }
             did(.queueChange)
         case 96..<98:
@@ -183,7 +183,7 @@ final class Caller: Sendable {
         did(.prefetched)
     }
 
-    /// Its own queue, or one that all share.
+    /// Returns the caller's own queue, or a shared one.
     func anyPlace(_ random: inout SeededGenerator) -> Place {
         random.below(8) == 0 ? manual : world.places[random.below(world.places.count)]
     }
@@ -196,7 +196,7 @@ final class Caller: Sendable {
     }
 }
 
-/// Something of a caller's that waits on a queue, or was dropped by it.
+/// A caller's work that is pending on a queue, or that the queue has dropped.
 final class Slot: Sendable {
     private let caller: Caller
 
@@ -205,7 +205,7 @@ final class Slot: Sendable {
         caller.takeRoom()
     }
 
-    /// To be called in closures, so that they hold it.
+    /// Does nothing. Closures call it so that they retain the slot.
     func touch() {}
 
     deinit {
@@ -213,12 +213,12 @@ final class Slot: Sendable {
     }
 }
 
-/// What a caller's thread holds in its hands.
+/// The values that a caller's thread holds.
 struct Hands {
     var random: SeededGenerator
     var cells: [Cell] = []
     var prefetchers: [ListAhead] = []
-    /// The last loads; of some the task is held, though nobody has to.
+    /// The last loads. For some of them the task is retained, although that is not required.
     private var records: [(Record, ImageTask?)] = []
     private var next = 0
 

@@ -1,7 +1,7 @@
 import InflightCore
 import InflightTestSupport
 
-/// A prefetcher, and what is done with one.
+/// A prefetcher and the operations on it.
 final class ListAhead: Sendable {
     private let prefetcher: Prefetcher
     private let supply: Supply

@@ -5,7 +5,7 @@ import InflightConcurrency
 import InflightFoundation
 import InflightTestSupport
 
-/// A queue on which callers want to be called.
+/// A callback queue that callers use.
 final class Place: Sendable {
     enum Kind: String, CaseIterable, Sendable {
         case main, serial, concurrent, serialOperations, concurrentOperations, executor, manual
@@ -13,13 +13,13 @@ final class Place: Sendable {
 
     let kind: Kind
     let queue: CallbackQueue
-    /// The queue itself where it is an operation queue: it is suspended, and its operations are cancelled.
+    /// The queue itself if it is an operation queue. It is suspended, and its operations are cancelled.
     let operations: OperationQueue?
-    /// The queue itself where somebody has to move it.
+    /// The queue itself if its work has to be run by hand.
     let manual: ManualQueue?
 
     var isSerial: Bool { kind != .concurrent && kind != .concurrentOperations }
-    /// Whether somebody cancels what waits here.
+    /// Whether pending work on this queue may be cancelled.
     var drops: Bool { operations != nil || manual != nil }
 
     init(_ kind: Kind) {
@@ -46,7 +46,7 @@ final class Place: Sendable {
     }
 }
 
-/// A serial executor of a program's own: one thread.
+/// A program's own serial executor, with one thread.
 private final class ThreadExecutor: CallbackExecutor {
     private let threads = WorkerThreads(count: 1, name: "stress-executor")
     private let runner = Guarded<pthread_t?>(nil)

@@ -1,13 +1,13 @@
 import InflightConcurrency
 import InflightCore
 
-/// A place on the screen: what its loader shows and tells has to be of what it was bound to last.
+/// A cell on the screen. Its loader must show and deliver only the latest request that it was bound to.
 ///
 /// Everything happens on the loader's queue.
 final class Cell: Sendable {
     private struct State: Sendable {
         var wish: Wish?
-        /// Stopped: nothing may be told until it is bound or started again.
+        /// Whether it is stopped. Then nothing may be delivered until it is bound or started again.
         var isSilent = true
         var lastBytes: Int64 = -1
     }
@@ -51,7 +51,7 @@ final class Cell: Sendable {
         }
     }
 
-    /// What waits on the queue counts as a load under way of the caller's, so that it does not pile up.
+    /// Work that is pending on the queue counts as one of the caller's loads in flight, so that it does not pile up.
     private func submit(_ body: @escaping @Sendable (Cell, ImageLoader) -> Void) {
         let slot = Slot(caller)
         loader.submit { [weak self] loader in

@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
-/// One pipeline, from when it was made until it was shut down and asked whether anything is left.
+/// One pipeline, from its creation until its shutdown and the check for leftovers.
 final class Generation: Sendable {
     let pipeline: ImagePipeline
     let supply: Supply
@@ -25,22 +25,22 @@ final class Generation: Sendable {
         configuration.maximumConcurrentFetchesPerOrigin = 6
         configuration.decodeConcurrency = Self.decodeConcurrency
         configuration.harmlessFields = [Item.field]
-        // Some thirty pictures, of which each counts 256 bytes: what is kept is asked for often, and dropped often.
+        // About thirty images of 256 bytes each, so that stored images are often requested and often evicted.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 30 * 256, reactsToMemoryPressure: false)
-        // What is asked for again is mostly stale by then, and followed by what its server has.
+        // Most repeated requests find a stale response, which is then revalidated.
         configuration.store = .owned { _ in MemoryStore() }
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
-    /// Whether somebody has begun to shut it down.
+    /// Whether its shutdown has begun.
     var isEnding: Bool { mode.withLock { $0 != nil } }
 
-    /// Whether a load may be told that it was shut down.
+    /// Returns whether a load may fail because of the shutdown.
     func mayShutDown(takenBefore wasTaken: Bool) -> Bool {
         mode.withLock { mode in mode == .cancel || (mode == .finish && !wasTaken) }
     }
 
-    /// Shuts it down, and looks whether anything is left.
+    /// Shuts the pipeline down, and checks whether anything is left.
     func end(_ mode: ImagePipeline.ShutdownMode) async {
         self.mode.withLock { $0 = mode }
         await pipeline.shutdown(mode)

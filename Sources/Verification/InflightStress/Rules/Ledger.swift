@@ -1,7 +1,7 @@
 import InflightConcurrency
 import Synchronization
 
-/// What was seen to be against the contract. The first few are kept; the first one ends the run.
+/// The violations of the contract that were seen. The first few are recorded, and the first one ends the run.
 final class Ledger: Sendable {
     private let found = Guarded([String]())
     private let count = Atomic<Int>(0)
@@ -17,17 +17,17 @@ final class Ledger: Sendable {
     }
 }
 
-/// How often something was done or heard.
+/// The counts of operations and of their results.
 struct Tally: Sendable {
     enum Entry: Int, CaseIterable {
-        // What callers did.
+        // Operations of callers.
         case callback, awaited, stream, operation, bound, prefetched
         case cancel, cancelOnOwnQueue, priority, lookUp, queueChange, release
-        // What they heard.
+        // Results of callers.
         case progress, stale, success, fromMemory, expectedFailure, cancelled, dropped, shutDown
     }
 
-    // Inline: that an array's copy was let go of on another thread, the thread sanitizer does not see.
+    // Inline, because the thread sanitizer does not see the release of an array's copy on another thread.
     private var counts = InlineArray<20, Int>(repeating: 0)
 
     subscript(_ entry: Entry) -> Int {

@@ -2,32 +2,32 @@ import Glibc
 import InflightConcurrency
 import InflightCore
 
-/// One load, what was done to it, and what was heard of it: every event is held against the contract when it comes.
+/// One load, the operations on it, and its events. Every event is checked against the contract when it arrives.
 final class Record: Sendable {
     enum Form: String, Sendable { case callback, awaited, stream, operation }
 
     enum Outcome {
         case picture(PixelBuffer)
         case bytes(Bytes)
-        /// Told in the right way, and with nothing in it that could be another's.
+        /// The result is right, and contains nothing of another item.
         case right
         case failure(LoadError)
     }
 
     private struct State {
         weak var task: ImageTask?
-        /// Cancels where there is no task to be told: a Swift task, or an operation.
+        /// Cancels a form that has no image task: a Swift task or an operation.
         var cancelOther: (@Sendable () -> Void)?
-        /// The thread inside the call that asked for the load.
+        /// The thread inside the call that requested the load.
         var asking: pthread_t?
         /// Threads inside `cancel()`.
         var cancelling: [pthread_t] = []
-        /// The load was taken before anybody began to shut its pipeline down.
+        /// Whether the load was taken before the shutdown of its pipeline began.
         var wasTaken = false
         var wasToldToCancel = false
-        /// `isCancelled` was seen to be true.
+        /// Whether `isCancelled` was seen to be true.
         var isCancelled = false
-        /// Cancelled on its own serial queue.
+        /// Whether it was cancelled on its own serial queue.
         var isSilent = false
         var callbacksUnderWay = 0
         var lastBytes: Int64 = -1
@@ -37,9 +37,9 @@ final class Record: Sendable {
     let form: Form
     let wish: Wish
     let generation: Generation
-    /// Where callbacks run; `nil` for forms without any.
+    /// The queue of its callbacks; nil for forms without callbacks.
     let place: Place?
-    /// Bits by which callbacks decide what to do.
+    /// The bits that decide the reactions of callbacks.
     let mood: UInt64
     private let url: String
     private let caller: Caller
@@ -58,11 +58,11 @@ final class Record: Sendable {
         caller.opened(self, id)
     }
 
-    // MARK: Asking
+    // MARK: Requesting
 
     func asks() { state.withLock { $0.asking = pthread_self() } }
 
-    /// The call has returned; a form without callbacks may ask later.
+    /// The call has returned. A form without callbacks may make its request later.
     func asked(_ task: ImageTask?, cancelOther: (@Sendable () -> Void)? = nil) {
         let isTaken = form == .callback && !generation.isEnding
         state.withLock { state in
@@ -79,9 +79,9 @@ final class Record: Sendable {
 
     // MARK: Cancelling
 
-    /// From anywhere.
+    /// Cancels the load from any thread.
     ///
-    /// - Parameter handed: the task that a callback was handed: it may come before the call has returned that asked for it.
+    /// - Parameter handed: the task that a callback received, possibly before the call that requested it has returned.
     func cancel(_ handed: ImageTask? = nil) {
         let (task, other) = state.withLock { state in
             state.wasToldToCancel = true
@@ -104,13 +104,13 @@ final class Record: Sendable {
 
     func wasCancelledByOthers() { state.withLock { $0.wasToldToCancel = true } }
 
-    /// On its own queue: where that is serial, nothing may follow.
+    /// Cancels the load on its own queue. If that queue is serial, no callback may follow.
     func cancelOnOwnQueue(_ handed: ImageTask? = nil) {
         cancel(handed)
         if place?.isSerial == true { state.withLock { $0.isSilent = true } }
     }
 
-    // MARK: Hearing
+    // MARK: Events
 
     func progressed(_ task: ImageTask?, _ progress: LoadProgress) {
         enters(task)
@@ -124,7 +124,7 @@ final class Record: Sendable {
         leaves()
     }
 
-    /// A stream is given what is stale: the right picture, and before anything else that it ends with.
+    /// A stream receives a stale image. It must be the right one, and arrive before the ending.
     func wasShownStale(_ image: LoadedImage) {
         enters(nil)
         let endings = state.withLock { $0.endings }
@@ -193,9 +193,9 @@ final class Record: Sendable {
         }
     }
 
-    /// Nothing will be heard any more: its closures, or what stands for them, were let go of.
+    /// No event follows. The closures, or their substitute, were released.
     func closed() {
-        // Whoever asks holds the closures himself until his call has returned.
+        // The caller holds the closures itself until its call has returned.
         let (endings, isCancelled, wasToldToCancel, isInside) = state.withLock { state in
             let threads = state.cancelling + (state.asking.map { [$0] } ?? [])
             let isInside = threads.contains { pthread_equal($0, pthread_self()) != 0 }
@@ -230,7 +230,7 @@ extension Record: CustomStringConvertible {
     }
 }
 
-/// What closures capture: its release says that they are gone.
+/// The captures of closures. Its deinitialization signals their release.
 final class Ticket: Sendable {
     let record: Record
 

@@ -1,24 +1,24 @@
 import InflightCore
 
-/// One thing that there is to be loaded. What it holds is known from its number, so that whose an answer is can be told.
+/// An item to load. Its contents are derived from its number, so that every response can be attributed to its item.
 struct Item: Sendable, Hashable {
     enum Kind {
         case plain
         /// A redirect leads to it.
         case moved
-        /// Differs by the field `X-Theme`, and says so.
+        /// Its response varies by the field `X-Theme`, and declares that.
         case varying
-        /// 404.
+        /// The status is 404.
         case missing
-        /// The connection breaks inside the body.
+        /// The connection breaks in the middle of the body.
         case broken
     }
 
     static let count = 50
-    /// The one that is asked for where another fails: a plain one.
+    /// The fallback of items that fail, which is a plain one.
     static let fallback = Item(number: 0)
     static let all = (0..<count).map(Item.init)
-    /// The field by which answers vary, for each theme.
+    /// The field by which responses vary, and its values.
     static let field = "X-Theme"
     static let themes = ["none", "dark", "light"]
 
@@ -35,10 +35,10 @@ struct Item: Sendable, Hashable {
     }
 
     var path: String { "/\(number)" }
-    /// Where it is found, where a redirect leads to it.
+    /// The path of the target if a redirect leads to it.
     var targetPath: String { "/target/\(number)" }
 
-    /// Reads the number from a path.
+    /// Creates an item from the number in a path.
     init?(path: Substring) {
         guard let number = path.split(separator: "/").last.flatMap({ Int($0) }), number < Self.count else { return nil }
         self.number = number
@@ -48,7 +48,7 @@ struct Item: Sendable, Hashable {
         self.number = number
     }
 
-    /// PNG's signature, so that it counts as a picture; width and height; the number, the theme, and more of the same.
+    /// Returns PNG's signature, so that it is recognized as an image, width, height, number, theme, and padding.
     func body(theme: Int) -> Bytes { Self.bodies[number * Self.themes.count + theme] }
 
     private static let bodies = all.flatMap { item in

@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightCore
 import Synchronization
 
-/// How many decodes and processors are at work, and were at most.
+/// The number of decodes and processors that are running, and its maximum.
 final class WorkMeter: Sendable {
     private let current = Atomic<Int>(0)
     private let most = Atomic<Int>(0)
@@ -17,7 +17,7 @@ final class WorkMeter: Sendable {
     }
 }
 
-/// Makes the bytes of an item into a picture that says whose it is.
+/// A codec that decodes the bytes of an item into an image that identifies it.
 struct StampCodec: ImageCodec {
     let meter: WorkMeter
 
@@ -48,7 +48,7 @@ struct StampCodec: ImageCodec {
     }
 }
 
-/// A processor that leaves its number in the picture.
+/// A processor that writes its number into the image.
 struct Mark: ImageProcessing {
     let number: UInt8
 

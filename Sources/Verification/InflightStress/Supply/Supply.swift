@@ -2,12 +2,12 @@ import InflightCore
 import InflightCurl
 import InflightTestSupport
 
-/// Where the items are: in memory, served by four threads, or behind real sockets.
+/// The location of the items: in memory, served by four threads, or behind real sockets.
 enum Supply: Sendable {
     case memory
     case sockets(LoopbackServer)
 
-    /// Each is a thread; a redirect may lead to the first two alone.
+    /// The schemes, one thread each. A redirect may lead only to the first two.
     private static let schemes = ["http", "https", "third", "fourth"]
 
     static func loopback() throws -> Supply {
@@ -28,7 +28,7 @@ enum Supply: Sendable {
         }
     }
 
-    /// New transports, which the pipeline owns, and those of them that can be asked what they saw.
+    /// Returns new transports, which the pipeline owns, and those of them that record what they saw.
     func makeTransports() -> ([ImagePipeline.Configuration.TransportSource], [ScriptedTransport]) {
         switch self {
         case .memory:
@@ -84,7 +84,7 @@ extension Item {
         }
     }
 
-    /// A third is not kept at all, a third is stale at once, and a third fresh for a while.
+    /// The directives, by which a third is not stored, a third is stale at once, and a third is fresh for a while.
     private var cacheControl: String? {
         switch number % 3 {
         case 0: nil

@@ -1,16 +1,16 @@
 import InflightCore
 import InflightTestSupport
 
-/// What one caller wants of an item, and what it therefore has to get.
+/// A caller's request for an item, which determines the expected result.
 struct Wish: Sendable {
     var item: Item
-    /// 0: the picture's own size; else that many pixels wide.
+    /// The width in pixels; 0 for the image's own size.
     var size = 0
     /// Numbers of processors.
     var marks: [UInt8] = []
-    /// Which of ``Item/themes`` is asked for.
+    /// The index in ``Item/themes`` of the requested theme.
     var theme = 0
-    /// Whether ``Item/fallback`` is asked for where the item fails.
+    /// Whether ``Item/fallback`` is requested if the item fails.
     var hasFallback = false
 
     init(_ item: Item) {
@@ -25,7 +25,7 @@ struct Wish: Sendable {
         hasFallback = random.below(3) == 0
     }
 
-    /// Two of the same kind are the same wish to loaders and prefetchers, which do not look at fallbacks.
+    /// Returns a wish without a fallback. Loaders and prefetchers ignore fallbacks when they compare requests.
     static func withoutFallback(using random: inout SeededGenerator) -> Wish {
         var wish = Wish(using: &random)
         wish.hasFallback = false
@@ -41,7 +41,7 @@ struct Wish: Sendable {
         return request
     }
 
-    /// What is given in the end; `nil`: an error.
+    /// The item that is finally delivered; nil for an error.
     private var given: Item? {
         switch item.kind {
         case .plain, .moved, .varying: item
@@ -51,14 +51,14 @@ struct Wish: Sendable {
 
     private var givenTheme: Int { given?.kind == .varying ? theme : 0 }
 
-    /// What is wrong with these bytes; `nil`: they are the right ones.
+    /// Returns what is wrong with these bytes; nil if they are the right ones.
     func complaint(about body: Bytes) -> String? {
         guard let given else { return "bytes came for \(self), which cannot be loaded" }
         if body == given.body(theme: givenTheme) { return nil }
         return "wrong bytes for \(self): \(body.array.prefix(16))…"
     }
 
-    /// What is wrong with this picture; `nil`: it is the right one.
+    /// Returns what is wrong with this image; nil if it is the right one.
     func complaint(about pixels: PixelBuffer) -> String? {
         guard let given else { return "a picture came for \(self), which cannot be loaded" }
         let seen = Stamp(pixels)
@@ -68,19 +68,19 @@ struct Wish: Sendable {
         return "a wrong picture for \(self): \(seen) in place of \(wanted)"
     }
 
-    /// Whether this is how it fails, where nobody cancels and no pipeline is shut down.
+    /// Returns whether the load may fail with this code without a cancellation or a shutdown.
     func mayFail(with code: LoadError.Code) -> Bool {
         guard given == nil else { return false }
         return item.kind == .missing ? code == .badStatus : code == .truncated
     }
 }
 
-/// What a picture's first pixel says.
+/// The contents of an image's first pixel.
 struct Stamp: Equatable {
     var number: UInt8
-    /// Theme × 16 + wanted width.
+    /// Theme × 16 + requested width.
     var view: UInt8
-    /// The numbers of the processors, four to the power of their place.
+    /// The numbers of the processors, as digits to base 4.
     var marks: UInt8
 
     init(number: UInt8, view: UInt8, marks: UInt8) {

@@ -1,6 +1,6 @@
 public import InflightConcurrency
 
-/// A clock that a test moves by hand: time stands still until ``advance(by:)``.
+/// A clock that a test moves by hand. Time stands still until ``advance(by:)``.
 ///
 /// ```swift
 /// let clock = VirtualClock()
@@ -9,13 +9,13 @@ public import InflightConcurrency
 /// clock.advance(by: .seconds(1))      // prints, on this thread
 /// ```
 ///
-/// Timers fire on the thread that advances, with no lock held, in the order of their deadlines, and those of one
-/// deadline in the order in which they were scheduled. While one runs, `now()` is its deadline (or later, where it was
-/// due before). Every method may be called from any thread; one thread advances at a time.
+/// Timers fire on the thread that advances, with no lock held, in the order of their deadlines. Timers with equal
+/// deadlines fire in the order in which they were scheduled. While a timer runs, `now()` is its deadline, or later if
+/// the timer was already overdue. Every method may be called from any thread. Only one thread may advance at a time.
 public final class VirtualClock: EngineClock {
     private struct State {
         var now: MonotonicTime
-        /// What the date is ahead of `now`, in seconds.
+        /// The date minus `now`, in seconds.
         var dateOffset: Double
         var timers = TimerHeap()
         var lastSerial: UInt64 = 0
@@ -25,7 +25,7 @@ public final class VirtualClock: EngineClock {
     private let state: Guarded<State>
     private let waiting = WaitList()
 
-    /// - Parameter date: in seconds since 1970-01-01 00:00 UTC; without it, some day in November 2023.
+    /// - Parameter date: the date in seconds since 1970-01-01 00:00 UTC; by default, a day in November 2023.
     public init(now: MonotonicTime = .zero, date: Double = 1_700_000_000) {
         state = Guarded(State(now: now, dateOffset: date - Self.seconds(now)))
     }
@@ -43,7 +43,7 @@ public final class VirtualClock: EngineClock {
         state.withLock { $0.dateOffset = date - Self.seconds($0.now) }
     }
 
-    /// A deadline that has passed fires with the next ``advance(by:)``, one by zero too; never inside this call.
+    /// Schedules a timer. An overdue one fires in the next ``advance(by:)``, even by zero, never inside this call.
     public func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
         let timer = state.withLock { state in
             state.lastSerial += 1
@@ -55,7 +55,7 @@ public final class VirtualClock: EngineClock {
         return timer
     }
 
-    /// Moves the time on, and runs what becomes due, what those timers schedule included.
+    /// Moves the time forward, and runs all timers that become due, including those that they schedule.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "time does not go back; set the date for that")
         let target = state.withLock { state in
@@ -70,7 +70,7 @@ public final class VirtualClock: EngineClock {
         }
     }
 
-    /// Moves the time to the next deadline and runs what is due then. Returns `false`, and does nothing, without timers.
+    /// Moves the time to the next deadline and runs the timers due then. Returns `false` if there is no timer.
     @discardableResult
     public func advanceToNextTimer() -> Bool {
         guard let deadline = nextDeadline else { return false }
@@ -78,13 +78,13 @@ public final class VirtualClock: EngineClock {
         return true
     }
 
-    /// How many timers are scheduled and not cancelled.
+    /// The number of timers that are scheduled and not cancelled.
     public var timerCount: Int { state.withLock { $0.timers.count } }
 
-    /// When the next timer is due.
+    /// The deadline of the next timer.
     public var nextDeadline: MonotonicTime? { state.withLock { $0.timers.first?.deadline } }
 
-    /// Waits until at least `count` timers are scheduled: for code that schedules on a thread of its own.
+    /// Waits until at least `count` timers are scheduled, for code that schedules on its own thread.
     public func waitForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         try await waiting.wait(for: "\(count) timers", within: limit, seen: { seen }) { self.timerCount >= count }
     }
@@ -105,7 +105,7 @@ public final class VirtualClock: EngineClock {
     }
 
     fileprivate func cancel(_ timer: VirtualTimer) {
-        // The closure, and what it captured, is released by the caller: without the lock.
+        // The caller releases the closure and its captures, without the lock.
         let released = state.withLock { state in
             guard timer.hasBody else { return (@Sendable () -> Void)?.none }
             state.timers.noteCancelled()
@@ -119,7 +119,7 @@ public final class VirtualClock: EngineClock {
     private static func seconds(_ time: MonotonicTime) -> Double { Double(time.nanoseconds) / 1e9 }
 }
 
-// Unchecked: everything but `clock` is touched under the clock's lock alone.
+// Unchecked: everything but `clock` is accessed only under the clock's lock.
 private final class VirtualTimer: ScheduledWork, @unchecked Sendable {
     let deadline: MonotonicTime
     let serial: UInt64
@@ -147,14 +147,14 @@ private final class VirtualTimer: ScheduledWork, @unchecked Sendable {
     }
 }
 
-/// A binary heap of timers; cancelled ones stay until they come to the top, or are more than half.
+/// A binary heap of timers. Cancelled timers stay until they reach the top, or are over 16 and the majority.
 private struct TimerHeap {
     private var timers: [VirtualTimer] = []
     private var cancelled = 0
 
     var count: Int { timers.count - cancelled }
 
-    /// The earliest that is not cancelled: cancelled ones never stay at the top.
+    /// The earliest timer. It is never a cancelled one, because cancelled timers are removed at the top.
     var first: VirtualTimer? { timers.first }
 
     mutating func insert(_ timer: VirtualTimer) {
@@ -172,7 +172,7 @@ private struct TimerHeap {
 
     mutating func removeCancelled() {
         if cancelled > 16, cancelled * 2 > timers.count {
-            // Sorted is a heap.
+            // A sorted array is a heap.
             timers = timers.filter(\.hasBody).sorted { $0.isBefore($1) }
             cancelled = 0
         }

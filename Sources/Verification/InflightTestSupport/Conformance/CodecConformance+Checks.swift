@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension CodecConformance {
-    /// What is whole.
+    /// Checks with complete images.
     static let reading: [(String, CheckList<CodecBench>.Body)] = [
         (
             "There is a picture of each format that it reads, and each is whole",
@@ -61,7 +61,7 @@ extension CodecConformance {
         ),
     ]
 
-    /// What is not whole, or too much.
+    /// Checks with truncated, invalid or oversized images.
     static let refusing: [(String, CheckList<CodecBench>.Body)] = [
         (
             "A header that is not there yet is asked for, and tells the same as soon as it is",
@@ -180,7 +180,7 @@ extension CodecConformance {
         ),
     ]
 
-    /// What is written.
+    /// Checks of encoding.
     static let writing: [(String, CheckList<CodecBench>.Body)] = [
         (
             "What it writes it can read again, and the same pixels give the same bytes",

@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 public import InflightCore
 
-/// Checks that any codec keeps the promises of ``ImageCodec``, with pictures that its author gives.
+/// Checks that any codec fulfils the contract of ``ImageCodec``, with images that its author supplies.
 ///
 /// ```swift
 /// let conformance = CodecConformance(MyCodec(), samples: [.init("a photograph", bytes, format: .avif)])
@@ -11,14 +11,14 @@ public import InflightCore
 /// }
 /// ```
 ///
-/// It needs no test framework: what is wrong comes back as values.
+/// It needs no test framework: failures are returned as values.
 public struct CodecConformance: Sendable {
-    /// A whole picture of one of the codec's formats. Small ones do: it is cut at many places.
+    /// A complete image of one of the codec's formats. Small ones suffice, since each is truncated at many lengths.
     public struct Sample: Sendable {
         public var name: String
         public var bytes: Bytes
         public var format: ImageFormat
-        /// Whether its first frame can be decoded before all of it is there, as that of an animation can.
+        /// Whether its first frame can be decoded from a truncated file, as that of an animation can.
         public var decodesEarly: Bool
 
         public init(_ name: String, _ bytes: Bytes, format: ImageFormat, decodesEarly: Bool = false) {
@@ -36,7 +36,7 @@ public struct CodecConformance: Sendable {
 
     private let subject: Subject
 
-    /// - Parameter samples: at least one of each format that the codec reads.
+    /// - Parameter samples: at least one image of each format that the codec reads.
     public init(_ codec: any ImageCodec, samples: [Sample]) {
         subject = Subject(codec: codec, samples: samples)
     }
@@ -76,9 +76,9 @@ extension CodecConformance.Sample {
         try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
     }
 
-    /// The first `count` bytes of it.
+    /// Returns the first `count` bytes.
     func prefix(_ count: Int) -> Bytes { Bytes(Array(bytes.array.prefix(count))) }
 
-    /// Lengths that are shorter than all of it: every one of a short picture, and some of a long one.
+    /// The lengths at which it is truncated: all shorter lengths of a short image, and some of a long one.
     var shorterLengths: StrideTo<Int> { stride(from: 0, to: bytes.count, by: max(1, bytes.count / 400)) }
 }

@@ -1,16 +1,16 @@
-/// One of the checks of a conformance suite: an open set, each suite has its own list.
+/// A check of a conformance suite. The set is open, and each suite has its own list.
 public struct ConformanceCheck: Sendable, Hashable, CustomStringConvertible {
-    /// What holds, as a sentence.
+    /// The rule that is checked, as a sentence.
     public let description: String
 }
 
-/// A promise that was not kept.
+/// A rule that was violated.
 public struct ConformanceFailure: Sendable, Hashable, CustomStringConvertible {
     public var check: ConformanceCheck
     public var description: String
 }
 
-/// Checks with what carries them out on `Bench`.
+/// Checks with the bodies that perform them on a `Bench`.
 struct CheckList<Bench>: Sendable {
     typealias Body = @Sendable (Bench) async throws -> Void
 

@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// What one check works with: a transport, a server, and a list of what went wrong.
+/// The transport, the server and the list of failures of one check.
 final class ConformanceBench: Sendable {
     let server: LoopbackServer
     let transport: any Transport
@@ -22,7 +22,7 @@ final class ConformanceBench: Sendable {
         server = try LoopbackServer()
     }
 
-    /// What the server saw until now, for messages.
+    /// The server's latest events, for messages.
     var serversView: String {
         let last = server.events.suffix(6).map(\.description).joined(separator: "; ")
         return "The server saw \(server.requestCount) requests on \(server.openedConnections) connections, of which "
@@ -37,10 +37,10 @@ final class ConformanceBench: Sendable {
         if !isTrue { fail(text()) }
     }
 
-    /// Whether the transport is one that cannot do this.
+    /// Returns whether the transport declares this shortcoming.
     func lacks(_ shortcoming: TransportConformance.Shortcoming) -> Bool { shortcomings.contains(shortcoming) }
 
-    /// Doubled fields are what was sent, or one that holds them all.
+    /// Expects that repeated fields are as sent, or one field that holds all values.
     func expectDoubled(_ values: [String], _ sent: [String]) {
         if lacks(.joinsDoubledFields) {
             let parts = values.flatMap { $0.split(separator: ",") }.map { String($0.filter { $0 != " " }) }
@@ -50,7 +50,7 @@ final class ConformanceBench: Sendable {
         }
     }
 
-    /// The checks are about order, not about time: a machine under load is no failure.
+    /// Limits without timeouts. The checks are about order, so a machine under load is no failure.
     var limits: TransportRequest.Limits {
         var limits = TransportRequest.Limits()
         limits.connectTimeout = nil
@@ -58,7 +58,7 @@ final class ConformanceBench: Sendable {
         return limits
     }
 
-    /// Starts an exchange of a path, and watches that nothing is called inside.
+    /// Starts an exchange of a path, and checks that the receiver is not called inside.
     func start(
         _ path: String, method: String = "GET", limit: Int64? = nil,
         _ receiver: ConformanceReceiver = ConformanceReceiver()
@@ -75,7 +75,7 @@ final class ConformanceBench: Sendable {
         return start(request, receiver)
     }
 
-    /// Starts an exchange with the limits that its request has.
+    /// Starts an exchange with the limits of its request.
     func start(
         _ request: TransportRequest, _ receiver: ConformanceReceiver
     ) -> (transfer: any Transfer, receiver: ConformanceReceiver) {
@@ -90,7 +90,7 @@ final class ConformanceBench: Sendable {
         return receiver
     }
 
-    /// Shuts everything down; then every exchange must have ended once, and nothing may have been breached.
+    /// Shuts everything down. Then every exchange must have ended once, without violations.
     func end() async -> [TransportConformance.Failure] {
         await transport.shutdown()
         server.stop()

@@ -2,7 +2,7 @@ internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Hears one exchange, and notes every breach of what ``TransportReceiver`` promises.
+/// A receiver of one exchange that records every violation of the contract of ``TransportReceiver``.
 final class ConformanceReceiver: TransportReceiver {
     struct State {
         var heads: [ResponseHead] = []
@@ -28,7 +28,7 @@ final class ConformanceReceiver: TransportReceiver {
         answerToBytes = bytes
     }
 
-    /// Runs a call of the transport's, in which the receiver may not be called.
+    /// Performs a call of the transport during which the receiver may not be called.
     func outside<Result>(_ call: () -> Result) -> Result {
         state.withLock { $0.caller = pthread_self() }
         defer { state.withLock { $0.caller = nil } }
@@ -97,7 +97,7 @@ final class ConformanceReceiver: TransportReceiver {
         return answer
     }
 
-    // MARK: Asking
+    // MARK: Inspection
 
     var result: Result<TransportSummary, LoadError>? { state.withLock { $0.results.first } }
     var code: LoadError.Code? { if case .failure(let error) = result { error.code } else { nil } }

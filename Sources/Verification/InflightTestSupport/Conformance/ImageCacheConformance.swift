@@ -2,19 +2,19 @@ internal import Dispatch
 internal import InflightConcurrency
 public import InflightCore
 
-/// Checks that any cache of pictures keeps the promises of ``ImageCaching``.
+/// Checks that any image cache fulfils the contract of ``ImageCaching``.
 ///
 /// ```swift
 /// let failures = await ImageCacheConformance { MyCache(limit: $0) }.run()
 /// ```
 ///
-/// It needs no test framework: what is wrong comes back as values.
+/// It needs no test framework: failures are returned as values.
 public struct ImageCacheConformance: Sendable {
     typealias Maker = @Sendable (Int) -> any ImageCaching
 
     private let makeCache: Maker
 
-    /// - Parameter makeCache: makes an empty cache for pictures of so many bytes in all.
+    /// - Parameter makeCache: returns an empty cache with a limit in bytes for all its images.
     public init(_ makeCache: @escaping @Sendable (Int) -> any ImageCaching) {
         self.makeCache = makeCache
     }
@@ -35,7 +35,7 @@ public struct ImageCacheConformance: Sendable {
     }
 
     private static let room = 1 << 20
-    /// What one of the pictures costs.
+    /// The cost of one of the images.
     private static let cost = 32 * 32 * 4
 
     private static func picture(_ mark: Int, released: (@Sendable () -> Void)? = nil) -> LoadedImage {
@@ -115,7 +115,7 @@ public struct ImageCacheConformance: Sendable {
                         picture(number) {
                             released.withLock { $0 += 1 }
                             guard stuck.withLock(\.isEmpty) else { return }
-                            // By another thread, which a lock that is held keeps out, and does not stop for ever.
+                            // On another thread, so that a lock that is held blocks that thread and not this one.
                             let answered = DispatchSemaphore(value: 0)
                             let thread = JoinableThread(name: "conformance") {
                                 _ = cache.statistics

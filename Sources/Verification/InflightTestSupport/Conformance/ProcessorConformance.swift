@@ -1,17 +1,17 @@
 internal import InflightConcurrency
 public import InflightCore
 
-/// Checks that any processor keeps the promises of ``ImageProcessing``.
+/// Checks that any processor fulfils the contract of ``ImageProcessing``.
 ///
 /// ```swift
 /// let failures = await ProcessorConformance { Blur(radius: 4) }.run()
 /// ```
 ///
-/// It needs no test framework: what is wrong comes back as values.
+/// It needs no test framework: failures are returned as values.
 public struct ProcessorConformance: Sendable {
     private let makeProcessor: @Sendable () -> any ImageProcessing
 
-    /// - Parameter makeProcessor: makes the processor with the same parameters each time.
+    /// - Parameter makeProcessor: returns the processor, with the same parameters each time.
     public init(_ makeProcessor: @escaping @Sendable () -> any ImageProcessing) {
         self.makeProcessor = makeProcessor
     }

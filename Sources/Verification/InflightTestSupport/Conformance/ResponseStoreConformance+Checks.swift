@@ -3,10 +3,10 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension ResponseStoreConformance {
-    /// Short, long, and longer than what fits into one piece of anything.
+    /// Short lengths, long ones, and some beyond any buffer or piece size.
     private static let sizes = [0, 1, 31, 32, 4095, 30_000, 65_536, 65_537, 300_000, 1_200_000]
 
-    /// What is kept is found.
+    /// Checks of storing.
     static let keeping: [(String, Body)] = [
         (
             "What was kept is found, with the same head and the same bytes, whatever its length",
@@ -73,7 +73,7 @@ extension ResponseStoreConformance {
         ),
     ]
 
-    /// What is kept can be changed.
+    /// Checks of updates.
     static let changing: [(String, Body)] = [
         (
             "What is replaced is gone when the new one is there, and what is not there may be replaced too",
@@ -170,7 +170,7 @@ extension ResponseStoreConformance {
         ),
     ]
 
-    /// How calls go.
+    /// Checks of calls.
     static let calling: [(String, Body)] = [
         (
             "Completions are never called inside the call, and once",

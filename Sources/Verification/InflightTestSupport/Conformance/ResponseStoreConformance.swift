@@ -2,9 +2,9 @@ internal import Glibc
 internal import InflightConcurrency
 public import InflightCore
 
-/// Checks that any ``ResponseStore`` keeps the promises of its protocol, as long as nothing is evicted.
+/// Checks that any ``ResponseStore`` fulfils the contract of its protocol, as long as nothing is evicted.
 ///
-/// It needs no test framework: what is wrong comes back as values.
+/// It needs no test framework: failures are returned as values.
 ///
 /// ```swift
 /// let conformance = ResponseStoreConformance { MyStore() }
@@ -14,23 +14,23 @@ public import InflightCore
 /// }
 /// ```
 ///
-/// Every check makes an empty store of its own, with room for some 10 MB, and shuts it down.
+/// Every check makes its own empty store, with room for about 10 MB, and shuts it down.
 public struct ResponseStoreConformance: Sendable {
-    /// A promise that was not kept.
+    /// A rule that was violated.
     public struct Failure: Sendable, Hashable, CustomStringConvertible {
         public var check: Check
         public var description: String
     }
 
-    /// One of the checks: an open set, ``checks`` has all.
+    /// One of the checks. The set is open; ``checks`` has all.
     public struct Check: Sendable, Hashable, CustomStringConvertible {
-        /// What holds, as a sentence.
+        /// The rule that is checked, as a sentence.
         public let description: String
     }
 
     private let makeStore: @Sendable () throws -> any ResponseStore
 
-    /// - Parameter makeStore: makes a new, empty store, which the check shuts down.
+    /// - Parameter makeStore: returns a new, empty store, which the check shuts down.
     public init(_ makeStore: @escaping @Sendable () throws -> any ResponseStore) {
         self.makeStore = makeStore
     }
@@ -59,7 +59,7 @@ public struct ResponseStoreConformance: Sendable {
         return failures
     }
 
-    /// What one check works with.
+    /// The store and the list of failures of one check.
     final class Bench: Sendable {
         let store: any ResponseStore
         let failures = Guarded<[String]>([])
@@ -73,7 +73,7 @@ public struct ResponseStoreConformance: Sendable {
             if let text { failures.withLock { $0.append(text) } }
         }
 
-        /// Keeps a whole body; it has to be taken.
+        /// Stores a whole body, and expects that the store accepts it.
         func keep(
             _ url: String, _ body: Bytes, replacing replaced: [StoredEntry.ID] = []
         ) async -> StoredEntry.ID {
@@ -83,7 +83,7 @@ public struct ResponseStoreConformance: Sendable {
             return id ?? StoredEntry.ID(rawValue: -1)
         }
 
-        /// Looks that just these are found, and that the newest has that body.
+        /// Expects that exactly these entries are found, and that the newest has that body.
         func expect(_ url: String, _ ids: [StoredEntry.ID], body: Bytes?, _ when: String) async {
             let (found, read) = await store.find(StoreKey(url))
             expect(found.map(\.id) == ids, "\(when): \(found.map(\.id)) was found, not \(ids)")

@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension TransportConformance {
-    /// What is cancelled, by the caller, by the receiver, or by a shutdown.
+    /// Checks of cancellation by the caller, the receiver, or a shutdown.
     static let cancellations: [(String, Body)] = [
         (
             "Cancelling at once, before the answer, in the body and in a pause ends the exchange as cancelled",
@@ -64,7 +64,7 @@ extension TransportConformance {
         ),
     ]
 
-    /// What goes wrong, with the code that names it.
+    /// Checks of failures and of their codes.
     static let failures: [(String, Body)] = [
         (
             "Failures have the code that names them",

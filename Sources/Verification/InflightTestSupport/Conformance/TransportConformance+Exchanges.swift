@@ -4,7 +4,7 @@ internal import InflightCore
 extension TransportConformance {
     static let picture = Bytes((0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 31 ^ $0 >> 8) })
 
-    /// What goes well.
+    /// Checks of successful exchanges.
     static let exchanges: [(String, Body)] = [
         (
             "A body arrives whole, in order, after one head, before one end",

@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension TransportConformance {
-    /// What is sent and received besides the bytes.
+    /// Checks of messages apart from the body's bytes.
     static let messages: [(String, Body)] = [
         (
             "Method, fields and body are sent as they are, without what frames a message",
@@ -157,12 +157,12 @@ extension TransportConformance {
                 request.limits.maximumBodyBytes = 5_000_000
                 let (transfer, receiver) = bench.start(request, ConformanceReceiver(head: .pause))
                 if bench.lacks(.readsOnInPauses) {
-                    // What it has read counts towards the limit of the body.
+                    // The bytes that it has read count towards the body limit.
                     try await receiver.waitForEnd(within: bench.limit)
                     bench.expect(receiver.code == .tooLarge, "it ended with \(receiver.ending)")
                 } else {
                     try await receiver.waitForHead(within: bench.limit)
-                    // Other exchanges come and go meanwhile.
+                    // Other exchanges run meanwhile.
                     bench.server.serve("/b", .ok(picture))
                     for _ in 0..<20 { _ = try await bench.finish("/b") }
                     bench.expect(receiver.result == nil, "it ended in a pause: \(receiver.ending)")

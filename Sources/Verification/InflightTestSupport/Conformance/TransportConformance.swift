@@ -1,8 +1,8 @@
 public import InflightCore
 
-/// Checks that any ``Transport`` for `http` keeps the promises of its protocol, against a ``LoopbackServer``.
+/// Checks that any ``Transport`` for `http` fulfils the contract of its protocol, against a ``LoopbackServer``.
 ///
-/// It needs no test framework: what is wrong comes back as values.
+/// It needs no test framework: failures are returned as values.
 ///
 /// ```swift
 /// let conformance = TransportConformance { MyTransport() }
@@ -12,24 +12,24 @@ public import InflightCore
 /// }
 /// ```
 ///
-/// Every check makes a transport and a server of its own, and shuts both down. What a transport cannot do, because what
-/// it is built on cannot, is declared: see ``Shortcoming``.
+/// Every check makes its own transport and server, and shuts both down. A transport declares the features that its
+/// underlying library does not support: see ``Shortcoming``.
 public struct TransportConformance: Sendable {
     public typealias Check = ConformanceCheck
     public typealias Failure = ConformanceFailure
 
-    /// What a transport cannot do. It is then asked for what holds all the same, and one that is declared without need
-    /// is a failure, so that the list stays true.
+    /// A feature that a transport lacks. The suite then checks the rules that hold all the same. A shortcoming that is
+    /// declared without need is a failure, so that the list stays true.
     public struct Shortcoming: Sendable, Hashable, CustomStringConvertible {
         public let description: String
 
-        /// Doubled fields, of requests and of answers, come as one, joined by commas.
+        /// Repeated fields, of requests and of responses, arrive as one, joined by commas.
         public static let joinsDoubledFields = Self(description: "joins doubled fields")
-        /// It does not tell whether a connection was used again.
+        /// It does not report whether a connection was reused.
         public static let hidesReusedConnections = Self(description: "hides reused connections")
-        /// Fields behind a body end the program, or worse: none are sent to it.
+        /// Trailer fields end the program, or worse, so none are sent to it.
         public static let breaksOnTrailers = Self(description: "breaks on trailers")
-        /// What came in a pause has been taken off the wire.
+        /// Bytes that arrive during a pause are read from the connection.
         public static let readsOnInPauses = Self(description: "reads on in pauses")
     }
 
@@ -38,9 +38,9 @@ public struct TransportConformance: Sendable {
     private let limit: Duration
 
     /// - Parameters:
-    ///   - limit: the longest that a check waits for one thing to happen, before it fails.
-    ///   - shortcomings: what the transport cannot do.
-    ///   - makeTransport: makes a new transport, which the check shuts down.
+    ///   - limit: the maximum time that a check waits for one event before it fails.
+    ///   - shortcomings: the features that the transport lacks.
+    ///   - makeTransport: returns a new transport, which the check shuts down.
     public init(
         waitingAtMost limit: Duration = .seconds(10), shortcomings: Set<Shortcoming> = [],
         _ makeTransport: @escaping @Sendable () throws -> any Transport

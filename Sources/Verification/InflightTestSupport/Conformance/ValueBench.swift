@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// What a check of something without I/O works with: it, and a list of what went wrong.
+/// The subject of a check without I/O, and a list of failures.
 final class ValueBench<Subject: Sendable>: Sendable {
     let subject: Subject
     private let failures = Guarded<[String]>([])
@@ -18,7 +18,7 @@ final class ValueBench<Subject: Sendable>: Sendable {
         if !isTrue { fail(text()) }
     }
 
-    /// What `body` throws, for comparison: `nil` where it throws nothing.
+    /// Returns the code of the error that `body` throws; nil if it does not throw.
     func code(_ body: () throws(LoadError) -> Void) -> LoadError.Code? {
         do throws(LoadError) {
             try body()
@@ -36,7 +36,7 @@ final class ValueBench<Subject: Sendable>: Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// Runs a check to its end, and tells what was not kept.
+    /// Runs a check to its end, and returns its failures.
     func run(_ check: ConformanceCheck, _ body: CheckList<ValueBench>.Body) async -> [ConformanceFailure] {
         do {
             try await body(self)
@@ -48,7 +48,7 @@ final class ValueBench<Subject: Sendable>: Sendable {
 }
 
 extension PixelBuffer {
-    /// Pixels of which no two rows or columns are the same, with a gap behind each row.
+    /// Returns pixels in which no two rows or columns are the same, with a gap after each row.
     static func pattern(width: Int, height: Int, format: Format) -> PixelBuffer {
         let bytesPerRow = width * 4 + 12
         var bytes = [UInt8](repeating: 0xEE, count: bytesPerRow * height)
@@ -67,7 +67,7 @@ extension PixelBuffer {
             width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: Bytes(bytes))
     }
 
-    /// The pixels without what lies between the rows.
+    /// The pixels without the gaps between the rows.
     var packed: [UInt8] {
         let all = bytes.array
         return (0..<height).flatMap { all[$0 * bytesPerRow..<$0 * bytesPerRow + width * 4] }

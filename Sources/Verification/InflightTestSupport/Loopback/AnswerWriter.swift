@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// Puts one answer on the wire: head, body, framing, and the actions at their places.
+/// Writes one response to the connection: head, body, framing, and the actions at their places.
 struct AnswerWriter {
     typealias Response = LoopbackServer.Response
     typealias Act = (Response.Action) throws(Interruption) -> Void
@@ -10,7 +10,7 @@ struct AnswerWriter {
     private let hasBody: Bool
     /// Whether another request may follow on the connection.
     private(set) var keepsAlive: Bool
-    /// What is to be sent before anything else happens.
+    /// The bytes that are sent before anything else happens.
     private var pending: [UInt8] = []
 
     private static let largestPending = 32 * 1024
@@ -121,13 +121,13 @@ struct AnswerWriter {
             position = try sendPiece(of: pattern, from: position, to: end, channel)
             if chunkSizes.isChunked, position == chunkEnd {
                 pending.append(contentsOf: "\r\n".utf8)
-                // A chunk is one piece on the wire, so that a client is likely to see it as one.
+                // A chunk is written in one piece, so that a client is likely to receive it as one.
                 if position < count { try flush(channel) }
             }
         }
     }
 
-    /// Sends from `position` up to `end` at most, and returns how far it came.
+    /// Sends from `position` up to `end` at most, and returns the position that it reached.
     private mutating func sendPiece(
         of pattern: Bytes, from position: Int, to end: Int, _ channel: Channel
     ) throws(Interruption) -> Int {

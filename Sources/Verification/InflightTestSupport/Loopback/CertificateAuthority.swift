@@ -2,17 +2,17 @@ internal import CInflightTLS
 internal import Glibc
 
 extension LoopbackServer {
-    /// What a TLS server shows of itself.
+    /// The certificate that a TLS server presents.
     public enum Certificate: Sendable, Hashable, CaseIterable {
         /// For `localhost`, `127.0.0.1` and `::1`, valid now.
         case valid
         /// For the same hosts, until yesterday.
         case expired
-        /// Valid now, for a host that this is not.
+        /// Valid now, for another host.
         case wrongHost
     }
 
-    /// Signs the certificates of TLS servers: made anew in memory, known to nobody but the test.
+    /// A certificate authority for TLS servers. It is created in memory, and only the test has its key.
     ///
     /// ```swift
     /// let authority = try LoopbackServer.CertificateAuthority()
@@ -22,10 +22,10 @@ extension LoopbackServer {
     /// try authority.write(toFile: folder + "/ca.pem")          // for a client's --cacert
     /// ```
     ///
-    /// One authority may sign for several servers. It takes about a millisecond to make.
+    /// One authority may sign for several servers. Its creation takes about a millisecond.
     // Safe: the pointer never leaves the kit, and lives exactly as long as the object.
     @safe public final class CertificateAuthority: Sendable {
-        // Written once, before the object is shared; what it points to is never changed.
+        // Written once, before the object is shared. The data it points to never changes.
         nonisolated(unsafe) let pointer: OpaquePointer
 
         public init() throws(Failure) {
@@ -37,14 +37,14 @@ extension LoopbackServer {
             unsafe inflight_tls_authority_free(pointer)
         }
 
-        /// The authority's certificate, as clients want to be told whom to trust.
+        /// The authority's certificate in PEM, for clients that trust it.
         public var pem: String {
             var text = [CChar](repeating: 0, count: unsafe inflight_tls_authority_pem(pointer, nil, 0))
             unsafe inflight_tls_authority_pem(pointer, &text, text.count)
             return String(decoding: text.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
 
-        /// Writes ``pem`` to a file, in place of what is there.
+        /// Writes ``pem`` to a file, replacing its contents.
         public func write(toFile path: String) throws(Failure) {
             guard let file = unsafe fopen(path, "w") else { throw Failure(writing: path, errno) }
             let bytes = Array(pem.utf8)
@@ -54,7 +54,7 @@ extension LoopbackServer {
         }
     }
 
-    /// TLS 1.2 or 1.3, and HTTP/1.1 alone.
+    /// TLS 1.2 or 1.3, with HTTP/1.1 only.
     public struct TLS: Sendable {
         public var authority: CertificateAuthority
         public var certificate: Certificate

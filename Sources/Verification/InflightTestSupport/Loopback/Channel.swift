@@ -1,31 +1,31 @@
 internal import Glibc
 internal import InflightConcurrency
 
-/// Why a connection's thread stops what it does.
+/// The reason for which a connection's thread stops its work.
 enum Interruption: Error {
-    /// The other side closed or reset the connection.
+    /// The peer closed or reset the connection.
     case peer
     /// The server stops.
     case stopped
-    /// The script wants the connection closed.
+    /// The script closes the connection.
     case close
-    /// The script wants the connection reset.
+    /// The script resets the connection.
     case reset
-    /// What came is not HTTP.
+    /// The input is not HTTP.
     case malformed(String)
     case handshakeFailed(String)
 }
 
-/// One connection's bytes, in plain or through TLS. Confined to the connection's thread, which it blocks; every wait
+/// One connection's bytes, in plain or through TLS. Confined to the connection's thread, which it blocks. Every wait
 /// ends when the server stops or the peer closes.
 final class Channel {
     let descriptor: Int32
-    /// A descriptor that is readable when somebody wants the thread to look around.
+    /// A descriptor that becomes readable to wake the thread.
     private let wake: Int32
     private let isStopping: () -> Bool
     private var session: TLSSession?
     private let clock = SystemClock()
-    /// Where the system puts what has come.
+    /// The buffer for received bytes.
     private var room = [UInt8](repeating: 0, count: 16 * 1024)
 
     init(descriptor: Int32, wake: Int32, isStopping: @escaping () -> Bool) {
@@ -34,14 +34,14 @@ final class Channel {
         self.isStopping = isStopping
     }
 
-    /// Ends the connection: with a reset where one was asked for, with an orderly end otherwise.
+    /// Ends the connection, with a reset if `reset` is true and with an orderly close otherwise.
     func close(reset: Bool, farewell: Bool) {
         if reset {
             awaitAcknowledgement()
             Socket.resetOnClose(descriptor)
         } else {
             if farewell { session?.sayGoodbye() }
-            // Unread bytes would turn the orderly end into a reset.
+            // Unread bytes would turn the orderly close into a reset.
             var rest = [UInt8](repeating: 0, count: 4096)
             while unsafe recv(descriptor, &rest, rest.count, 0) > 0 {}
         }
@@ -50,7 +50,7 @@ final class Channel {
         Glibc.close(wake)
     }
 
-    /// Agrees on TLS.
+    /// Performs the TLS handshake.
     func startTLS(_ identity: TLSIdentity) throws(Interruption) {
         guard let session = TLSSession(identity, descriptor: descriptor) else {
             throw .handshakeFailed(TLSSession.lastFailure)
@@ -68,13 +68,13 @@ final class Channel {
         }
     }
 
-    /// Appends what comes next to `buffer`. Returns `false` at the connection's end.
+    /// Appends the next bytes to `buffer`. Returns `false` at the connection's end.
     func read(into buffer: inout [UInt8]) throws(Interruption) -> Bool {
         while true {
             let outcome = unsafe room.withUnsafeMutableBytes { unsafe receive($0) }
             switch outcome {
             case .done(let count):
-                // Bulk calls of the standard library alone: they are quick in unoptimised builds too.
+                // Only bulk calls of the standard library, because they are fast in unoptimised builds too.
                 unsafe room.withUnsafeBufferPointer { bytes in
                     unsafe buffer.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[..<count]))
                 }
@@ -107,7 +107,7 @@ final class Channel {
         }
     }
 
-    /// Blocks until `isDone`, looked at after each wake, or until `deadline`.
+    /// Blocks until `isDone`, which is checked after each wake, or until `deadline`.
     func wait(until deadline: MonotonicTime?, _ isDone: () -> Bool) throws(Interruption) {
         while !isDone() {
             if let deadline, deadline <= clock.now() { return }
@@ -125,7 +125,7 @@ final class Channel {
 
     private func pause(events: Int16, until deadline: MonotonicTime?, mindsPeer: Bool) throws(Interruption) {
         if isStopping() { throw .stopped }
-        // POLLRDHUP is seen although nobody reads, and although bytes lie there unread.
+        // POLLRDHUP is reported even if no thread reads and unread bytes remain.
         let hangup = Int16(0x2000)
         var watched = [
             pollfd(fd: descriptor, events: events | (mindsPeer ? hangup : 0), revents: 0),
@@ -153,7 +153,7 @@ final class Channel {
         return errno == EAGAIN || errno == EINTR ? .wantsWrite : .failed
     }
 
-    /// A reset throws away what the peer's system does not have yet: waits for that, up to two seconds.
+    /// Waits up to two seconds until the peer's system has acknowledged everything, because a reset discards the rest.
     private func awaitAcknowledgement() {
         for _ in 0..<2000 where Socket.unacknowledgedBytes(descriptor) > 0 && !isStopping() {
             usleep(1000)

@@ -1,17 +1,17 @@
 extension LoopbackServer {
-    /// Something that a test waits for. `path: nil` means all paths together. Counts are from the server's start.
+    /// A condition that a test waits for. `path: nil` means all paths together. Counts are from the server's start.
     public enum Condition: Sendable, Hashable, CustomStringConvertible {
-        /// At least so many requests were read.
+        /// At least this many requests were read.
         case requests(Int = 1, path: String? = nil)
-        /// At least so many answers were sent whole.
+        /// At least this many responses were sent completely.
         case answers(Int = 1, path: String? = nil)
-        /// At least so many connections were closed by the other side: while that path was answered, or at any time.
+        /// The peer closed at least this many connections: while that path was being served, or at any time.
         case closedByPeer(Int = 1, path: String? = nil)
-        /// At least so many answers wait at the hold of that name, at this moment.
+        /// At least this many responses wait at the hold of that name, at this moment.
         case held(String, count: Int = 1)
-        /// At least so many connections were opened.
+        /// At least this many connections were opened.
         case openedConnections(Int)
-        /// Exactly so many connections are open, at this moment.
+        /// Exactly this many connections are open, at this moment.
         case openConnections(Int)
 
         public var description: String {
@@ -27,7 +27,7 @@ extension LoopbackServer {
         }
     }
 
-    /// The server cannot be made.
+    /// The server cannot be created.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
 

@@ -1,8 +1,8 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// What one connection's thread does: reads requests and answers them, until an end.
-// Unchecked: it is made by the acceptor and then used by the connection's own thread alone.
+/// The loop of one connection's thread, which reads requests and responds until an end.
+// Unchecked: the acceptor creates it, and then only the connection's own thread uses it.
 final class ConnectionWorker: @unchecked Sendable {
     private let core: ServerCore
     private let connection: Int
@@ -44,14 +44,14 @@ final class ConnectionWorker: @unchecked Sendable {
         case .handshakeFailed(let why):
             core.change { [connection] state, time in state.note(.handshakeFailed(why), connection, at: time) }
         }
-        // Out of the table first: then nobody writes to the descriptors that are closed here.
+        // It leaves the table first, so that no thread writes to the descriptors that are closed here.
         core.change { [connection, byPeer] state, time in
             state.connectionClosed(connection, byPeer: byPeer, at: time)
         }
         channel.close(reset: reset, farewell: farewell)
     }
 
-    /// Whether another request may follow.
+    /// Serves one request. Returns whether another one may follow.
     private func serveOne() throws(Interruption) -> Bool {
         guard let message = try reader.next(from: channel) else { throw .peer }
         ordinal += 1

@@ -1,37 +1,37 @@
 internal import InflightConcurrency
 
 extension LoopbackServer {
-    /// Every request so far, in the order in which they were read.
+    /// All requests so far, in the order in which they were read.
     public var requests: [RecordedRequest] { core.state.withLock { $0.requests } }
 
-    /// The requests of a path, with any query.
+    /// Returns the requests of a path, with any query.
     public func requests(of path: String) -> [RecordedRequest] { requests.filter { $0.path == path } }
 
-    /// How many requests were read in all.
+    /// The number of requests read.
     public var requestCount: Int { core.state.withLock { $0.total.requests } }
 
-    /// How many requests of a path were read.
+    /// Returns the number of requests of a path that were read.
     public func requestCount(of path: String) -> Int { core.state.withLock { $0.paths[path]?.requests ?? 0 } }
 
-    /// Everything that happened so far, in order.
+    /// All events so far, in order.
     public var events: [Event] { core.state.withLock { $0.events } }
 
-    /// How many connections were accepted.
+    /// The number of connections accepted.
     public var openedConnections: Int { core.state.withLock { $0.openedConnections } }
 
-    /// How many connections are open now.
+    /// The number of connections that are open now.
     public var openConnections: Int { core.state.withLock { $0.connections.count } }
 
-    /// The most connections that were open at once.
+    /// The maximum number of connections that were open at once.
     public var maximumOpenConnections: Int { core.state.withLock { $0.maximumOpenConnections } }
 
-    /// Forgets requests and events, but no count: for servers that answer millions of requests.
+    /// Removes the recorded requests and events, but no count, for servers of millions of requests.
     public func forgetRecords() {
         _ = takeEvents()
     }
 
-    /// Everything that happened since the records were last forgotten, in order, and forgets them as
-    /// ``forgetRecords()`` does: each event is given once.
+    /// Returns the events since the records were last removed, in order, and removes them as ``forgetRecords()`` does.
+    /// Each event is returned once.
     public func takeEvents() -> [Event] {
         core.change { state, _ in
             defer {

@@ -1,10 +1,10 @@
 internal import InflightConcurrency
 
-// Each wait has two forms: one that suspends, one that blocks its thread. Both look first, so what has already happened
-// is not waited for, and both end with a `WaitFailure` when the time is over. Cancelling the Swift task does not end
-// them early.
+// Each wait has two forms: one that suspends, and one that blocks its thread. Both check the condition first, so they
+// return at once for past events, and both end with a `WaitFailure` after the limit. Cancelling the Swift task does not
+// end them early.
 extension LoopbackServer {
-    /// Waits until `condition` is true. Any thread; costs nothing while it waits.
+    /// Waits until `condition` is true. Any thread; without cost while it waits.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         let bridge = Bridge()
         let outcome = Guarded(Result<Void, WaitFailure>.success(()))
@@ -37,28 +37,27 @@ extension LoopbackServer {
         try wait(until: .requests(count, path: path), within: limit)
     }
 
-    /// Waits until `count` answers are held at once at a name.
+    /// Waits until `count` responses are held at once at a name.
     public func waitUntilHeld(
         _ name: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {
         try await wait(until: .held(name, count: count), within: limit)
     }
 
-    /// Waits until `count` answers are held at once at a name. Blocks the calling thread.
+    /// Waits until `count` responses are held at once at a name. Blocks the calling thread.
     public func waitUntilHeld(_ name: String, count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure)
     {
         try wait(until: .held(name, count: count), within: limit)
     }
 
-    /// Waits until the other side has closed `count` connections while that path was being answered.
+    /// Waits until the peer has closed `count` connections while that path was being served.
     public func waitUntilClosedByPeer(
         _ path: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {
         try await wait(until: .closedByPeer(count, path: path), within: limit)
     }
 
-    /// Waits until the other side has closed `count` connections while that path was being answered. Blocks the calling
-    /// thread.
+    /// Waits until the peer has closed `count` connections while that path was being served. Blocks the calling thread.
     public func waitUntilClosedByPeer(
         _ path: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) throws(WaitFailure) {

@@ -4,18 +4,18 @@ public import InflightCore
 extension LoopbackServer {
     /// A request as the server read it.
     public struct RecordedRequest: Sendable {
-        /// As it was sent: `GET`, `HEAD`, …
+        /// The method as sent: `GET`, `HEAD`, …
         public var method: String
-        /// As it was sent: path and query, still percent-encoded.
+        /// The target as sent: path and query, still percent-encoded.
         public var target: String
         public var fields: HTTPFields
-        /// The body, a chunked one put together again.
+        /// The body. A chunked one is reassembled.
         public var body: Bytes
-        /// Which connection it came over: 1 is the first that this server accepted.
+        /// The number of its connection. The server's first connection is 1.
         public var connection: Int
-        /// Which request of its connection it was, from 1: above 1 on a connection that was used again.
+        /// The number of the request on its connection, from 1. It is above 1 if the connection was reused.
         public var ordinal: Int
-        /// When its last byte had been read, by ``SystemClock``.
+        /// The time at which its last byte was read, by ``SystemClock``.
         public var time: MonotonicTime
 
         /// The target without its query.

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import InflightCore
 
-/// Takes requests off a connection's bytes, pipelined ones too (RFC 9112). Confined to the connection's thread.
+/// Parses requests from a connection's bytes, including pipelined ones (RFC 9112). Confined to the connection's thread.
 struct RequestReader {
     struct Message {
         var method: String
@@ -14,11 +14,11 @@ struct RequestReader {
     private static let maximumHead = 1 << 20
     private static let maximumBody = 256 << 20
 
-    /// What has come and is not used yet, from `start` on.
+    /// The received bytes, unused from `start` on.
     private var buffer: [UInt8] = []
     private var start = 0
 
-    /// The next request, or `nil` where the connection ended between two.
+    /// Returns the next request, or nil if the connection ended between two requests.
     mutating func next(from channel: Channel) throws(Interruption) -> Message? {
         var searched = start
         var headEnd = findHeadEnd(from: searched)
@@ -46,7 +46,7 @@ struct RequestReader {
         start = 0
     }
 
-    /// Where the first empty line ends.
+    /// Returns the end of the first empty line.
     private func findHeadEnd(from position: Int) -> Int? {
         unsafe buffer.withUnsafeBytes { bytes in
             var index = position + 3
@@ -111,7 +111,7 @@ struct RequestReader {
             body.append(contentsOf: try take(count, from: channel))
             _ = try line(from: channel)
         }
-        // Trailers, which nobody asks for.
+        // Trailers are ignored.
         while try !line(from: channel).isEmpty {}
         return Bytes(body)
     }
@@ -124,7 +124,7 @@ struct RequestReader {
         return buffer[start..<start + count]
     }
 
-    /// The next line without its end.
+    /// Returns the next line without its line ending.
     private mutating func line(from channel: Channel) throws(Interruption) -> ArraySlice<UInt8> {
         while true {
             if let end = buffer[start...].firstIndex(of: 0x0A) {

@@ -1,8 +1,8 @@
 public import InflightCore
 
 extension LoopbackServer.Response {
-    /// `body` as a server of files answers: 200, or 206 and 416 for a `Range` of one part, with `If-Range` honoured
-    /// (RFC 9110 sections 13.1.5 and 14). A `Range` of several parts, or one that is malformed, is let pass: 200.
+    /// Returns the response of a file server for `body`: 200, or 206 and 416 for a `Range` of one part, with `If-Range`
+    /// honoured (RFC 9110 sections 13.1.5 and 14). A `Range` that is malformed or has several parts is ignored (200).
     public static func ranged(
         _ body: Bytes, for request: LoopbackServer.RecordedRequest, etag: String? = nil, type: String? = nil
     ) -> Self {
@@ -22,7 +22,7 @@ extension LoopbackServer.Response {
         return part
     }
 
-    /// `nil`: nothing that has to be honoured; `.some(nil)`: a range that the body does not have.
+    /// Returns the range; nil if the field is ignored, `.some(nil)` if the body does not have that range.
     private static func range(_ text: String, count: Int) -> Range<Int>?? {
         guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
         let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)

@@ -1,78 +1,78 @@
 public import InflightCore
 
 extension LoopbackServer {
-    /// What the server answers, and where on the way it waits, stops or breaks: a value.
+    /// The response that the server sends, with the places at which it waits, stops or breaks. A value.
     ///
     /// ```swift
     /// .ok(picture, type: "image/jpeg")                         // 200 with Content-Length
     /// .ok(picture).chunked([100, 1]).field("ETag", "\"a\"")    // chunks of 100, 1, 100, 1, … bytes
-    /// .ok(picture).held("half", after: 500)                    // goes on after server.release("half")
+    /// .ok(picture).held("half", after: 500)                    // continues after server.release("half")
     /// .ok(picture).reset(after: 700)                           // 700 bytes of the body, then a TCP reset
     /// .status(404), .redirect(to: "/b"), .silent, .closing, .raw("no HTTP")
     /// ```
     public struct Response: Sendable {
-        /// What stands behind the head.
+        /// The content after the head.
         public enum Body: Sendable {
             case bytes(Bytes)
-            /// These bytes again and again, until the peer has had enough. Must not be empty.
+            /// These bytes, repeated until the peer closes. Must not be empty.
             case endless(Bytes)
         }
 
-        /// How the end of the body is told.
+        /// The way in which the end of the body is marked.
         public enum Framing: Sendable, Hashable {
             /// `Content-Length` for bytes, ``untilClose`` for an endless body.
             case automatic
-            /// A `Content-Length` of that value, right or wrong. Where it is wrong the connection is closed after the
+            /// A `Content-Length` of that value, right or wrong. If it is wrong, the connection is closed after the
             /// body.
             case contentLength(Int64)
-            /// Chunks of these sizes, over and over; without sizes, of 16 KiB.
+            /// Chunks of these sizes, repeated; if empty, of 16 KiB.
             case chunked([Int])
-            /// Neither length nor chunks: the connection's end is the body's.
+            /// Neither length nor chunks. The end of the connection is the end of the body.
             case untilClose
-            /// No head at all: the body's bytes are all that is sent, then the connection is closed.
+            /// No head. Only the body's bytes are sent, and then the connection is closed.
             case raw
         }
 
-        /// A place in an answer.
+        /// A place in a response.
         public enum Place: Sendable, Hashable {
             /// Before the first byte of the head, interim heads included.
             case head
-            /// After the head and that many bytes of the body; places behind the body's end are never reached.
+            /// After the head and that many bytes of the body. Places after the body's end are never reached.
             case body(Int)
-            /// After the body's last byte, before what the framing ends with (the last chunk, the connection's close).
+            /// After the body's last byte, before the end of its framing (the last chunk, or the connection's close).
             case end
         }
 
-        /// What happens at a place.
+        /// An action at a place.
         public enum Action: Sendable, Hashable {
-            /// Waits for ``LoopbackServer/release(_:)`` of that name; for ever without one. If the peer closes
-            /// meanwhile, the answer ends.
+            /// Waits for ``LoopbackServer/release(_:)`` of that name; without a name, without end. If the peer closes
+            /// meanwhile, the response ends.
             case hold(String)
-            /// Waits for that time. Prefer a hold: it has no time to go wrong.
+            /// Waits for that time. Prefer a hold, which does not depend on timing.
             case delay(Duration)
-            /// Breaks the connection with a TCP reset, after the peer's system has acknowledged what was sent.
+            /// Breaks the connection with a TCP reset, after the peer's system has acknowledged the bytes sent so far.
             case reset
-            /// Closes the connection, with a TCP end and no TLS farewell.
+            /// Closes the connection with a TCP FIN and no TLS close_notify.
             case close
         }
 
-        /// 100 … 999; others are sent as they are.
+        /// The status from 100 to 999. Other values are sent as they are.
         public var status: Int
-        /// `nil`: the usual words for the status.
+        /// The reason phrase; if nil, the standard one for the status.
         public var reason: String?
-        /// Sent in this order, doubled ones too. Framing fields are added where they are not here already.
+        /// The fields, sent in this order, repeated ones too. Missing framing fields are added.
         public var fields = HTTPFields()
-        /// Sent as they are behind the fields, each followed by CR LF: for malformed heads.
+        /// Lines sent as they are after the fields, each followed by CR LF, for malformed heads.
         public var rawLines: [Bytes] = []
-        /// Sent before the head: heads of 1xx.
+        /// The interim heads (1xx), sent before the head.
         public var interim: [ResponseHead] = []
         public var body: Body
         public var framing = Framing.automatic
-        /// Sent behind the last chunk, where the framing is chunked.
+        /// The trailer fields, sent after the last chunk if the framing is chunked.
         public var trailers = HTTPFields()
-        /// In the order in which they were added; those at one place happen one after the other.
+        /// The actions in the order in which they were added. Several at one place run one after the other.
         public var actions: [(place: Place, action: Action)] = []
-        /// Whether the connection is closed after the answer, with a `Connection: close` that says so.
+        /// Whether the connection is closed after the response, and `Connection: close` is sent.
         public var closesConnection = false
 
         public init(status: Int = 200, body: Body = .bytes(.empty)) {
@@ -82,61 +82,61 @@ extension LoopbackServer {
     }
 }
 
-// MARK: - Usual answers
+// MARK: - Common responses
 
 extension LoopbackServer.Response {
-    /// 200 with a body.
+    /// Returns 200 with a body.
     public static func ok(_ body: Bytes, type: String? = nil) -> Self {
         var response = Self(body: .bytes(body))
         if let type { response.fields.append("Content-Type", type) }
         return response
     }
 
-    /// 200 with a body that never ends.
+    /// Returns 200 with a body that never ends.
     public static func endless(_ pattern: Bytes = Bytes([UInt8](repeating: 0x2E, count: 4096))) -> Self {
         precondition(!pattern.isEmpty, "an endless body needs at least one byte to repeat")
         return Self(body: .endless(pattern))
     }
 
-    /// Any status, with a body of text. 1xx, 204 and 304 have no body and no `Content-Length`.
+    /// Returns any status with a text body. 1xx, 204 and 304 have no body and no `Content-Length`.
     public static func status(_ status: Int, text: String = "") -> Self {
         Self(status: status, body: .bytes(Bytes(text)))
     }
 
-    /// A redirect to an absolute or relative reference.
+    /// Returns a redirect to an absolute or relative reference.
     public static func redirect(to location: String, status: Int = 302) -> Self {
         Self(status: status).field("Location", location)
     }
 
-    /// Bytes instead of HTTP; then the connection is closed.
+    /// Returns bytes instead of HTTP. Then the connection is closed.
     public static func raw(_ bytes: Bytes) -> Self {
         var response = Self(body: .bytes(bytes))
         response.framing = .raw
         return response
     }
 
-    /// ``raw(_:)`` with text.
+    /// Returns ``raw(_:)`` with text.
     public static func raw(_ text: String) -> Self { raw(Bytes(text)) }
 
-    /// Reads the request and never says anything. Ends when the peer closes or the server stops.
+    /// A response that never comes. It ends when the peer closes or the server stops.
     public static var silent: Self { Self().at(.head, .hold("")) }
 
-    /// Reads the request and closes the connection without an answer.
+    /// A close of the connection after the request, without a response.
     public static var closing: Self { Self().at(.head, .close) }
 
-    /// Reads the request and resets the connection without an answer.
+    /// A reset of the connection after the request, without a response.
     public static var resetting: Self { Self().at(.head, .reset) }
 }
 
-// MARK: - Changes
+// MARK: - Modifiers
 
 extension LoopbackServer.Response {
-    /// Adds a field; one of the same name stays.
+    /// Adds a field, and keeps others of the same name.
     public func field(_ name: String, _ value: String) -> Self {
         changed { $0.fields.append(name, value) }
     }
 
-    /// Adds a line of the head that is sent as it is, broken or not.
+    /// Adds a line to the head that is sent as it is, malformed or not.
     public func rawLine(_ line: String) -> Self {
         changed { $0.rawLines.append(Bytes(line)) }
     }
@@ -146,28 +146,28 @@ extension LoopbackServer.Response {
         changed { $0.interim.append(ResponseHead(status: status, fields: fields)) }
     }
 
-    /// Sends the body in chunks of these sizes, over and over.
+    /// Sends the body in chunks of these sizes, repeated.
     public func chunked(_ sizes: [Int] = []) -> Self {
         precondition(sizes.allSatisfy { $0 > 0 }, "a chunk of no bytes would end the body")
         return changed { $0.framing = .chunked(sizes) }
     }
 
-    /// Adds a trailer field, which a chunked body ends with.
+    /// Adds a trailer field after a chunked body.
     public func trailer(_ name: String, _ value: String) -> Self {
         changed { $0.trailers.append(name, value) }
     }
 
-    /// Announces `count` bytes, whatever the body has.
+    /// Announces `count` bytes, whatever the body's length.
     public func claiming(contentLength count: Int64) -> Self {
         changed { $0.framing = .contentLength(count) }
     }
 
-    /// Sends the body without a length, up to the connection's end.
+    /// Sends the body without a length, until the connection ends.
     public func untilClose() -> Self {
         changed { $0.framing = .untilClose }
     }
 
-    /// Closes the connection after the answer, and says so in the head.
+    /// Closes the connection after the response, and announces that in the head.
     public func thenClose() -> Self {
         changed { $0.closesConnection = true }
     }

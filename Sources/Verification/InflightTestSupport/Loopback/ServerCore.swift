@@ -3,14 +3,14 @@ internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Holds a server's state in a lock, and its threads: one that accepts, one for each connection.
+/// Holds a server's state in a lock, and its threads: one that accepts, and one for each connection.
 ///
-/// The threads know the core, not the server, so that a server that nobody holds any more can stop.
+/// The threads reference the core, not the server, so that an unreferenced server can stop.
 final class ServerCore: Sendable {
     struct Threads {
         var acceptor: JoinableThread?
         var workers: [Int: JoinableThread] = [:]
-        /// Those whose connection has ended, to be joined by the next who passes.
+        /// Workers whose connection has ended. The next thread that passes joins them.
         var ended: [Int] = []
     }
 
@@ -19,7 +19,7 @@ final class ServerCore: Sendable {
     let identity: TLSIdentity?
     let state = Guarded(ServerState())
     private let threads = Guarded(Threads())
-    /// Wakes the acceptor: a new deadline, or the end.
+    /// Wakes the acceptor for a new deadline or for the end.
     private let wake: Int32
     private let clock = SystemClock()
 
@@ -37,9 +37,9 @@ final class ServerCore: Sendable {
 
     func now() -> MonotonicTime { clock.now() }
 
-    // MARK: Changes
+    // MARK: State
 
-    /// Changes the state, then tells the waiters whose wait that ended.
+    /// Changes the state, then completes the waiters whose wait has ended.
     func change<Result: Sendable>(_ body: @Sendable (inout ServerState, MonotonicTime) -> Result) -> Result {
         let time = now()
         let (result, endings) = state.withLock { state in
@@ -60,7 +60,7 @@ final class ServerCore: Sendable {
         Self.signal(wake)
     }
 
-    /// Wakes connections. Under the lock: a descriptor is closed only after its connection has left the table.
+    /// Wakes connections. Runs under the lock, because a descriptor is closed only after its connection left the table.
     func release(_ name: String, all: Bool) {
         change { state, time in
             let woken = all ? state.released(name, at: time) : [state.releasedOne(name, at: time)].compactMap { $0 }
@@ -85,7 +85,7 @@ final class ServerCore: Sendable {
         threads.withLock { $0.acceptor = acceptor }
     }
 
-    /// Idempotent; returns when every thread has ended.
+    /// Stops the server. Idempotent; returns when every thread has ended.
     func stop() {
         let wasStopping = change { state, _ in
             defer { state.isStopping = true }
@@ -102,7 +102,7 @@ final class ServerCore: Sendable {
         // No connection is added once the acceptor has ended.
         for worker in takeWorkers() { end(worker) }
         close(listener)
-        // What the scripts captured goes with them.
+        // The captures of the scripts are released with them.
         let scripts = state.withLock { state in
             defer {
                 state.routes = [:]
@@ -114,7 +114,7 @@ final class ServerCore: Sendable {
     }
 
     private func end(_ thread: JoinableThread?) {
-        // A script may hold the last reference to its server: its own thread cannot be waited for.
+        // A script may hold the last reference to its server, and a thread cannot join itself.
         if thread?.isCurrent == true { thread?.detach() } else { thread?.join() }
     }
 

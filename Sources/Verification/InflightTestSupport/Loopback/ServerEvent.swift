@@ -1,32 +1,32 @@
 public import InflightConcurrency
 
 extension LoopbackServer {
-    /// Something that the server saw or did.
+    /// An event of the server.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
         public enum Kind: Sendable, Hashable {
             case connectionOpened
-            /// TLS could not be agreed on; the text is OpenSSL's reason.
+            /// The TLS handshake failed. The text is OpenSSL's reason.
             case handshakeFailed(String)
             /// The whole request was read.
             case requestReceived
-            /// The answer's last byte was given to the system.
+            /// The system has accepted the response's last byte.
             case answered
-            /// The answer waits for ``LoopbackServer/release(_:)`` of that name.
+            /// The response waits for ``LoopbackServer/release(_:)`` of that name.
             case held(String)
             case released(String)
-            /// The other side closed or reset the connection. ``Event/path`` is what was being answered then, `nil` on
-            /// an idle connection.
+            /// The peer closed or reset the connection. ``Event/path`` is the path being served then, nil on an idle
+            /// connection.
             case closedByPeer
             /// A script, HTTP's rules, or ``LoopbackServer/stop()`` closed the connection.
             case closedByServer
         }
 
         public var kind: Kind
-        /// 1 is the first connection that this server accepted.
+        /// The number of the connection. The server's first connection is 1.
         public var connection: Int
-        /// What was being answered; `nil` outside an exchange.
+        /// The path being served; nil outside an exchange.
         public var path: String?
-        /// By ``SystemClock``.
+        /// The time by ``SystemClock``.
         public var time: MonotonicTime
 
         public var description: String {

@@ -1,24 +1,24 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Everything that a loopback server knows: a value that is told what happened and says what that ends.
+/// The state of a loopback server: a value that takes events and returns the waits that they end.
 ///
-/// It makes no call and takes no lock. ``ServerCore`` holds it in one.
+/// It makes no calls and takes no lock. ``ServerCore`` holds it in one.
 struct ServerState {
     typealias Server = LoopbackServer
 
     enum Route: Sendable {
-        /// One after the other; the last one stays.
+        /// One after the other; the last one is repeated.
         case inOrder([Server.Response])
         case dynamic(@Sendable (Server.RecordedRequest) -> Server.Response)
     }
 
     struct OpenConnection {
-        /// A descriptor that ends the connection's wait, whatever it waits for.
+        /// A descriptor that ends any wait of the connection.
         var wake: Int32
-        /// What is being answered.
+        /// The path being served.
         var path: String?
-        /// The hold that it waits at.
+        /// The hold at which it waits.
         var hold: String?
         var isReleased = false
     }
@@ -29,7 +29,7 @@ struct ServerState {
         var closedByPeer = 0
     }
 
-    /// Somebody who waits for something to become true.
+    /// A caller that waits for a condition.
     struct Waiter {
         var condition: Server.Condition
         var deadline: MonotonicTime
@@ -37,7 +37,7 @@ struct ServerState {
         var finish: @Sendable (Result<Void, WaitFailure>) -> Void
     }
 
-    /// Waiters whose wait is over, and what they are to be told: after the lock is released.
+    /// Waiters whose wait is over, with their results, which are delivered after the lock is released.
     typealias Endings = [(waiter: Waiter, result: Result<Void, WaitFailure>)]
 
     var routes: [String: Route] = [:]
@@ -49,10 +49,10 @@ struct ServerState {
     var connections: [Int: OpenConnection] = [:]
     var openedConnections = 0
     var maximumOpenConnections = 0
-    /// Holds that let everybody pass, and how many may still pass the others.
+    /// Holds that are open for all, and the number of responses that may still pass the others.
     var openHolds: Set<String> = []
     var permits: [String: Int] = [:]
-    /// Who waits at a hold, first come first.
+    /// The connections that wait at a hold, first come, first served.
     var queues: [String: [Int]] = [:]
     var waiters: [Waiter] = []
     var isStopping = false
@@ -85,7 +85,7 @@ struct ServerState {
         paths[path, default: PathCounts()].requests += 1
         connections[request.connection]?.path = path
         note(.requestReceived, request.connection, at: time)
-        // A script for the target with its query goes before one for the path.
+        // A script for the target with its query takes precedence over one for the path.
         let key = routes[request.target] == nil ? path : request.target
         switch routes[key] {
         case .inOrder(var responses):
@@ -100,7 +100,7 @@ struct ServerState {
 
     enum Answer: Sendable {
         case response(Server.Response)
-        /// Code of the test's own: to be called without the lock.
+        /// The test's own code, which must be called without the lock.
         case ask(@Sendable (Server.RecordedRequest) -> Server.Response)
     }
 
@@ -114,7 +114,7 @@ struct ServerState {
 
     // MARK: Holds
 
-    /// - Returns: whether the connection may go on at once.
+    /// - Returns: whether the connection may continue at once.
     mutating func holdReached(_ name: String, _ connection: Int, at time: MonotonicTime) -> Bool {
         note(.held(name), connection, at: time)
         if openHolds.contains(name) {
@@ -132,13 +132,13 @@ struct ServerState {
         return false
     }
 
-    /// Lets all who wait, or come later, pass. Returns what has to be woken.
+    /// Lets all waiting and later responses pass. Returns the descriptors to wake.
     mutating func released(_ name: String, at time: MonotonicTime) -> [Int32] {
         openHolds.insert(name)
         return (queues.removeValue(forKey: name) ?? []).compactMap { letGo($0, name, at: time) }
     }
 
-    /// Lets one pass: the first who waits, or the next who comes. Returns what has to be woken.
+    /// Lets one response pass, the first that waits or the next to arrive. Returns the descriptor to wake.
     mutating func releasedOne(_ name: String, at time: MonotonicTime) -> Int32? {
         guard let first = queues[name]?.first else {
             permits[name, default: 0] += 1
@@ -170,7 +170,7 @@ struct ServerState {
         }
     }
 
-    /// Takes out the waiters whose wait is over.
+    /// Removes and returns the waiters whose wait is over.
     mutating func takeEndings(at time: MonotonicTime) -> Endings {
         guard !waiters.isEmpty else { return [] }
         var endings: Endings = []

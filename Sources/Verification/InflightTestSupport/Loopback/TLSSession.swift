@@ -1,7 +1,7 @@
 internal import CInflightTLS
 
 /// A server's certificate and key. Any thread.
-// Safe: the pointer never leaves, and OpenSSL's contexts may be used from several threads at once.
+// Safe: the pointer never leaves the object, and OpenSSL's contexts may be used from several threads at once.
 @safe final class TLSIdentity: Sendable {
     // Written once, before the object is shared.
     nonisolated(unsafe) fileprivate let context: OpaquePointer
@@ -26,11 +26,11 @@ internal import CInflightTLS
     }
 }
 
-/// TLS over one connection, on the server's side. Confined to the connection's thread.
-// Safe: the pointer never leaves, and lives exactly as long as the object.
+/// The server side of TLS over one connection. Confined to the connection's thread.
+// Safe: the pointer never leaves the object, and lives exactly as long as it does.
 @safe final class TLSSession {
     enum Outcome {
-        /// That many bytes; none for a handshake.
+        /// The number of bytes transferred; 0 for a handshake.
         case done(Int)
         case wantsRead
         case wantsWrite
@@ -68,7 +68,7 @@ internal import CInflightTLS
         unsafe inflight_tls_say_goodbye(session)
     }
 
-    /// What this thread's last failure was.
+    /// The description of this thread's last failure.
     static var lastFailure: String {
         var text = [CChar](repeating: 0, count: 256)
         unsafe inflight_tls_last_error(&text, text.count)

@@ -1,14 +1,14 @@
 internal import Glibc
 public import InflightConcurrency
 
-/// A callback queue that runs nothing until the test says so.
+/// A callback queue that runs its work only when the test calls it.
 ///
 /// ```swift
 /// let queue = ManualQueue()
 /// let task = pipeline.load(request, on: queue.callbackQueue) { task, result in … }
 /// try await queue.waitForWork()
 /// task.cancel()
-/// queue.runAll()          // the callback was on its way, and is silent now
+/// queue.runAll()          // the callback was pending, and is silent now
 /// ```
 ///
 /// It is serial: work runs in the order of submission, on the thread that calls ``runNext()`` or ``runAll()``, with no
@@ -16,7 +16,7 @@ public import InflightConcurrency
 public final class ManualQueue: CallbackExecutor {
     private struct State {
         var work: [(@Sendable () -> Void)?] = []
-        /// What comes before it has run, or was dropped.
+        /// The index of the first pending work. Everything before it has run or was dropped.
         var first = 0
         var submitted = 0
         /// The thread that runs work now.
@@ -42,7 +42,7 @@ public final class ManualQueue: CallbackExecutor {
 
     public init() {}
 
-    /// This queue as APIs want to be given it.
+    /// This queue as a callback queue for the engine's APIs.
     public var callbackQueue: CallbackQueue { .executor(self) }
 
     public func submit(_ work: @escaping @Sendable () -> Void) {
@@ -57,15 +57,15 @@ public final class ManualQueue: CallbackExecutor {
         state.withLock { $0.runner.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// How much waits to be run.
+    /// The amount of pending work.
     public var count: Int { state.withLock { $0.count } }
 
-    /// How much was submitted in all.
+    /// The total amount of submitted work.
     public var submittedCount: Int { state.withLock { $0.submitted } }
 
-    /// Runs what has waited longest, on this thread. Returns `false` where nothing waits.
+    /// Runs the oldest pending work on this thread. Returns `false` if none is pending.
     ///
-    /// - Precondition: nothing of this queue runs now: it is serial.
+    /// - Precondition: no work of this queue is running, since it is serial.
     @discardableResult
     public func runNext() -> Bool {
         let next = state.withLock { state in
@@ -80,7 +80,7 @@ public final class ManualQueue: CallbackExecutor {
         return true
     }
 
-    /// Runs all that waits, what is submitted meanwhile included. Returns how much that was.
+    /// Runs all pending work, including work submitted meanwhile. Returns the amount.
     @discardableResult
     public func runAll() -> Int {
         var count = 0
@@ -88,7 +88,7 @@ public final class ManualQueue: CallbackExecutor {
         return count
     }
 
-    /// Lets go of all that waits without running it, as a queue does whose owner cancels everything on it.
+    /// Drops all pending work without running it, as a queue does if its owner cancels everything on it.
     public func dropAll() {
         let dropped = state.withLock { state in
             defer {
@@ -100,12 +100,12 @@ public final class ManualQueue: CallbackExecutor {
         withExtendedLifetime(dropped) {}
     }
 
-    /// Waits until at least `count` pieces of work wait to be run.
+    /// Waits until at least `count` pieces of work are pending.
     public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         try await waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
     }
 
-    /// Waits until at least `count` pieces of work wait to be run. Blocks the calling thread.
+    /// Waits until at least `count` pieces of work are pending. Blocks the calling thread.
     public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         try waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
     }

@@ -1,21 +1,21 @@
 public import InflightCore
 
 extension ScriptedTransport {
-    /// What one exchange goes through, step by step: a value.
+    /// The course of one exchange, step by step. A value.
     ///
     /// ```swift
     /// .ok(picture, chunks: [100, 50])                        // head, 100 bytes, 50, 100, …, the end
-    /// .ok(picture).stalled("half", after: 500)               // goes on after transport.release("half")
+    /// .ok(picture).stalled("half", after: 500)               // continues after transport.release("half")
     /// .status(304), .partial(rest, from: 500, of: 900), .failure(.cannotConnect)
     /// ```
     public struct Script: Sendable {
         public enum Step: Sendable {
-            /// A head of 1xx.
+            /// An interim head (1xx).
             case interim(ResponseHead)
             case head(ResponseHead, expectedBytes: Int64?)
-            /// One chunk of the body. Offsets are counted by the transport.
+            /// One piece of the body. The transport counts the offsets.
             case bytes(Bytes)
-            /// Fields behind the body.
+            /// The trailer fields after the body.
             case trailers(HTTPFields)
             /// Stops until ``ScriptedTransport/release(_:)`` of that name.
             case stall(String)
@@ -23,9 +23,9 @@ extension ScriptedTransport {
             case fail(LoadError)
         }
 
-        /// After the last one the exchange ends well, unless that was a failure.
+        /// The steps. After the last one the exchange ends successfully, unless that was a failure.
         public var steps: [Step]
-        /// What the summary says.
+        /// Whether the summary reports a reused connection.
         public var reusesConnection = false
 
         public init(_ steps: [Step] = []) {
@@ -35,8 +35,8 @@ extension ScriptedTransport {
 }
 
 extension ScriptedTransport.Script {
-    /// A head and a body.
-    /// - Parameter chunks: the sizes of the body's pieces, over and over; without sizes it is one piece.
+    /// Returns a head and a body.
+    /// - Parameter chunks: the sizes of the body's pieces, repeated; if empty, the body is one piece.
     public static func response(
         _ head: ResponseHead, _ body: Bytes = .empty, chunks: [Int] = [], tellsLength: Bool = true
     ) -> Self {
@@ -57,19 +57,19 @@ extension ScriptedTransport.Script {
         return Self(steps)
     }
 
-    /// 200 with a body.
+    /// Returns 200 with a body.
     public static func ok(
         _ body: Bytes, chunks: [Int] = [], fields: HTTPFields = HTTPFields(), tellsLength: Bool = true
     ) -> Self {
         response(ResponseHead(status: 200, fields: fields), body, chunks: chunks, tellsLength: tellsLength)
     }
 
-    /// Any status; for 304, 404, 429 with `Retry-After`, and others.
+    /// Returns any status; for 304, 404, 429 with `Retry-After`, and others.
     public static func status(_ status: Int, _ fields: HTTPFields = HTTPFields(), body: Bytes = .empty) -> Self {
         response(ResponseHead(status: status, fields: fields), body)
     }
 
-    /// 206: the rest of a body of `total` bytes, from `first` on.
+    /// Returns 206 with the rest of a body of `total` bytes, from `first` on.
     public static func partial(_ rest: Bytes, from first: Int, of total: Int, fields: HTTPFields = HTTPFields()) -> Self
     {
         var fields = fields
@@ -77,20 +77,20 @@ extension ScriptedTransport.Script {
         return response(ResponseHead(status: 206, fields: fields), rest)
     }
 
-    /// A redirect.
+    /// Returns a redirect.
     public static func redirect(to location: String, status: Int = 302) -> Self {
         self.status(status, HTTPFields([("Location", location)]))
     }
 
-    /// No answer at all, but an error.
+    /// Returns an error without a response.
     public static func failure(_ code: LoadError.Code, _ message: String = "The script wants it so.") -> Self {
         Self([.fail(LoadError(code, stage: .fetch, message: message))])
     }
 
-    /// An exchange that never gets anywhere.
+    /// An exchange that never makes progress.
     public static var silent: Self { Self([.stall("")]) }
 
-    /// Sends fields behind the body.
+    /// Adds trailer fields after the body.
     public func trailed(by trailers: HTTPFields) -> Self {
         Self(steps: steps + [.trailers(trailers)], reusesConnection: reusesConnection)
     }
@@ -100,10 +100,10 @@ extension ScriptedTransport.Script {
         Self(steps: [.stall(name)] + steps, reusesConnection: reusesConnection)
     }
 
-    /// Stalls after the head and `count` bytes of the body, in two pieces where that is inside a piece.
+    /// Stalls after the head and `count` bytes of the body. A piece that contains this position is split in two.
     public func stalled(_ name: String, after count: Int) -> Self { inserting(.stall(name), after: count) }
 
-    /// Fails after the head and `count` bytes of the body; the rest is dropped.
+    /// Fails after the head and `count` bytes of the body. The rest is dropped.
     public func failing(_ code: LoadError.Code, after count: Int) -> Self {
         let error = LoadError(code, stage: .fetch, message: "The script wants it so.")
         var script = inserting(.fail(error), after: count)

@@ -3,8 +3,8 @@ internal import InflightCore
 
 /// The live exchanges of a scripted transport, and the rule by which each makes its next step.
 ///
-/// One lock guards everything; receivers are called without it. The transport's thread knows the core, not the
-/// transport, so that a transport that nobody holds any more can end.
+/// One lock guards everything; receivers are called without it. The transport's thread references the core, not the
+/// transport, so that an unreferenced transport can end.
 final class ScriptedCore: Sendable {
     typealias Transport = ScriptedTransport
     typealias Script = ScriptedTransport.Script
@@ -16,7 +16,7 @@ final class ScriptedCore: Sendable {
 
     struct State {
         var routes: [String: Route] = [:]
-        /// One script, or code, for the other URLs.
+        /// The script, or the code, for URLs without their own.
         var fallback: Route?
         var live: [ScriptedExchange] = []
         var queue: [ScriptedExchange] = []
@@ -25,21 +25,21 @@ final class ScriptedCore: Sendable {
         var openStalls: Set<String> = []
         var isShutDown = false
         var startCount = 0
-        /// Ends that receivers are hearing of now.
+        /// The number of ends that are being delivered to receivers now.
         var endsUnderWay = 0
         var maximumLive = 0
         var log: [Transport.Event] = []
         var violations: [String] = []
-        /// How many wait for something to happen: while nobody does, nobody is told.
+        /// The number of waiters. Without waiters, changes are not announced.
         var waiterCount = 0
     }
 
-    /// What an exchange does next. Taken under the lock, carried out without it.
+    /// The next step of an exchange. Taken under the lock, performed without it.
     enum Move {
         case step(Script.Step, offset: Int64)
-        /// The receiver goes along: nothing of the transport holds it any more when it has heard of the end.
+        /// The receiver moves with it, so that the transport holds no reference once the end is delivered.
         case end(Result<TransportSummary, LoadError>, (any TransportReceiver)?)
-        /// Nothing: it is paused, stalled, or has ended.
+        /// Nothing to do, because it is paused, stalled, or has ended.
         case rest
     }
 
@@ -48,7 +48,7 @@ final class ScriptedCore: Sendable {
     let trapsOnViolation: Bool
     let state = Guarded(State())
     let waiting = WaitList()
-    /// Opened when the thread is to look at its queue.
+    /// Opened when the thread has to check its queue.
     private let work = Latch<Void>()
     /// Opened when the thread has ended.
     private let threadEnd = Latch<Void>()
@@ -59,11 +59,11 @@ final class ScriptedCore: Sendable {
         self.trapsOnViolation = trapsOnViolation
     }
 
-    // MARK: What the engine calls
+    // MARK: Calls of the engine
 
     func start(_ request: TransportRequest, _ receiver: any TransportReceiver, schemes: Set<String>) -> any Transfer {
         if !schemes.contains(request.url.scheme) { violation("\(request.url) has a scheme that is not served") }
-        // A fixed script is found and started under one lock; code of the test's own is called without any.
+        // A fixed script is found and started under one lock. The test's own code is called without it.
         let first = state.withLock { state in
             switch takeRoute(for: request, &state) {
             case .fixed(let script): First.begun(begin(request, receiver, script, &state))
@@ -78,7 +78,7 @@ final class ScriptedCore: Sendable {
             begun = state.withLock { begin(request, receiver, script, &$0) }
         }
         if begun.wakes { work.open(with: ()) }
-        // After the shutdown somebody still has to tell it that.
+        // After the shutdown a separate thread has to deliver the end.
         if begun.isLate { JoinableThread(name: "scripted-late") { self.step(begun.exchange) }.detach() }
         if begun.isWaitedFor { waiting.somethingChanged() }
         return begun.exchange
@@ -147,7 +147,7 @@ final class ScriptedCore: Sendable {
         tellWaiters()
     }
 
-    // MARK: Moving
+    // MARK: Steps
 
     /// Makes the exchange's next step on the calling thread. Returns whether it made one.
     @discardableResult
@@ -163,14 +163,14 @@ final class ScriptedCore: Sendable {
         return true
     }
 
-    /// Moves an exchange until it rests: as `step` does, with one lock in place of two for each step.
+    /// Moves an exchange until it rests. It does what `step` does, with one lock per step instead of two.
     private func run(_ exchange: ScriptedExchange) {
         var disposition: TransportDisposition?
         while true {
             let (move, isWaitedFor) = state.withLock { state in
                 if let disposition { note(disposition, exchange, &state) }
                 let move = takeMove(exchange, &state)
-                // Put down under the same lock: whoever comes later queues it anew.
+                // Marked under the same lock, so that a later change enqueues it again.
                 if case .rest = move { exchange.isQueued = false }
                 return (move, state.waiterCount > 0)
             }
@@ -178,7 +178,7 @@ final class ScriptedCore: Sendable {
             if case .rest = move { return }
             let isEnd = if case .end = move { true } else { false }
             disposition = deliver(consume move, to: exchange)
-            // Nobody can wait for an end that is not written down.
+            // An end that is not recorded cannot be waited for.
             if isEnd, !records { return }
         }
     }
@@ -255,7 +255,7 @@ final class ScriptedCore: Sendable {
     private func end(
         _ exchange: ScriptedExchange, _ result: Result<TransportSummary, LoadError>, _ state: inout State
     ) -> Move {
-        // The last one takes its place: no search, no shifting.
+        // The last exchange takes its place, which avoids a search and a shift.
         let last = state.live.removeLast()
         if last !== exchange {
             state.live[exchange.place] = last
@@ -278,7 +278,7 @@ final class ScriptedCore: Sendable {
         JoinableThread(name: "scripted") { self.runQueue() }.detach()
     }
 
-    /// Lets go of what is live, with an error each. Returns after the last was told.
+    /// Ends all live exchanges with an error each. Returns after the last end was delivered.
     func stop() {
         let wasShutDown = state.withLock { state in
             defer { state.isShutDown = true }
@@ -292,7 +292,7 @@ final class ScriptedCore: Sendable {
         }
     }
 
-    /// As `stop()`, but waits for nothing: the thread ends by itself.
+    /// Stops without waiting. The thread ends by itself.
     func stopSoon() {
         let isFirst = state.withLock { state in
             defer { state.isShutDown = true }
@@ -320,7 +320,7 @@ final class ScriptedCore: Sendable {
         threadEnd.open(with: ())
     }
 
-    /// Returns whether the thread has to be woken.
+    /// Enqueues an exchange. Returns whether the thread has to be woken.
     private func enqueue(_ exchange: ScriptedExchange, _ state: inout State) -> Bool {
         if isManual || exchange.isQueued || state.isThreadOver { return false }
         exchange.isQueued = true
@@ -359,7 +359,7 @@ final class ScriptedCore: Sendable {
 
     // MARK: Waiting
 
-    /// Keeps the changes coming to those who wait.
+    /// Changes the number of waiters, to which changes are announced.
     func addWaiter(_ count: Int) {
         state.withLock { $0.waiterCount += count }
     }

@@ -1,30 +1,30 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// One exchange of a scripted transport. All that changes is the core's, under its lock.
-// Unchecked: the variables are touched under the core's lock alone.
+/// One exchange of a scripted transport. Its core owns all its mutable state, under the core's lock.
+// Unchecked: the variables are accessed only under the core's lock.
 final class ScriptedExchange: Transfer, @unchecked Sendable {
     typealias Script = ScriptedTransport.Script
 
     let number: Int
     let request: TransportRequest
-    /// Used by whoever moves the exchange; `nil` from its end on, which is told to it apart.
+    /// Used by the thread that moves the exchange; nil once it has ended, because the end is delivered separately.
     var receiver: (any TransportReceiver)?
     let script: Script
     private let core: ScriptedCore
 
-    /// Where it stands in the core's table of live ones; -1 after its end.
+    /// Its index in the core's table of live exchanges; -1 after its end.
     var place = -1
     var nextStep = 0
     var offset: Int64 = 0
     var isCancelled = false
     var isPaused = false
-    /// `resume()` came while the receiver was being called: before its answer was known.
+    /// Whether `resume()` was called while the receiver was being called, before its disposition was known.
     var isResumedEarly = false
     var isDelivering = false
-    /// In the run queue, or in the hands of the thread that runs it.
+    /// Whether it is in the run queue, or being run by the thread.
     var isQueued = false
-    /// The receiver has heard of the end.
+    /// Whether the end was delivered to the receiver.
     var isTold = false
     /// The stall that it has reached and may not pass.
     var stall: String?

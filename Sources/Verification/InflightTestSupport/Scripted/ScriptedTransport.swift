@@ -1,8 +1,8 @@
 internal import InflightConcurrency
 public import InflightCore
 
-/// A transport without a network: every exchange goes through a script, on the transport's own thread or by the test's
-/// hand, and the engine's calls are recorded and checked.
+/// A transport without a network. Every exchange follows a script, on the transport's own thread or moved by the test,
+/// and the engine's calls are recorded and checked.
 ///
 /// ```swift
 /// let transport = ScriptedTransport(.manual)
@@ -15,36 +15,36 @@ public import InflightCore
 /// ```
 ///
 /// In ``Mode/automatic`` each exchange runs on one thread until it ends, stalls or pauses, in the order in which they
-/// were started. In ``Mode/manual`` nothing moves until the test says so, a cancelled exchange's end included, and
-/// receivers are called on the thread that says so. Any method may be called from any thread, but one exchange is moved
-/// by one thread at a time.
+/// were started. In ``Mode/manual`` nothing moves until the test calls for it, not even a cancelled exchange's end, and
+/// receivers are called on the calling thread. Any method may be called from any thread, but only one thread may move
+/// an exchange at a time.
 public final class ScriptedTransport: Transport {
     public enum Mode: Sendable, Hashable {
         case automatic
         case manual
     }
 
-    /// A call of the engine's, or an exchange's end.
+    /// A call of the engine, or the end of an exchange.
     public enum Event: Sendable, Hashable {
         case started(String, LoadPriority)
-        /// By ``Transfer/cancel()`` or by what the receiver answered; the first time only.
+        /// By ``Transfer/cancel()`` or by the receiver's disposition. Only the first cancellation is recorded.
         case cancelled(String)
         case paused(String)
         case resumed(String)
         /// By ``Transfer/setPriority(_:)``, before its end.
         case prioritized(String, LoadPriority)
-        /// With the error's code where it failed.
+        /// With the error's code if it failed.
         case ended(String, LoadError.Code?)
     }
 
-    /// A live exchange, for tests that choose themselves who moves next.
+    /// A live exchange, for tests that choose which one moves next.
     public struct Exchange: Sendable {
         let exchange: ScriptedExchange
         let core: ScriptedCore
 
         public var request: TransportRequest { exchange.request }
 
-        /// Makes the next step on this thread. Returns `false` where there is none: it is stalled, paused or over.
+        /// Makes the next step on this thread. Returns `false` if it is stalled, paused or over.
         @discardableResult
         public func step() -> Bool { core.step(exchange) }
     }
@@ -53,9 +53,9 @@ public final class ScriptedTransport: Transport {
     let core: ScriptedCore
 
     /// - Parameters:
-    ///   - records: whether ``events`` are kept; benchmarks do without.
-    ///   - trapsOnViolation: whether a call against the contract ends the program, with a message. Otherwise they
-    ///     gather in ``violations``.
+    ///   - records: whether ``events`` are recorded; benchmarks disable it.
+    ///   - trapsOnViolation: whether a call that violates the contract traps with a message. Otherwise violations are
+    ///     collected in ``violations``.
     public init(
         _ mode: Mode = .automatic, schemes: Set<String> = ["http", "https"], records: Bool = true,
         trapsOnViolation: Bool = true
@@ -81,42 +81,42 @@ public final class ScriptedTransport: Transport {
 
     // MARK: Scripts
 
-    /// Every exchange with this URL goes through this script from now on.
+    /// Runs every exchange with this URL by this script from now on.
     public func serve(_ url: String, _ script: Script) { serve(url, inOrder: [script]) }
 
-    /// The first exchange with this URL goes through the first script, and so on; the last one stays.
+    /// Runs the first exchange with this URL by the first script, and so on. The last one is repeated.
     public func serve(_ url: String, inOrder scripts: [Script]) {
         precondition(!scripts.isEmpty, "give at least one script for \(url)")
         core.state.withLock { $0.routes[url] = .inOrder(scripts) }
     }
 
-    /// Exchanges with this URL go through what `body` makes of each request. It is called inside
+    /// Runs exchanges with this URL by the script that `body` returns for each request. It is called inside
     /// ``start(_:receiver:)``, with no lock held.
     public func serve(_ url: String, _ body: @escaping @Sendable (TransportRequest) -> Script) {
         core.state.withLock { $0.routes[url] = .dynamic(body) }
     }
 
-    /// For all URLs without a script of their own; without this they fail with ``LoadError/Code/cannotConnect``.
+    /// Sets the scripts of all URLs without their own. By default they fail with ``LoadError/Code/cannotConnect``.
     public func serveOthers(_ body: @escaping @Sendable (TransportRequest) -> Script) {
         core.state.withLock { $0.fallback = .dynamic(body) }
     }
 
-    /// One script for all URLs without one of their own: the quickest way to serve many.
+    /// Sets one script for all URLs without their own, the fastest way to serve many.
     public func serveOthers(_ script: Script) {
         core.state.withLock { $0.fallback = .inOrder([script]) }
     }
 
-    /// Lets all pass the stall of that name, those that stand there and those that will come.
+    /// Lets all exchanges pass the stall of that name, those that wait there and later ones.
     public func release(_ name: String) { core.release(name) }
 
-    // MARK: By hand
+    // MARK: Manual mode
 
     /// The live exchanges, in the order in which they were started.
     public var exchanges: [Exchange] {
         core.state.withLock { $0.live }.sorted { $0.number < $1.number }.map { Exchange(exchange: $0, core: core) }
     }
 
-    /// Makes one step of the oldest live exchange with this URL that can make one. Returns `false` where there is none.
+    /// Makes one step of the oldest live exchange with this URL that can make one. Returns `false` if there is none.
     /// Manual mode only.
     @discardableResult
     public func step(_ url: String) -> Bool {
@@ -124,8 +124,7 @@ public final class ScriptedTransport: Transport {
         return exchanges.first { $0.request.url.string == url && $0.step() } != nil
     }
 
-    /// Moves the oldest live exchange with this URL until it rests or ends. Returns whether it moved at all. Manual mode
-    /// only.
+    /// Moves the oldest live exchange with this URL until it rests or ends. Returns whether it moved. Manual mode only.
     @discardableResult
     public func finish(_ url: String) -> Bool {
         checkManual()
@@ -136,8 +135,8 @@ public final class ScriptedTransport: Transport {
         return true
     }
 
-    /// Moves everything, one step each in turn, until nothing moves any more, what is started meanwhile included.
-    /// Returns how many steps that were. Manual mode only.
+    /// Moves all exchanges, one step each in turn, until none moves any more, including those started meanwhile.
+    /// Returns the number of steps. Manual mode only.
     @discardableResult
     public func finishAll() -> Int {
         checkManual()
@@ -155,7 +154,7 @@ public final class ScriptedTransport: Transport {
 
     // MARK: Records
 
-    /// What happened so far, in order.
+    /// The events so far, in order.
     public var events: [Event] { core.state.withLock { $0.log } }
 
     /// The URLs of all exchanges, in the order in which they were started.
@@ -170,12 +169,12 @@ public final class ScriptedTransport: Transport {
 
     public var startCount: Int { core.state.withLock { $0.startCount } }
     public var liveCount: Int { core.state.withLock { $0.live.count } }
-    /// The most exchanges that were live at once.
+    /// The maximum number of exchanges that were live at once.
     public var maximumLiveCount: Int { core.state.withLock { $0.maximumLive } }
-    /// What the engine did against the contract, where that does not end the program.
+    /// The engine's violations of the contract, if they do not trap.
     public var violations: [String] { core.state.withLock { $0.violations } }
 
-    /// Waits until `count` exchanges were started in all.
+    /// Waits until `count` exchanges were started.
     public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         core.addWaiter(1)
         defer { core.addWaiter(-1) }
@@ -184,7 +183,7 @@ public final class ScriptedTransport: Transport {
         }
     }
 
-    /// Waits until `count` exchanges were started in all. Blocks the calling thread.
+    /// Waits until `count` exchanges were started. Blocks the calling thread.
     public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         core.addWaiter(1)
         defer { core.addWaiter(-1) }
@@ -193,7 +192,7 @@ public final class ScriptedTransport: Transport {
         }
     }
 
-    /// Waits until `event` has happened `count` times; until the receiver has heard of it, where it is an end.
+    /// Waits until `event` has happened `count` times. An end counts once it is delivered to the receiver.
     public func wait(
         for event: Event, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {

@@ -1,4 +1,4 @@
-/// What a seed decides: the same numbers every time, on every machine.
+/// The choices of a seed: the same numbers every time, on every machine.
 struct Draws {
     private var state: UInt64
 
@@ -14,11 +14,11 @@ struct Draws {
         return mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to `count` - 1.
+    /// Returns a number from 0 to `count` - 1.
     mutating func below(_ count: Int) -> Int {
         Int(next().multipliedFullWidth(by: UInt64(count)).high)
     }
 
-    /// True once in `count` times.
+    /// Returns `true` once in `count` times, on average.
     mutating func once(in count: Int) -> Bool { below(count) == 0 }
 }

@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// What there is in the simulator's world, and how it is asked for.
+/// The resources of the simulator's world, and their requests.
 ///
 /// | number | request |
 /// |---|---|
@@ -11,12 +11,12 @@ internal import InflightCore
 /// | 4 | `GET http://a.example/0` with a field of its own |
 /// | 5 | `POST http://b.example/2` with a body |
 /// | 6 | the header of `http://b.example/6` |
-/// | 7 | `ftp://a.example/7`, which no transport serves |
+/// | 7 | `ftp://a.example/7`, an unsupported scheme |
 /// | 8 | one identity, under two URLs: `http://a.example/8` and `http://b.example/8`, with credentials |
-/// | 9 | `GET http://a.example/9` with credentials; where that fails 3, and then 13 |
-/// | 10 | a source of bytes; where that fails 3 |
-/// | 11 | a source of a picture |
-/// | 12 | `ftp://a.example/c`; where that fails 7, and then 3 |
+/// | 9 | `GET http://a.example/9` with credentials; fallbacks 3 and 13 |
+/// | 10 | a source of bytes; fallback 3 |
+/// | 11 | a source of an image |
+/// | 12 | `ftp://a.example/c`; fallbacks 7 and 3 |
 /// | 13 | `GET http://a.example/0` with credentials |
 enum Resources {
     static let header: UInt8 = 6
@@ -38,35 +38,35 @@ enum Resources {
     static let plain = ResponseHead(status: 200)
     static let varying = ResponseHead(status: 200, fields: HTTPFields([("Vary", "Accept-Language")]))
 
-    /// By resource.
+    /// Redirect fields by resource.
     static let redirects = urls.indices.map { HTTPFields([("Location", target(of: UInt8($0)))]) }
 
-    /// Where a resource redirects to: always the same origin, so that the second redirect stays there.
+    /// Returns the target of a resource's redirect, always on one origin, so that the second redirect stays there.
     private static func target(of resource: UInt8) -> String {
         "http://\(redirectOrigin(of: resource) == 1 ? "b" : "a").example/\(String(resource, radix: 16))r"
     }
 
-    /// What an answer is stored under.
+    /// Returns the key under which a response is stored.
     static func cacheKey(_ resource: UInt8, origin: UInt8, isRedirected: Bool) -> String {
         if isRedirected { return target(of: resource) }
         return resource == identified ? "identity the eighth" : urls[Int(resource)]
     }
 
-    /// Whether its URL gives something else to whoever sends a field of their own.
+    /// Returns whether the responses of its URL vary by a field that some requests have.
     static func isVaried(_ resource: UInt8) -> Bool { urls[Int(resource)] == urls[0] }
 
     static func redirectOrigin(of resource: UInt8) -> UInt8 {
         resource % 2 == 0 || resource == 9 ? 1 : 0
     }
 
-    /// What is asked for where a resource fails.
+    /// The fallbacks by resource.
     static let fallbacks: [UInt8: [UInt8]] = [9: [3, 13], 10: [3], 12: [7, 3]]
 
     static func fallbackWishes(_ setup: Setup) -> [UInt8: [Wish]] {
         fallbacks.mapValues { $0.map { wish($0, kind: $0 == refused ? .refused : .picture, setup: setup) } }
     }
 
-    /// What goes over the wire: of whom, what, and where to.
+    /// A request as sent: its kind, resource, properties and target.
     struct Sent {
         var kind: Wish.Kind
         var resource: UInt8
@@ -87,7 +87,7 @@ enum Resources {
                 if resource == 0, !fields.isEmpty, fields.contains("x-caller") { resource = 4 }
                 if resource == 0, hasCredentials { resource = 13 }
             }
-            // Pictures and bytes are asked for with an `Accept` of the engine's.
+            // Requests for images and bytes have the engine's `Accept` field.
             let hasAccept = fields.isEmpty ? false : fields.contains("accept")
             kind = resource == Resources.header ? .header : hasAccept ? .picture : .answer
             language = setup.hasHarmless && fields["accept-language"] == "2" ? 2 : 1
@@ -109,7 +109,7 @@ enum Resources {
         return wish
     }
 
-    /// The request for a wish, but for its priority.
+    /// Returns the request for a wish, without its priority.
     static func request(_ wish: Wish, setup: Setup, world: World) -> ImageRequest {
         var request: ImageRequest
         switch wish.source {
@@ -117,7 +117,7 @@ enum Resources {
         case .bytes, .picture: request = ImageRequest(source: world.source(wish.resource))
         }
         if wish.size > 0 { request.resize = Resize(width: Int(wish.size)) }
-        // Seconds pass between two bytes.
+        // Seconds may pass between two bytes.
         if setup.isSlow || setup.hasStore { request.limits.minimumBytesPerSecond = 0 }
         if wish.hasCredentials { request.fields.append("Authorization", "secret") }
         switch wish.resource {
@@ -132,7 +132,7 @@ enum Resources {
         }
         if wish.policy != .obey {
             request.cachePolicy = wish.policy
-            // So that it is seen on the wire whose exchange it is.
+            // Makes the job of an exchange visible in the transport.
             request.fields.append("X-Policy", wish.policy.rawValue)
         }
         if setup.hasFallbacks, let others = fallbacks[wish.resource] {
@@ -148,7 +148,7 @@ enum Resources {
 
     private static func url(_ wish: Wish) -> String { urls[Int(wish.resource)] }
 
-    /// Which resource a URL of a log entry stands for, where that is a fallback.
+    /// Returns the resource that a fallback URL of a log entry stands for.
     static func fallback(_ url: String?, of model: ContractModel) -> UInt8 {
         url == urls[3] ? 3 : url == urls[13] ? 13 : refused
     }

@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// An exchange with a server whose answers may be kept: in worlds with a store.
+/// An exchange with a server whose responses may be stored, for worlds with a store.
 // Unchecked: everything in a simulation happens on one thread.
 final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private enum Fate { case whole, failEarly, failLate, status(Int), redirect, hang }
@@ -123,7 +123,7 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
 
     private func sendBytes() {
         guard let body = answer?.body else { return }
-        // The first part is always so long that it says what delivered it.
+        // The first piece is always long enough to contain the number of its delivery.
         let end = min(body.count, sentBytes + max(SimulatedBody.count, (body.count + chunks - 1) / chunks))
         world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
         world.model.bodyComes(serial, end - sentBytes)
@@ -169,7 +169,7 @@ extension SimulatedServer.Question {
         conditions.hasIfRange = ifRange != nil
     }
 
-    /// What its caller wants of what is stored, which callers of the simulator's say.
+    /// Returns the cache policy of a request, which the simulator's callers send as a field.
     func policy(_ request: TransportRequest) -> CachePolicy {
         request.fields["x-policy"].flatMap { CachePolicy(rawValue: $0) } ?? .obey
     }

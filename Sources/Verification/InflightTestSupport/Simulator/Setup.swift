@@ -1,15 +1,15 @@
 internal import InflightContract
 internal import InflightCore
 
-/// What a seed's world is like.
+/// The properties of a seed's world.
 struct Setup {
     var bounds = Bounds()
-    /// Things happen on other threads while code of the caller runs.
+    /// Whether other threads run while the caller's code runs.
     var nests = false
     var hasHarmless = false
     var hasHuge = false
     var isMultiplexed = false
-    /// Time goes in seconds, not in milliseconds.
+    /// Whether time passes in seconds instead of milliseconds.
     var isSlow = false
     var totalTime: Int64 = 8_000_000
     var ownsTransport = false
@@ -17,36 +17,36 @@ struct Setup {
     var hasDidReceive = false
     var hasLog = false
     var hasFallbacks = false
-    /// There is a store, and what servers answer may be kept.
+    /// Whether there is a store, and responses may be stored.
     var hasStore = false
     var hasRetries = false
-    /// By loader, the queue that it lives on.
+    /// The queue of each loader.
     var loaderQueues: [Int] = []
     var prefetch: Prefetch?
-    /// Somebody listens to the pipeline.
+    /// Whether the pipeline has an observer.
     var listens = false
-    /// Some of those who ask want to see what there is.
+    /// Whether some callers request previews.
     var hasPreviews = false
 
     struct Prefetch {
         var isIntoMemory: Bool
-        /// The queue whose turns count, or -1 where time does.
+        /// The queue whose turns count, or -1 if turns are measured in time.
         var turnQueue: Int
         var limit: Int
-        /// How many bodies may be kept.
+        /// The maximum number of stored bodies.
         var room: Int
     }
 
-    /// What may be asked for.
+    /// The resources that may be requested.
     var resources: [UInt8] = [0, 1, 2, 3, 4, 5, 6]
     let tasks = 24
-    /// Every so many steps somebody asks for something.
+    /// The number of steps after which a caller makes a request.
     let asksEvery = 10
     let steps = 240
 
     init(seed: UInt64) {
         var draws = Draws(seed ^ 0x1F15_47BE_9B4C_3D27)
-        // Not drawn: other worlds stay as they are.
+        // Not drawn, so that other worlds stay the same.
         listens = seed % 8 == 3
         bounds.fetches = 1 + draws.below(5)
         bounds.fetchesPerOrigin = 1 + draws.below(3)
@@ -57,49 +57,49 @@ struct Setup {
         bounds.keepsPictures = !draws.once(in: 3)
         nests = draws.once(in: 2)
         hasHarmless = draws.once(in: 4)
-        // Those who leave a varying answer ask anew one after the other: what happens between two of them is not told.
+        // Tasks that leave a varying response join again one after the other, with no events reported in between.
         if hasHarmless { nests = false }
         hasHuge = draws.once(in: 6)
         isMultiplexed = draws.once(in: 6)
-        // Where answers vary, the model has to know whose turn it is.
+        // If responses vary, the model has to know which job is next.
         isSlow = !hasHarmless && draws.once(in: 6)
         if isSlow { totalTime = 8_000_000_000 }
         ownsTransport = draws.once(in: 2)
         hasDidReceive = draws.once(in: 3)
         hasLog = draws.once(in: 3)
         hasFallbacks = hasLog && !draws.once(in: 4)
-        // Where answers vary the model has to see which exchange was started for whom.
+        // If responses vary, the model has to see for which job an exchange was started.
         hasWillSend = !hasHarmless && draws.once(in: 3)
         let hasSources = !hasHarmless && draws.once(in: 3)
         choose(hasSources: hasSources, &draws)
         for queue in [0, 2, 3] where draws.once(in: 3) { loaderQueues.append(queue) }
-        // In which order endings are told is foretold only where nothing is nested.
+        // The order in which endings are delivered is predictable only if nothing is nested.
         if !nests, draws.once(in: 2) {
             prefetch = Prefetch(
                 isIntoMemory: draws.once(in: 2), turnQueue: [-1, 0, 2, 3][draws.below(4)], limit: 1 + draws.below(3),
                 room: draws.below(3))
         }
         if draws.once(in: 3) { makeStored(hasSources: hasSources, &draws) }
-        // Not drawn either.
+        // Not drawn, like the above.
         if seed % 8 == 6, !hasStore { makeBreaking(seed) }
         if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
         hasPreviews = seed % 8 == 5
         if seed % 4 == 2 { bounds.bodyBytes = Int64(seed / 4 % 80) }
         if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
-        // Those who leave a varying answer join the next one after the other.
+        // Tasks that leave a varying response join the next job one after the other.
         bounds.isPriorityKnown = !nests && !hasHarmless
         bounds.asksBefore = hasWillSend
         bounds.startsAreHidden = hasWillSend || hasSources
         bounds.isLogged = hasLog
         bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed && !bounds.startsAreHidden
-        // What is sent at the end of a turn is told at once.
+        // Loads that start at the end of a turn are all reported at once.
         if prefetch != nil, bounds.isLastInFirstOut { bounds.isOrderKnown = false }
-        // Look-ups take as long as they like, and seconds pass.
+        // Lookups take any time, and seconds pass.
         if hasStore { bounds.isOrderKnown = false }
     }
 
-    /// A world with a store: nothing in it is nested, so that the model can foretell what becomes of everything stored.
+    /// Sets up a world with a store. Nothing is nested, so that the model can predict the state of all copies.
     private mutating func makeStored(hasSources: Bool, _ draws: inout Draws) {
         hasStore = true
         hasRetries = draws.once(in: 2)
@@ -109,14 +109,14 @@ struct Setup {
         bounds.isLastInFirstOut = false
         totalTime = 0
         prefetch = nil
-        // Fewer things, so that what is stored is asked for again.
+        // Fewer resources, so that stored ones are requested again.
         resources = Array(resources.prefix(4)) + [4, 5]
         resources += hasSources ? [Resources.bytesSource] : []
         for other in [Resources.header, Resources.identified, 13] where draws.once(in: 2) { resources.append(other) }
     }
 
-    /// A world whose origins often cannot be reached. Nothing in it is nested or hidden, so that the model can foretell
-    /// which fetches are refused.
+    /// Sets up a world whose origins are often unreachable. Nothing in it is nested or hidden, so that the model can
+    /// predict which fetches are refused.
     private mutating func makeBreaking(_ seed: UInt64) {
         bounds.failuresToOpen = 2
         (bounds.firstBackoff, bounds.maximumBackoff) = (8_000_000, 40_000_000)
@@ -127,7 +127,7 @@ struct Setup {
         resources = [0, 1, 2, 3, 4, 5, 6]
     }
 
-    /// What a caller of a world with a store wants of it.
+    /// Returns the cache policy of a caller in a world with a store.
     static func policy(_ draws: inout Draws) -> CachePolicy {
         switch draws.below(12) {
         case 0: .refresh
@@ -139,13 +139,13 @@ struct Setup {
         }
     }
 
-    /// As many things in every world, so that much is shared.
+    /// Chooses the resources. Their number is the same in every world, so that many requests are coalesced.
     private mutating func choose(hasSources: Bool, _ draws: inout Draws) {
         if draws.once(in: 3) { return }
         var others: [UInt8] = [Resources.identified, 9, 13]
         if hasFallbacks { others.append(Resources.refusedAtFirst) }
         if hasSources { others.append(Resources.bytesSource) }
-        // Whether a picture that needs no decoder is ready only the log says.
+        // Only the log reports when an image that needs no decoder is ready.
         if hasSources, hasLog { others.append(Resources.pictureSource) }
         for other in others where draws.once(in: 2) || other == Resources.bytesSource {
             resources[draws.below(resources.count)] = other
@@ -164,9 +164,9 @@ struct Setup {
         configuration.maximumConcurrentFetchesPerOrigin = bounds.fetchesPerOrigin
         configuration.maximumStreamsPerOrigin = bounds.streamsPerOrigin
         configuration.decodeConcurrency = bounds.decodes
-        // Not told of by the model: a timer more for each decode would change nothing but what the dice say.
+        // The model does not cover it. A timer for each decode would only change the draws.
         configuration.maximumDecodeTime = nil
-        // So much that the usual estimate of two pictures does not fit.
+        // Too little memory for the default estimates of two images.
         if bounds.decodesInMemory == 1 { configuration.maximumDecodeMemory = 100_000 }
         configuration.decodeExecutor = world.threads
         if let limit = bounds.bodyBytes { configuration.maximumBodyBytesInFlight = limit }
@@ -187,9 +187,9 @@ struct Setup {
         if bounds.maximumTasks < .max { configuration.maximumQueuedTasks = bounds.maximumTasks }
         if hasRetries {
             var retry = RetryPolicy()
-            // Chance is the seed's alone: no wait but what a server asks for.
+            // Only the seed may add randomness, so the only delay is that of `Retry-After`.
             retry.firstDelay = .zero
-            // What is remembered is seen only by what is not sent.
+            // The memory of failures would be visible only through requests that are not sent.
             retry.longestMemory = .zero
             configuration.retry = retry
         }

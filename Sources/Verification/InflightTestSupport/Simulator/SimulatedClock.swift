@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightContract
 
-/// Time that stands still until the simulator moves it.
+/// A clock that stands still until the simulator moves it.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedClock: EngineClock, @unchecked Sendable {
     private unowned let world: World
@@ -12,7 +12,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
     // Unchecked: as above.
     private final class Timer: ScheduledWork, @unchecked Sendable {
         let deadline: Int64
-        /// It ends a turn of the prefetcher.
+        /// Whether it ends a turn of the prefetcher.
         let endsTurn: Bool
         var body: (@Sendable () -> Void)?
 
@@ -46,7 +46,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
 
     var hasTimers: Bool { timers.contains { $0.body != nil } }
 
-    /// The next deadline, or a second from now.
+    /// The next deadline; without timers, a second from now.
     var nextDeadline: Int64 {
         timers.filter { $0.body != nil }.map(\.deadline).min() ?? time + 1_000_000_000
     }
@@ -58,7 +58,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
         fireDue()
     }
 
-    /// What was scheduled for a time that had come before is due at once: other threads had made time pass meanwhile.
+    /// Fires timers that were overdue when scheduled, because other threads had made time pass meanwhile.
     func fireDue() {
         hasDue = false
         world.model.wakes()

@@ -2,10 +2,10 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// What a simulated body holds: PNG's signature, so that its format is told, and what it is about.
+/// The contents of a simulated body: PNG's signature, so that its format is recognized, and its identity.
 struct SimulatedBody {
     static let count = 16
-    /// Of what may be kept: long enough to be broken off.
+    /// The length of a storable body, long enough to be interrupted.
     static let servedCount = 32
     static let damaged: UInt8 = 1
     static let huge: UInt8 = 2
@@ -21,12 +21,12 @@ struct SimulatedBody {
         ]
     }
 
-    /// The same with a tail that says what version it is of.
+    /// Returns the bytes with a tail that contains their version.
     func filled(to count: Int) -> [UInt8] {
         bytes + [UInt8](repeating: UInt8(content.version & 255), count: count - Self.count)
     }
 
-    /// Writes into a body what delivers it.
+    /// Writes the number of its delivery into a body.
     static func mark(_ body: inout [UInt8], delivery: Int) {
         body[10] = UInt8(delivery & 255)
         body[11] = UInt8(delivery >> 8 & 255)
@@ -41,7 +41,7 @@ struct SimulatedBody {
         self = unsafe bytes.withUnsafeBytes { bytes in
             var version = unsafe Int(bytes[13]) | Int(bytes[14]) << 8
             if bytes.count > Self.count {
-                // Whole, and of one version from its beginning to its end.
+                // Checks that it is whole, and of one version from beginning to end.
                 for index in [Self.count, bytes.count / 2, bytes.count - 1] {
                     if unsafe bytes[index] != bytes[13] { version = -1 }
                 }
@@ -56,7 +56,7 @@ struct SimulatedBody {
     }
 }
 
-/// A picture of three pixels that say what it is.
+/// The content as an image of three pixels that identify it.
 extension Content {
     init(_ pixels: PixelBuffer) {
         self = unsafe pixels.withUnsafeBytes { bytes in
@@ -76,7 +76,7 @@ extension Content {
     }
 }
 
-/// A codec whose decodes take as long, and end as well or badly, as the simulator decides.
+/// A codec whose decodes take as long, and succeed or fail, as the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     private unowned let world: World
@@ -89,16 +89,16 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     var encodableFormats: Set<ImageFormat> { [] }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        // What a decode will take is looked up before every one: with no dice, which are for what may differ.
+        // The engine probes before every decode to estimate its cost. It draws nothing, since draws are for choices.
         if isComplete || !world.place.isWorking { world.poke() }
         guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
         let body = SimulatedBody(bytes)
         let isHuge = body.flags & SimulatedBody.huge != 0
-        // Whether it is a picture is looked at before it is stored, too.
+        // The engine also probes a body before it stores it.
         if isHuge, isComplete, world.place.isWorking {
             world.model.pictureIsRefused(exchange: body.content.exchange, .tooManyPixels)
         }
-        // The width tells whoever asks for the header alone which exchange it came from.
+        // The width tells a caller that requests only the header which exchange it came from.
         return .info(
             ImageInfo(
                 format: .png, storedWidth: body.content.exchange + 1, storedHeight: isHuge ? 1_000_000_000 : 1))
@@ -140,12 +140,12 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     }
 }
 
-/// A processor that writes its number into the picture.
+/// A processor that writes its number into the image.
 struct SimulatedProcessor: ImageProcessing {
-    // Safe: the world lives until every task and job of its pipeline is gone.
+    // Safe: the world outlives every task and job of its pipeline.
     unowned let world: World
     let number: UInt8
-    /// What its request wants of what is stored.
+    /// The cache policy of its request.
     let policy: CachePolicy
 
     var identity: String {
@@ -167,7 +167,7 @@ struct SimulatedProcessor: ImageProcessing {
     }
 }
 
-/// The decode lane's threads: each closure is run when the simulator says so.
+/// The decode lane's threads. The simulator decides when each closure runs.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
     private unowned let world: World
@@ -199,13 +199,13 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
 }
 
 extension World {
-    /// What every piece of work on pixels does: it takes a while, looks at its cancellation or does not, and may fail.
+    /// Simulates work on pixels, which takes a while, may ignore its cancellation, and may fail.
     func work(
         on content: Content, of policy: CachePolicy?, isDamaged: Bool, _ cancellation: CancellationFlag
     ) throws(LoadError) {
         if place.isPreviewing { return interleave(in: 4) }
         note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")
-        // Only here is it known that nothing else is on its way.
+        // Whether nothing else is running is known only here.
         let isOutermost = depth == 0
         let job = model.pixelsBegin(content, policy: policy, pixels: 2, isOutermost: isOutermost)
         poke()

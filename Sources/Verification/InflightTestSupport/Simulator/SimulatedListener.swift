@@ -2,13 +2,13 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// Listens to the pipeline of a world, on a queue of its own whose turn comes after every step: it draws nothing.
+/// An observer of a world's pipeline, with its own queue, which runs after every step. It draws nothing.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedListener: PipelineListener, @unchecked Sendable {
     private let queue = Queue()
     private var model = EventModel()
     private var wasCalledElsewhere = false
-    /// The transports here tell nothing late: times never go back.
+    /// The latest event time. The transports here report nothing late, so times never decrease.
     private var latest = MonotonicTime.zero
     private var timeGoesBack = false
 
@@ -38,7 +38,7 @@ final class SimulatedListener: PipelineListener, @unchecked Sendable {
 
     func runAll() { queue.runAll() }
 
-    /// Nobody will run anything any more. What waits on the queue holds the pipeline's end of it, and that the queue.
+    /// Closes the queue, which is no longer run. Its pending work would retain the pipeline's end, and that the queue.
     func close() { queue.close() }
 
     func didHear(_ events: [PipelineEvent], leftOut: Int) {
@@ -58,7 +58,7 @@ final class SimulatedListener: PipelineListener, @unchecked Sendable {
         return model.problem.map { Violation(rule: 5, message: "events: \($0)") }
     }
 
-    /// What is wrong when all has ended.
+    /// The problem found after everything has ended.
     var atEnd: Violation? {
         runAll()
         return problem ?? model.atEnd.map { Violation(rule: 3, message: "events: \($0)") }

@@ -1,13 +1,13 @@
 internal import InflightConcurrency
 internal import InflightContract
 
-/// A callback queue whose every turn the simulator decides.
+/// A callback queue whose turns the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
     enum Kind: CaseIterable {
         case serial
         case concurrent
-        /// Serial, and somebody may cancel all that waits on it.
+        /// Serial, and all its pending work may be cancelled.
         case emptied
     }
 
@@ -20,7 +20,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
 
     private struct Work {
         var body: @Sendable () -> Void
-        /// It ends a turn of the prefetcher.
+        /// Whether it ends a turn of the prefetcher.
         var endsTurn: Bool
     }
 
@@ -42,7 +42,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
     var isReady: Bool { !work.isEmpty && !isSuspended && (kind == .concurrent || running == 0) }
 
     func runOne() {
-        // Whoever runs first on a concurrent queue is anybody's guess.
+        // On a concurrent queue any work may run first.
         let next = kind == .concurrent ? world.draws.below(work.count) : 0
         let endsTurn = work[next].endsTurn
         var body: (@Sendable () -> Void)? = work.remove(at: next).body
@@ -58,7 +58,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
         world.place = before
     }
 
-    /// Lets go of all that waits.
+    /// Drops all pending work.
     func drop() {
         world.note(3, UInt64(index), "queue \(index) lets go of \(work.count)")
         world.model.drops(queue: index)
@@ -67,7 +67,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
         var dropped = work
         work.removeAll(keepingCapacity: true)
         while !dropped.isEmpty {
-            // Where a queue drops the end of a turn, the turn ends as well.
+            // If a queue drops the end of a turn, the turn ends as well.
             announce(dropped[0].endsTurn)
             dropped.removeFirst()
             world.place.isAtomic = false

@@ -1,18 +1,18 @@
 internal import InflightContract
 internal import InflightCore
 
-/// What the servers of a world with a store have, and what they say of it: resources that change, each with validators and
-/// directives of its own.
+/// The servers of a world with a store, and their contents: resources that change, each with its own validators and
+/// directives.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedServer: @unchecked Sendable {
-    /// One state of one resource.
+    /// One version of one resource.
     struct Page {
         var head: AnswerHead
         var flags: UInt8
         var byteCount: Int
     }
 
-    /// What is asked of a server.
+    /// A request to a server.
     struct Question {
         var sent: Resources.Sent
         var conditions: Conditions
@@ -22,7 +22,7 @@ final class SimulatedServer: @unchecked Sendable {
 
     struct Answer {
         var head: AnswerHead
-        /// The first byte that is sent, where it is a part.
+        /// The first byte of a partial response.
         var start: Int?
         var total: Int?
         var body: [UInt8] = []
@@ -37,11 +37,11 @@ final class SimulatedServer: @unchecked Sendable {
 
     private var seconds: Int64 { Int64(world.clock.secondsSince1970()) }
 
-    /// The answer to a question, with a number that no other answer has.
+    /// Returns the response to a request, with a number that no other response has.
     func answer(_ question: Question, number: Int) -> Answer {
         let page = page(question.sent, number: number)
         var head = page.head
-        // A clock that is behind, a cache on the way, or a server without a clock.
+        // Sometimes the server has no clock or one that is behind, or a cache is on the way.
         head.date = seconds
         switch world.draws.below(12) {
         case 0, 1: head.date = nil
@@ -58,7 +58,7 @@ final class SimulatedServer: @unchecked Sendable {
         return Answer(head: head, total: bytes.count, body: bytes)
     }
 
-    /// An answer that is no page's.
+    /// Returns a response that is not a page's.
     func failure(_ status: Int, _ question: Question, number: Int) -> Answer {
         var head = AnswerHead(status: status, version: number)
         head.date = seconds
@@ -85,7 +85,7 @@ final class SimulatedServer: @unchecked Sendable {
         return since == Self.text(date)
     }
 
-    /// RFC 9110 sections 13.1.5 and 14.2; and servers that do not keep to them.
+    /// Returns a partial response (RFC 9110 sections 13.1.5 and 14.2), or that of a server that violates these rules.
     private func part(from offset: Int, _ question: Question, _ head: AnswerHead, _ bytes: [UInt8]) -> Answer {
         var head = head
         let validator = head.isWeak ? nil : head.tag ?? head.lastModified.map { Self.text($0) }
@@ -106,7 +106,7 @@ final class SimulatedServer: @unchecked Sendable {
     private func page(_ sent: Resources.Sent, number: Int) -> Page {
         let name = "\(sent.resource) \(sent.origin) \(sent.isRedirected)"
         if var page = pages[name], !world.draws.once(in: 4) {
-            // The same bytes under other rules.
+            // The same bytes with other directives.
             if world.draws.once(in: 8) {
                 direct(&page.head)
                 pages[name] = page
@@ -128,7 +128,7 @@ final class SimulatedServer: @unchecked Sendable {
         default: head.hasTag = true
         }
         direct(&head)
-        // What differs by whoever asks has to say so.
+        // A response that differs between callers has to declare it with `Vary`.
         head.variesByCaller = Resources.isVaried(sent.resource) && !sent.isRedirected
         var flags: UInt8 = world.draws.once(in: 24) ? SimulatedBody.damaged : 0
         if world.setup.hasHuge, world.draws.once(in: 12) { flags = SimulatedBody.huge }
@@ -136,12 +136,12 @@ final class SimulatedServer: @unchecked Sendable {
         return Page(head: head, flags: flags, byteCount: isLong ? 20_000 : SimulatedBody.servedCount)
     }
 
-    /// Another date for each version.
+    /// Returns a different date for each version.
     private static func modified(_ version: Int) -> Int64 {
         ContractModel.beginning / 1000 - 800 + Int64(version)
     }
 
-    /// How it may be kept and used.
+    /// Sets the directives for storing and reuse.
     private func direct(_ head: inout AnswerHead) {
         let old = head
         head = AnswerHead(status: old.status, version: old.version)
@@ -166,9 +166,9 @@ final class SimulatedServer: @unchecked Sendable {
 }
 
 extension AnswerHead {
-    /// As it goes over the wire.
+    /// Returns the header fields as sent.
     ///
-    /// - Parameter length: what `Content-Length` says; `nil` where it is not sent.
+    /// - Parameter length: the value of `Content-Length`; nil if it is not sent.
     func fields(start: Int?, total: Int?, length: Int?) -> HTTPFields {
         var fields = HTTPFields()
         if let tag { fields.append("ETag", tag) }

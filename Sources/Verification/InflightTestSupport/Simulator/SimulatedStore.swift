@@ -2,9 +2,9 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// A store that looks, writes and answers when the simulator says so: in any order, and with all that a disk may do.
+/// A store that looks up, writes and completes when the simulator says so, in any order, with all the faults of a disk.
 ///
-/// What is done and what is told of it are two steps: others may come between.
+/// An action and its completion are two steps. Others may come between.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedStore: ResponseStore, @unchecked Sendable {
     private struct Item {
@@ -15,7 +15,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
 
     private unowned let world: World
     private var items: [Item] = []
-    /// What is to be done, which gives what is to be told; and that, once it was done.
+    /// Pending work. `act` performs it and returns its completion, which `tell` holds from then on.
     private var work: [(act: () -> (() -> Void), tell: (() -> Void)?)] = []
     private var lastID: Int64 = 0
     private var isShutDown = false
@@ -26,7 +26,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
 
     var isReady: Bool { !work.isEmpty }
 
-    /// Does something, or tells what was done.
+    /// Performs one piece of work, or completes one.
     func runOne() {
         let index = world.draws.below(work.count)
         let before = world.place
@@ -36,7 +36,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
             tell()
         } else {
             work[index].tell = work[index].act()
-            // Mostly at once.
+            // Usually it completes at once.
             if !world.draws.once(in: 4) {
                 let tell = work.remove(at: index).tell
                 tell?()
@@ -45,7 +45,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         world.place = before
     }
 
-    /// An entry has no room any more, or is found damaged by somebody else.
+    /// Evicts an entry, or another process finds it damaged.
     func evictOne() {
         guard !items.isEmpty else { return }
         let index = world.draws.below(items.count)
@@ -66,7 +66,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         work.append((act, nil))
     }
 
-    // MARK: Looking
+    // MARK: Lookups
 
     func find(
         _ key: StoreKey, choose: @escaping @Sendable (_ found: [StoredEntry]) -> Int?,
@@ -112,7 +112,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
                 completion(found, nil)
             }
         }
-        // Each reading has a number of its own: so it is seen who gets what.
+        // Each read has its own number, which shows the task that receives it.
         let delivery = world.answersVary.count
         world.answersVary.append(false)
         var body = items[positions[chosen]].body
@@ -126,7 +126,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Whether the store takes what it is to keep.
+    /// Returns whether the store accepts a write.
     private func takes() -> Bool {
         if isShutDown { return false }
         guard world.draws.once(in: 12) else { return true }
@@ -209,7 +209,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         }
     }
 
-    /// Called where the pipeline owns this store, when all that it asked for has been done.
+    /// Called if the pipeline owns this store, after all its requests are done.
     func shutdown() async {
         world.note(79, UInt64(work.count), "the store is shut down")
         if !work.isEmpty { world.model.neverEnds() }

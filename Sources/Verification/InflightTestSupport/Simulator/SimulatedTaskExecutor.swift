@@ -1,11 +1,11 @@
 internal import InflightContract
 
-/// Where the simulator's asynchronous callers run: a piece at a time, in an order that the simulator decides.
+/// The executor of asynchronous callers. It runs one job at a time, in an order that the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     private unowned let world: World
     private var jobs: [(job: UnownedJob, time: Int64, count: Int)] = []
-    /// When what runs now was handed over, and how many jobs the model knew then.
+    /// The time at which the running job was enqueued, and the number of jobs that the model knew then.
     private(set) var handedAt: Int64 = 0
     private(set) var jobsThen = 0
 

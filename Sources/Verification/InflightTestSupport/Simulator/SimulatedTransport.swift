@@ -2,27 +2,27 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// One exchange under way.
+/// An exchange in flight.
 protocol ExchangeSteps: AnyObject {
-    /// Whether it can go on.
+    /// Whether it can make a step.
     var isReady: Bool { get }
     /// Whether its next step is its last.
     var isAtEnd: Bool { get }
     func move()
     func end() -> TransportEnding
-    /// What would hang for ever is given up.
+    /// Ends an exchange that would hang.
     func endHanging()
 }
 
 extension TransportReceiver {
-    /// Hands over a piece of a body.
+    /// Delivers a piece of a body.
     func disposition(after piece: Range<Int>, of body: [UInt8]) -> TransportDisposition {
         unsafe body.withUnsafeBytes { bytes in
             unsafe didReceive(UnsafeRawBufferPointer(rebasing: bytes[piece]), at: Int64(piece.lowerBound))
         }
     }
 
-    /// The end of an exchange that brought so many bytes, or failed.
+    /// Returns the end of an exchange that delivered `sentBytes` bytes, or failed.
     func ending(_ code: LoadError.Code?, sentBytes: Int) -> TransportEnding {
         if let code {
             let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
@@ -70,14 +70,14 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         return exchange
     }
 
-    /// Called where the pipeline owns this transport.
+    /// Called if the pipeline owns this transport.
     func shutdown() async {
         world.note(31, 0, "the transport is shut down")
     }
 
     var isReady: Bool { live.contains { $0.isReady } }
 
-    /// Moves one exchange, if there is one that can move.
+    /// Moves one exchange, if any can move.
     func runOne() {
         let start = world.draws.below(live.count)
         for offset in live.indices {
@@ -91,13 +91,13 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// Ends an exchange, and others with it now and then: what a transport finds out together it tells together.
+    /// Ends an exchange, and sometimes others with it. A transport delivers together the ends that it detects together.
     private func end(_ first: any ExchangeSteps) {
         var ending = [first]
         if !world.setup.bounds.isOrderKnown, !world.setup.hasStore, world.draws.once(in: 3) {
             ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd }
         }
-        // Taken out before their receivers hear of it: that is when their places are free.
+        // Removed before their receivers get the end, because that is when their slots are free.
         live.removeAll { exchange in ending.contains { $0 === exchange } }
         if ending.count == 1, world.draws.once(in: 2) {
             let end = first.end()
@@ -107,7 +107,7 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// What would hang for ever is given up.
+    /// Ends exchanges that would hang.
     func endHanging() {
         for exchange in live { exchange.endHanging() }
     }
@@ -121,7 +121,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         case whole, failEarly, failLate, status, unauthorized, redirect, damaged, huge, hang
     }
 
-    /// What is made of an answer by its status, or by `didReceive`.
+    /// The meaning of a response, decided by its status or by `didReceive`.
     enum Verdict {
         case content(status: Int)
         case failure(LoadError.Code)
@@ -138,16 +138,16 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private var hasHead = false
     private var sentBytes = 0
     private var isCancelled = false
-    /// The receiver wants no more.
+    /// Whether the receiver has refused the rest.
     private var isRefused = false
     private var isMoving = false
-    /// The receiver wants no more for now.
+    /// Whether the receiver has paused it.
     private var isPaused = false
-    /// It was resumed, maybe before it was told to pause.
+    /// Whether it was resumed, possibly before it was paused.
     private var isResumed = false
-    /// It is over, and `didReceive` has not said what it means.
+    /// Whether it is over while `didReceive` has not decided yet.
     private var isHeld = false
-    /// `willSend` is to be asked again.
+    /// Whether `willSend` is to be called again.
     private var isRefusedProof = false
     private var verdict: Verdict?
 
@@ -166,7 +166,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         case 29, 30: fate = .status
         case 31: fate = .unauthorized
         case 32..<37:
-            // Whether it has its place again, and its time counts, is not seen before willSend is asked.
+            // Whether the fetch has its slot again, and its timeout runs, is not visible before `willSend` is called.
             fate = setup.hasWillSend && sent.resource == 2 ? .unauthorized : .redirect
         case 37: fate = .damaged
         case 38: fate = setup.hasHuge ? .huge : .whole
@@ -238,10 +238,10 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
             head.fields = Resources.redirects[Int(sent.resource)]
         }
         var expected: Int64? = fate == .redirect ? 0 : world.draws.once(in: 4) ? nil : Int64(body.count)
-        // A body that nobody wants, and that is too long to be let pass.
+        // A body that the receiver does not need, and that is too long to drain.
         if fate == .status || fate == .unauthorized, world.draws.once(in: 3) { expected = 1 << 20 }
         isRefusedProof = fate == .unauthorized && world.model.asksAgain(exchange: serial)
-        // What it makes useless in memory serves nobody whom it varies for.
+        // Images in memory that this response invalidates must not serve the tasks for which it varies.
         world.model.answers(serial, status: head.status)
         let isToBeJudged = world.setup.hasDidReceive && fate != .redirect && !isRefusedProof
         if isToBeJudged {
@@ -252,18 +252,18 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         }
         let disposition = receiver.didReceive(head, expectedBytes: expected)
         if disposition == .cancel { isRefused = true }
-        // Whoever was cancelled meanwhile is told its end whatever was to be asked.
+        // A job that was cancelled meanwhile ends, whatever `didReceive` would decide.
         if isToBeJudged, disposition == .pause { isPaused = true }
         world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: isToBeJudged)
     }
 
-    // MARK: What it means
+    // MARK: Verdict
 
     func verdict(onStatus status: Int) -> Verdict {
         status == 200 || sent.kind == .answer ? .content(status: status) : .failure(.badStatus)
     }
 
-    /// It is known what the answer means: told before the receiver acts on it.
+    /// The meaning of the response is known. Reported before the receiver acts on it.
     func judge(_ verdict: Verdict) {
         self.verdict = verdict
         if case .content(let status) = verdict {
@@ -283,7 +283,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private var meaning: ContractModel.ExchangeEnd {
         if isCancelled { return .stopped }
         if hasHead {
-            // The connection may be lost behind the head, and both are followed all the same.
+            // The connection may break after the head. A redirect or a 401 is followed all the same.
             if fate == .redirect { return .redirect(origin: Resources.redirectOrigin(of: sent.resource)) }
             if isRefusedProof { return .again }
             if case .failure(let code) = verdict { return .failure(code) }
@@ -292,7 +292,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         return isFailure ? .failure(errorCode) : .content
     }
 
-    // MARK: Its body
+    // MARK: Body
 
     private func sendBytes() {
         let end = min(body.count, sentBytes + chunk)
@@ -316,6 +316,6 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
 }
 
 extension SimulatedExchange.Fate {
-    /// An answer that is no content by its status.
+    /// Whether the response has a status without content.
     fileprivate var isStatus: Bool { self == .status || self == .unauthorized || self == .redirect }
 }

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// Many schedules on several threads, each schedule on one.
 ///
-/// A schedule that does not move for ten seconds has met a lock that is held while a caller's code runs (contract 6):
-/// its thread cannot be brought back, so its seed is handed to `onStandstill`, which ends the process.
+/// A schedule that makes no progress for ten seconds has met a lock that is held while a caller's code runs (contract
+/// 6). Its thread cannot be recovered, so its seed is passed to `onStandstill`, which ends the process.
 public struct SimulationRun: Sendable {
     /// The first seed.
     public var start: UInt64 = 1
@@ -15,7 +15,7 @@ public struct SimulationRun: Sendable {
     public var onStandstill: @Sendable (UInt64) -> Void = { seed in
         fatalError("The schedule of seed \(seed) stands still: contract 6: a lock is held while a caller's code runs.")
     }
-    /// Called now and then with how many schedules are done.
+    /// Called now and then with the number of finished schedules.
     public var onProgress: (@Sendable (Int) -> Void)?
 
     public init() {}
@@ -25,7 +25,7 @@ public struct SimulationRun: Sendable {
         public var steps = 0
         public var tasks = 0
         public var duration = Duration.zero
-        /// The one with the lowest seed, of those that were found.
+        /// The failure with the lowest seed, of those that were found.
         public var failure: Simulator.Report?
 
         public var schedulesPerSecond: Double { Double(schedules) / seconds }
@@ -40,14 +40,14 @@ public struct SimulationRun: Sendable {
         let timer = Guarded<(any ScheduledWork)?>(nil)
     }
 
-    /// What one thread does now.
+    /// The state of one thread.
     private final class Lane: Sendable {
-        /// The number of the schedule from 1, or 0.
+        /// The number of the running schedule from 1, or 0.
         let current = Atomic<Int>(0)
         let seen = Atomic<Int>(0)
     }
 
-    /// Runs until all are done, or one breaks a rule. Blocks the calling thread.
+    /// Runs until all schedules are done, or one breaks a rule. Blocks the calling thread.
     public func run() -> Summary {
         let clock = SystemClock()
         let began = clock.now()
@@ -95,14 +95,14 @@ public struct SimulationRun: Sendable {
         }
     }
 
-    /// Looks twice in each span of patience whether every thread has come further.
+    /// Checks twice in each `standstill` period whether every thread has made progress.
     private func watch(_ lanes: [Lane], _ shared: Shared) {
         let clock = SystemClock()
         let timer = clock.schedule(at: clock.now() + standstill / 2) {
             for lane in lanes {
                 let current = lane.current.load(ordering: .relaxed)
                 let before = lane.seen.load(ordering: .relaxed)
-                // Seen twice, the sign says that it was seen once before.
+                // A negative number marks a schedule that was seen once before.
                 if current != 0, before == -current { onStandstill(start &+ UInt64(current - 1)) }
                 lane.seen.store(before == current ? -current : current, ordering: .relaxed)
             }

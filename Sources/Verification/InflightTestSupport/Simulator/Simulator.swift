@@ -1,74 +1,74 @@
 public import InflightContract
 
-/// The shipping pipeline on one thread: transport, decoder, clock, callback queues and task executor are replaced, and
-/// a seed decides at every step what happens next, out of all that could.
+/// The shipping pipeline on one thread. Transport, decoder, clock, callback queues and task executor are replaced, and
+/// at every step a seed decides which of the possible events happens next.
 ///
 /// ```swift
 /// let report = Simulator.run(seed: 42)
 /// if let violation = report.violation { print(violation, Simulator.shrink(seed: 42).lines.joined(separator: "\n")) }
 /// ```
 ///
-/// A schedule has 240 choices and at least 20 tasks for 4 keys and more, in callback, `async` and stream form, over four
-/// callback queues of three kinds. Callers join, leave, change priorities, call back into the engine from everything that
-/// they implement, suspend and empty their queues, let go of what they hold, and shut down. Transport, decoder and
-/// processors fail in every way they can. In many worlds other threads run while a caller's code does: the
-/// simulator goes on above it on the same stack.
+/// A schedule has 240 choices and at least 20 tasks for 4 keys and more, in callback, `async` and stream form, over
+/// four callback queues of three kinds. Callers subscribe, leave, change priorities, call back into the engine from all
+/// the code that they implement, suspend and empty their queues, release their objects, and shut down. Transport,
+/// decoder and processors fail in every way they can. In many worlds other threads run while a caller's code does: the
+/// simulator then continues above it on the same stack.
 ///
-/// After each step ``ContractModel`` looks whether the contract holds. The same seed gives the same schedule, on every
-/// machine. A lock that is held while a caller's code runs makes a schedule stand still: see ``SimulationRun``.
+/// After each step ``ContractModel`` checks the contract. The same seed gives the same schedule on every machine. A
+/// lock that is held while a caller's code runs makes a schedule stand still: see ``SimulationRun``.
 public enum Simulator {
-    /// How often something went wrong, by part.
+    /// The numbers of faults, by part.
     public struct Faults: Sendable, Hashable {
-        /// Exchanges that failed, hung, were answered badly or redirected.
+        /// Exchanges that failed, hung, had an error status, or were redirected.
         public var transport = 0
-        /// Work on pixels that failed or took no notice of its cancel.
+        /// Work on pixels that failed or ignored its cancellation.
         public var pixels = 0
-        /// Queues that let go of what waited, or were suspended.
+        /// Queues that dropped pending work or were suspended.
         public var queues = 0
         /// Hooks and sources that failed or refused.
         public var hooks = 0
-        /// Look-ups that failed, what was not taken, evicted, or damaged.
+        /// Lookups that failed, writes that were refused, and copies that were evicted or damaged.
         public var store = 0
 
         public init() {}
     }
 
-    /// What one schedule came to.
+    /// The result of one schedule.
     public struct Report: Sendable {
         public var seed: UInt64
         /// The first rule that was broken.
         public var violation: Violation?
-        /// Choices that were made, those at the end included.
+        /// The number of choices made, including those at the end.
         public var steps: Int
         public var tasks: Int
-        /// Different things that were asked for, as their first stage is known by.
+        /// The number of different first-stage keys that were requested.
         public var keys: Int
-        /// Kinds of callback queues that loads were asked for on.
+        /// The number of kinds of callback queues that were used for loads.
         public var queueKinds: Int
         public var faults: Faults
-        /// A digest of everything that happened, in its order.
+        /// A digest of all events, in order.
         public var hash: UInt64
-        /// What happened, if it was to be recorded.
+        /// The events, if they were recorded.
         public var lines: [String]
-        /// Which of the schedule's choices are left after shrinking.
+        /// The choices of the schedule that remain after shrinking.
         public var kept: [Int]
     }
 
-    /// Runs the schedule of a seed, on this thread.
+    /// Runs the schedule of a seed on this thread.
     ///
     /// - Parameters:
-    ///   - records: whether ``Report/lines`` tell what happened, which takes ten times as long.
-    ///   - rule: a rule besides the contract's: told each line, it says what that breaks. It takes as long.
+    ///   - records: whether events are recorded in ``Report/lines``, which takes ten times as long.
+    ///   - rule: a rule besides the contract's. It receives each line and returns its violation. It takes as long.
     public static func run(seed: UInt64, records: Bool = false, rule: Rule? = nil) -> Report {
         let setup = Setup(seed: seed)
         return run(setup, seed: seed, steps: Array(0..<setup.steps), records: records, rule: rule)
     }
 
-    /// Looks for something in what happens: to find out in which schedules it does, and how.
+    /// A check of the event lines, to find the schedules in which something happens.
     public typealias Rule = (_ line: String) -> Violation?
 
-    /// The shortest script that can be found for the rule that a seed's schedule breaks: every choice that is not needed
-    /// for it is taken out.
+    /// Returns the shortest script that breaks the same rule as a seed's schedule. Every choice that is not needed for
+    /// the violation is removed.
     public static func shrink(seed: UInt64, rule: Rule? = nil) -> Report {
         let setup = Setup(seed: seed)
         var steps = Array(0..<setup.steps)
@@ -108,7 +108,7 @@ public enum Simulator {
             tasks: world.model.taskCount,
             keys: world.model.keyCount, queueKinds: world.usedQueueKinds, faults: world.faults, hash: world.hash,
             lines: world.lines, kept: steps)
-        // What a broken engine never lets go of must find its world as long as there is a process.
+        // Objects that a broken engine never releases must find their world for as long as the process runs.
         if world.model.violation == nil, world.found != nil { world.goOnToTheEnd(seed: ~seed) }
         if world.model.violation != nil { World.keepForEver(world) }
         return report

@@ -2,17 +2,17 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// One caller: what it holds of what it asked for.
+/// One caller, and the handles of its loads.
 // Unchecked: everything in a simulation happens on one thread.
 final class Caller: @unchecked Sendable {
     /// The model's number of the task, or -1 before there is one.
     var id = -1
-    /// `nil` where the caller did not keep it.
+    /// The task; nil if the caller did not retain it.
     var task: ImageTask?
     var awaiting: Task<Void, Never>?
 }
 
-/// What a caller's closures capture: it tells where it is released.
+/// A capture of a caller's closures, which reports where it is released.
 // Unchecked: everything in a simulation happens on one thread.
 private final class Captured: @unchecked Sendable {
     private unowned let world: World
@@ -31,7 +31,7 @@ private final class Captured: @unchecked Sendable {
     }
 }
 
-// What callers do: each at a moment, and from a place, that the seed decides.
+// The calls of callers, each at a time and in a place that the seed decides.
 
 extension World {
     static let priorities: [LoadPriority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
@@ -43,7 +43,7 @@ extension World {
         case 6..<18: cancel()
         case 18..<25: prioritize()
         case 25, 26:
-            // Taken out first: what is released looks at everything.
+            // Taken out first, because a release inspects the whole world.
             if let caller = caller() { _ = caller.task.take() }
         case 27..<30:
             let queue = queues[draws.below(Self.callerQueues)]
@@ -70,16 +70,16 @@ extension World {
         }
     }
 
-    /// Nobody asks for anything without a pipeline.
+    /// Whether enough loads were requested. After the pipeline is released, none can be.
     private var hasAskedEnough: Bool { callers.count { $0.id >= 0 } >= 20 }
 
-    /// One of the latest callers.
+    /// Returns one of the latest callers.
     private func caller() -> Caller? {
         guard !callers.isEmpty else { return nil }
         return callers[max(0, callers.count - 1 - draws.below(14))]
     }
 
-    // MARK: Asking
+    // MARK: Requesting
 
     func wish() -> Wish {
         if draws.once(in: 24) { return Resources.wish(Resources.refused, kind: .refused, setup: setup) }
@@ -89,15 +89,15 @@ extension World {
         let policy = setup.hasStore ? Setup.policy(&draws) : .obey
         let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
         var wish = Resources.wish(resource, kind: kind, setup: setup)
-        // Nobody shares an answer to a POST; bytes and pictures are shared.
+        // Responses to a POST are never coalesced; bytes and images are.
         if wish.source != .none || resource == 5, kind == .answer { wish.kind = .bytes }
         if wish.source == .none { wish.policy = policy }
-        // An answer without a body has nothing to be known by.
+        // A response without a body cannot be identified.
         if wish.kind == .answer, policy == .onlyCached { wish.policy = .obey }
         if resource == Resources.identified { wish.origin = UInt8(draws.below(2)) }
         if setup.hasHarmless { wish.language = UInt8(1 + draws.below(2)) }
         guard kind == .picture else { return wish }
-        // A picture that needs no decoder would be resized in earnest.
+        // An image that needs no decoder would really be resized.
         wish.size = setup.hasHuge || wish.source == .picture ? 0 : UInt8(draws.below(2))
         if draws.once(in: 3) {
             wish.first = UInt8(1 + draws.below(2))
@@ -135,12 +135,12 @@ extension World {
         callers.append(caller)
     }
 
-    /// Processors are asked for their identities before a request is ready: until then other threads may come first.
+    /// The engine reads the processors' identities to prepare a request. Until then other threads may come first.
     private func join(_ id: Int, _ wish: Wish) {
         if wish.first > 0 { joining = id } else { model.joins(id) }
     }
 
-    /// The same, for somebody who may want to see what there is of a picture.
+    /// Returns the request, with previews for some callers.
     private func showing(_ request: ImageRequest) -> ImageRequest {
         guard setup.hasPreviews, draws.once(in: 2) else { return request }
         var request = request
@@ -150,7 +150,7 @@ extension World {
     }
 
     private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
-        // Each kind has its turn.
+        // Each kind of queue is used once before any is chosen at random.
         let queue = usedQueues & 7 == 7 ? draws.below(Self.callerQueues) : (~usedQueues).trailingZeroBitCount
         usedQueues |= 1 << queue
         let id = model.asked(wish, priority: request.priority, queue: queue)
@@ -163,7 +163,7 @@ extension World {
         place.loading = before
     }
 
-    /// A function of its own: what it holds of the closures is let go of before it returns.
+    /// A separate function, which releases its references to the closures before it returns.
     private func start(
         _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest, id: Int, queue: Int
     ) -> ImageTask {
@@ -210,7 +210,7 @@ extension World {
         called(id, task)
     }
 
-    /// A callback runs: its caller does what it likes, and so do other threads.
+    /// A callback runs. Its caller may do anything, and so may other threads.
     private func called(_ id: Int, _ task: ImageTask) {
         poke()
         switch draws.below(8) {

@@ -2,10 +2,10 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-// The code that a program plugs in: the hooks, the sources, and the token that many of them share. Each is slow for as
-// long as the seed decides, fails in several ways, calls back, and heeds its cancel or does not.
+// The code that a program plugs in: the hooks, the sources, and the token that many of them share. The seed decides how
+// long each call takes, how it fails, whether it calls back, and whether it ignores its cancellation.
 
-/// A place where a call of the program's own code stands still, until the simulator has it go on.
+/// A point at which a call of the program's own code is suspended until the simulator resumes it.
 // Unchecked: everything in a simulation happens on one thread.
 final class Pause: @unchecked Sendable {
     private let bridge = Bridge()
@@ -26,7 +26,7 @@ final class Pause: @unchecked Sendable {
 struct SimulatedFailure: Error {}
 
 extension World {
-    /// Stands still now and then. Where it heeds its cancel, it goes on at once then, and throws.
+    /// Suspends now and then. A call that honours its cancellation resumes at once then, and throws.
     private func dawdle() async throws {
         let heeds = !draws.once(in: 3)
         let times = draws.below(3)
@@ -44,7 +44,7 @@ extension World {
         }
     }
 
-    /// Fails now and then.
+    /// Throws now and then.
     private func mayFail(in count: Int) throws {
         guard draws.once(in: count) else { return }
         fault(\.hooks)
@@ -121,7 +121,7 @@ extension World {
         return making
     }
 
-    /// Code of the caller does as it likes.
+    /// The caller's code may do anything.
     private func callBack() {
         poke()
         if !place.isAtomic, draws.once(in: 8) { act() }
@@ -220,7 +220,7 @@ extension World {
         case "exchange begins":
             model.logsExchange()
             poke()
-            // Otherwise it is seen only when it has started whom it is for.
+            // Otherwise the job of the exchange is visible only once it has started.
             if place.returning >= 0 { interleave(in: 3) }
         case "asking elsewhere":
             let task = model.asksElsewhere(for: Resources.fallback(entry["url"], of: model))
@@ -234,7 +234,7 @@ extension World {
             }
         case "job failed", "redirected", "asked for better proof": poke()
         default:
-            // Between what is looked up and what becomes of it the model sees nothing.
+            // The model sees nothing between a lookup and its outcome.
             if setup.hasStore { poke() } else { callBack() }
         }
     }

@@ -2,9 +2,9 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-// Loaders, each used on its own queue as a view is, and a prefetcher, used from anywhere.
+// Loaders, each used on its own queue as a view is, and a prefetcher, used from any thread.
 
-/// What a loader's handler captures: it tells where it is released.
+/// A capture of a loader's handler, which reports where it is released.
 // Unchecked: everything in a simulation happens on one thread.
 private final class CapturedByHandler: @unchecked Sendable {
     private unowned let world: World
@@ -54,7 +54,7 @@ extension World {
 
     var hasViews: Bool { prefetcher != nil || loaders.contains { $0 != nil } }
 
-    /// At the end all are let go of, and what was kept for later is asked for before: it shows what made room for what.
+    /// Releases all views at the end. Stored prefetched bodies are requested before that, which shows the evictions.
     func closeViews() {
         for number in loaders.indices { release(loader: number) }
         if prefetcher != nil, setup.prefetch?.isIntoMemory == false {
@@ -73,7 +73,7 @@ extension World {
         guard !loaders.isEmpty else { return ask() }
         let number = draws.below(loaders.count)
         if loaders[number] == nil { return ask() }
-        // Released anywhere, used on its queue alone.
+        // It is released on any thread, but used only on its queue.
         let queue = setup.loaderQueues[number]
         if draws.once(in: 24), handling & (1 << number) == 0 { return release(loader: number) }
         if place.queue == queue, !place.isAtomic, depth == 0 { return use(loader: number) }
@@ -180,7 +180,7 @@ extension World {
         interleave(in: 4)
         handling &= ~(1 << number)
         model.callbackReturned(task)
-        // The last thing: it is gone when this returns.
+        // The last statement, because the loader is gone when this returns.
         if draws.once(in: 16) { release(loader: number) }
     }
 
@@ -190,7 +190,7 @@ extension World {
         model.loaderIsReleased(number)
         let before = place.isAtomic
         place.isAtomic = true
-        // Taken out first: what is released looks at everything.
+        // Taken out first, because a release inspects the whole world.
         _ = loaders[number].take()
         place.isAtomic = before
     }
@@ -200,7 +200,7 @@ extension World {
     private func prefetchWishes() -> [Wish] {
         (0...draws.below(3)).map { _ in
             var wish = wish()
-            // Whoever falls at once is told before those that were asked for with it.
+            // A load that fails at once is delivered before the loads that were requested with it.
             while wish.kind == .answer || wish.kind == .header || wish.resource == Resources.refusedAtFirst {
                 wish = self.wish()
             }

@@ -2,26 +2,26 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// One schedule: the shipping pipeline on one thread, everything around it replaced, and the model that looks on.
+/// One schedule: the shipping pipeline on one thread with everything around it replaced, and the model that checks it.
 // Unchecked: everything in a simulation happens on one thread.
 final class World: @unchecked Sendable {
     let setup: Setup
     var draws: Draws
     let model: ContractModel
     var place = Place()
-    /// How many threads are stopped in the middle of something, above the one that runs.
+    /// The number of threads that are suspended while another one runs above them.
     var depth = 0
     private var threadCount = 0
     private(set) var steps = 0
     private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private let records: Bool
     private let rule: Simulator.Rule?
-    /// What the rule besides the contract's has found.
+    /// The violation that the rule besides the contract's has found.
     private(set) var found: Violation?
-    /// What was found has been told: the world goes on to its end, and is let go of.
+    /// Whether that violation was reported. Then the world runs to its end and is released.
     private var goesOn = false
 
-    /// Whether nothing more is to happen before it is told.
+    /// Whether nothing more may happen before the violation is reported.
     var isOver: Bool { model.violation != nil || (found != nil && !goesOn) }
     private(set) var lines: [String] = []
 
@@ -34,31 +34,31 @@ final class World: @unchecked Sendable {
     private(set) var executor: SimulatedTaskExecutor! = nil
     private(set) var queues: [SimulatedQueue] = []
     private(set) var callbackQueues: [CallbackQueue] = []
-    /// How many of the queues callers name; behind them stands the prefetcher's own.
+    /// The number of queues that callers name. The prefetcher's own queue follows them.
     static let callerQueues = 4
     static let prefetchQueue = 4
     var loaders: [ImageLoader?] = []
     var prefetcher: Prefetcher?
-    /// Loaders whose handlers are at work: they are gone only when those have returned.
+    /// The loaders whose handlers are running. They are released only when those have returned.
     var handling: UInt8 = 0
     var pipeline: ImagePipeline?
     private weak var codec: SimulatedCodec?
 
     var callers: [Caller] = []
     var requests: [Wish: ImageRequest] = [:]
-    /// By exchange.
+    /// Whether the response varies, by exchange.
     var answersVary: [Bool] = []
-    /// Exchanges about whose answers `didReceive` is being asked.
+    /// Exchanges whose responses `didReceive` is judging.
     var asked: [Int: SimulatedExchange] = [:]
-    /// What status its caller is to see, by exchange; nothing for the usual one.
+    /// The status that the caller must see, by exchange; without an entry, the original one.
     var statuses: [Int: Int] = [:]
-    /// Queues that loads were asked for on.
+    /// The queues on which loads were requested.
     var usedQueues: UInt8 = 0
-    /// Where code of the program stands still.
+    /// The suspended calls of the program's code.
     var pauses: [Pause] = []
     private(set) var token: SharedValue<Int>! = nil
     private(set) var faults = Simulator.Faults()
-    /// The task whose request is being made ready, or -1.
+    /// The task whose request is being prepared, or -1.
     var joining = -1
     var isEnding = false
 
@@ -100,7 +100,7 @@ final class World: @unchecked Sendable {
         if !goesOn, found == nil { found = rule?(text) }
     }
 
-    /// Code of the caller calls back: into anything, from everywhere.
+    /// The caller's code calls back into anything, from everywhere.
     func poke() {
         guard draws.once(in: 8) else { return }
         _ = pipeline?.statistics
@@ -109,12 +109,12 @@ final class World: @unchecked Sendable {
 
     var usedQueueKinds: Int { Set(queues.filter { usedQueues & (1 << $0.index) != 0 }.map(\.kind)).count }
 
-    /// Something goes wrong in this part.
+    /// Counts a fault of this part.
     func fault(_ part: WritableKeyPath<Simulator.Faults, Int>) { faults[keyPath: part] += 1 }
 
     // MARK: Steps
 
-    /// - Parameter asks: somebody asks for something, whatever else could happen.
+    /// - Parameter asks: whether a caller makes a request, whatever else could happen.
     func step(_ word: UInt64, asks: Bool = false) {
         draws = Draws(word)
         if asks {
@@ -126,7 +126,7 @@ final class World: @unchecked Sendable {
         rest()
     }
 
-    /// Nothing is on its way.
+    /// Nothing is running.
     private func rest() {
         if clock.hasDue { clock.fireDue() }
         if let listener {
@@ -136,7 +136,7 @@ final class World: @unchecked Sendable {
         if let pipeline { model.rests(pipeline.statistics) }
     }
 
-    /// Other threads run, while this one stands in code of the caller: once in `count` times.
+    /// Runs other threads while this one is in the caller's code, once in `count` times.
     func interleave(in count: Int) {
         guard setup.nests, !place.isAtomic, depth < 3, draws.once(in: count) else { return }
         let before = (place, model.thread)
@@ -149,8 +149,8 @@ final class World: @unchecked Sendable {
         (place, model.thread) = before
     }
 
-    /// What happens next: what the dice say, or where that cannot happen now, the next that can. So a choice that is
-    /// taken out of a script changes as little as can be of what the others mean.
+    /// Performs the event that the draw selects, or if it is not possible now, the next possible one. Removing a choice
+    /// from a script therefore changes the meaning of the others as little as possible.
     private func advance() {
         steps += 1
         let dice = draws.below(40)
@@ -194,7 +194,7 @@ final class World: @unchecked Sendable {
             guard executor.isReady else { return false }
             executor.runOne()
         case 4:
-            // Halves of seconds where dates are written: they are exact.
+            // Dates are written in half seconds, which are exact.
             let unit: Int64 = setup.hasStore ? 500_000_000 : setup.isSlow ? 1_000_000_000 : 1_000_000
             clock.advance(by: Int64(1 + draws.below(10)) * unit)
         default:
@@ -204,7 +204,7 @@ final class World: @unchecked Sendable {
         return true
     }
 
-    /// At the end everything that can go on does; `act` is not among it.
+    /// Performs any remaining event at the end, except `act`.
     private func drainStep() {
         for kind in 0..<4 where tryStep(kind) { return }
     }
@@ -216,7 +216,7 @@ final class World: @unchecked Sendable {
             || !pauses.isEmpty || store?.isReady ?? false
     }
 
-    /// Everything goes on until nothing is left to do.
+    /// Runs until nothing is left to do.
     func drain(seed: UInt64) {
         isEnding = true
         var words = Draws(seed)
@@ -243,7 +243,7 @@ final class World: @unchecked Sendable {
         if !isOver { finish() }
     }
 
-    /// Ends a world in which nothing but the caller's own rule was broken, so that nothing of it is left.
+    /// Ends a world in which only the additional rule was broken, so that all of it is released.
     func goOnToTheEnd(seed: UInt64) {
         goesOn = true
         drain(seed: seed)
@@ -261,7 +261,7 @@ final class World: @unchecked Sendable {
         if codec != nil { model.leaks() }
     }
 
-    /// Everything is taken out before it is released: what is released looks at everything.
+    /// Takes everything out before it is released, because a release inspects the whole world.
     private func letGo() {
         let pipeline = pipeline.take()
         let callers = callers

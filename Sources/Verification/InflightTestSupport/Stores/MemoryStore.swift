@@ -1,11 +1,11 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// A ``ResponseStore`` that is a dictionary: what a disk cache without limits has to look like from outside. For tests
-/// and for the simulator.
+/// A ``ResponseStore`` in a dictionary. It behaves as a disk cache without limits does from outside. For tests and for
+/// the simulator.
 ///
-/// - Thread: any may call. Everything happens in the order of the calls, on the executor that it was given, one after the
-///   other where the executor does so.
+/// - Thread: any may call. Calls are executed in order on the given executor, one after the other if the executor is
+///   serial.
 public final class MemoryStore: ResponseStore {
     private struct Item {
         var entry: StoredEntry
@@ -22,13 +22,13 @@ public final class MemoryStore: ResponseStore {
     private let state = Guarded(State())
     private let executor: any WorkExecutor
 
-    /// - Parameter executor: where everything is done, and completions are called: a thread of its own, or what a test
-    ///   steps by hand.
+    /// - Parameter executor: the executor of all work and completions. By default a thread of its own; a test may pass
+    ///   one that it steps by hand.
     public init(executor: any WorkExecutor = WorkerThreads(count: 1, name: "memory store")) {
         self.executor = executor
     }
 
-    /// What is kept, the newest first.
+    /// The stored entries, newest first.
     public var entries: [StoredEntry] {
         state.withLock { state in state.items.values.map(\.entry).sorted { $0.id.rawValue > $1.id.rawValue } }
     }

@@ -1,9 +1,9 @@
 internal import InflightConcurrency
 package import InflightCore
 
-/// The calls of a store, waited for.
+/// The calls of a store in `async` form.
 extension ResponseStore {
-    /// - Parameter choice: the position of the entry whose body is wanted.
+    /// - Parameter choice: returns the position of the entry whose body is read.
     package func find(
         _ key: StoreKey, choose: @escaping @Sendable ([StoredEntry]) -> Int? = { $0.isEmpty ? nil : 0 }
     ) async -> (found: [StoredEntry], body: StoredBody?) {

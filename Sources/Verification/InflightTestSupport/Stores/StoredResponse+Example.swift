@@ -1,7 +1,7 @@
 package import InflightCore
 
 extension StoredResponse {
-    /// An answer of 200 with some fields; where `total` is not said, the whole of it.
+    /// Returns a response with some fields, by default a 200. If `total` is nil, its length is the end of `bytes`.
     package static func example(
         _ url: String, bytes: Range<Int64>, total: Int64? = nil, fields: [(name: String, value: String)] = [],
         status: Int = 200
@@ -17,14 +17,14 @@ extension StoredResponse {
             totalLength: total ?? bytes.upperBound)
     }
 
-    /// An answer with the whole of `body`.
+    /// Returns a response with the whole of `body`.
     package static func example(_ url: String, body: Bytes) -> StoredResponse {
         example(url, bytes: 0..<Int64(body.count))
     }
 }
 
 extension Bytes {
-    /// Bytes that only this seed gives.
+    /// Returns bytes that only this seed generates.
     package static func random(_ count: Int, seed: UInt64) -> Bytes {
         var generator = SeededGenerator(seed: seed)
         let words = (0..<(count + 7) / 8).map { _ in generator.next() }

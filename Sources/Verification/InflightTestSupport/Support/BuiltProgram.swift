@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What was built with the program that runs: it lies beside it, as a test's programs do beside their bundle.
+/// A program that was built with the running one, in the same folder, as a test's programs are beside their bundle.
 package enum BuiltProgram {
     package static func path(_ name: String) -> String {
         var buffer = [UInt8](repeating: 0, count: 4096)

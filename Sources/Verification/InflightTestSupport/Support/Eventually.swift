@@ -1,13 +1,13 @@
 internal import InflightConcurrency
 
-/// Returns when a condition holds that nobody announces: a task has come to wait, an object is gone, a process has ended.
+/// Returns when an unannounced condition holds: a task is suspended, an object is released, a process has ended.
 ///
-/// It looks every millisecond of the real clock. What is announced is waited for where it is announced:
+/// It checks every millisecond of the real clock. To wait for announced conditions, use their own methods:
 /// ``ManualQueue/waitForWork(_:within:)``, ``ScriptedTransport/waitForStarts(_:within:)`` and the like.
 ///
 /// - Parameters:
-///   - what: what is waited for, for the failure's description.
-///   - limit: how long the condition may take.
+///   - what: the condition, for the failure's description.
+///   - limit: the maximum time until the condition holds.
 /// - Throws: ``WaitFailure`` when `limit` has passed.
 package func eventually(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(50),

@@ -1,6 +1,6 @@
-/// Bodies with a content coding, made bit by bit (RFC 1951, RFC 1952).
+/// Bodies with a content coding, built bit by bit (RFC 1951, RFC 1952).
 package enum Gzip {
-    /// `1 + 258 * runs` zero bytes, in gzip's form: a literal, and matches of the greatest length.
+    /// Returns `1 + 258 * runs` zero bytes in gzip's format: a literal, and matches of the maximum length.
     package static func zeros(runs: Int) -> [UInt8] {
         var bytes: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
         var held = 0
@@ -31,7 +31,7 @@ package enum Gzip {
         return bytes
     }
 
-    /// Blocks of deflate that hold nothing.
+    /// Returns empty deflate blocks.
     package static func emptyBlocks(_ count: Int) -> [UInt8] {
         (0..<count).flatMap { _ in [UInt8]([0, 0, 0, 0xFF, 0xFF]) }
     }

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A thread with a known end: `join()` returns when its body has returned.
 ///
-/// Signals are blocked in it, so that a program's handlers run where the program expects them.
+/// It blocks all signals, so that a program's handlers run on the threads that the program expects.
 package final class JoinableThread: Sendable {
     private let handle: pthread_t
 
@@ -40,12 +40,12 @@ package final class JoinableThread: Sendable {
     /// Whether the caller runs on this thread.
     var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
-    /// Waits for the end. To be called once, and never on the thread itself.
+    /// Waits for the end. Must be called once, and never on the thread itself.
     package func join() {
         pthread_join(handle, nil)
     }
 
-    /// Lets the thread end by itself, in place of `join()`.
+    /// Lets the thread end by itself, instead of `join()`.
     package func detach() {
         pthread_detach(handle)
     }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Holds a thread until another one hands it a value.
-// Safe: the pointers never leave, and live exactly as long as the latch.
-// Unchecked: `value` is touched only with the mutex held.
+/// A latch that blocks a thread until another one passes it a value.
+// Safe: the pointers never leave the object, and live exactly as long as the latch.
+// Unchecked: `value` is accessed only with the mutex held.
 @safe final class Latch<Value: Sendable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
@@ -31,7 +31,7 @@ internal import Glibc
         unsafe pthread_mutex_unlock(mutex)
     }
 
-    /// Waits for a value, and takes it away: the next call waits for the next one.
+    /// Waits for a value and removes it, so that the next call waits for the next one.
     func take() -> Value {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

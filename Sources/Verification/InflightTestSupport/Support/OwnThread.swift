@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// A thread of its own for what blocks: the pool's few would be missed by others.
+/// A separate thread for blocking calls, which keeps the pool's few threads free.
 package enum OwnThread {
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         let bridge = ValueBridge<Value>()

@@ -1,11 +1,11 @@
-/// Random numbers that depend on the seed alone, on every machine: what fails can be repeated (splitmix64).
+/// A generator whose numbers depend only on the seed, on every machine, so that failures can be repeated (splitmix64).
 ///
 /// ```swift
 /// var random = SeededGenerator(seed: 7)
 /// let delay = Int.random(in: 0..<100, using: &random)
 /// ```
 ///
-/// A value: a copy goes on with the same numbers. Constant time.
+/// A value: a copy continues with the same numbers. Constant time.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -21,12 +21,12 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// In `0 ..< 1`.
+    /// Returns a number in `0 ..< 1`.
     public mutating func unit() -> Double {
         Double(next() >> 11) / 9_007_199_254_740_992
     }
 
-    /// In `0 ..< bound`, which is above zero.
+    /// Returns a number in `0 ..< bound`, which must be above zero.
     public mutating func below(_ bound: Int) -> Int {
         Int(unit() * Double(bound))
     }

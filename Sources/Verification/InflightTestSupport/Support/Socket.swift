@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The few socket calls that the test kit needs, each in one place.
 enum Socket {
-    /// A listening socket on a loopback address, and the port that the system chose.
+    /// Returns a listening socket on a loopback address, and the port that the system chose.
     static func listen(ipv6: Bool, backlog: Int32) throws(LoopbackServer.Failure) -> (descriptor: Int32, port: Int) {
         let family = ipv6 ? AF_INET6 : AF_INET
         let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | flags, 0)
@@ -20,7 +20,7 @@ enum Socket {
         }
     }
 
-    /// The next connection, or `nil` where none waits.
+    /// Accepts the next connection. Returns nil if none is pending.
     static func accept(_ listener: Int32) -> Int32? {
         let descriptor = inflight_accept(listener)
         guard descriptor >= 0 else { return nil }
@@ -30,7 +30,7 @@ enum Socket {
         return descriptor
     }
 
-    /// A connection to a loopback port that may still be on its way.
+    /// Connects to a loopback port. The connection may still be pending when this returns.
     static func connect(port: Int, ipv6: Bool = false, blocking: Bool = false) -> Int32? {
         let kind = Int32(SOCK_STREAM.rawValue) | (blocking ? Int32(SOCK_CLOEXEC.rawValue) : flags)
         let descriptor = socket(ipv6 ? AF_INET6 : AF_INET, kind, 0)
@@ -43,16 +43,16 @@ enum Socket {
         return nil
     }
 
-    /// Makes the next `close` send a reset instead of an orderly end.
+    /// Makes the next `close` send a reset instead of an orderly close.
     static func resetOnClose(_ descriptor: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// How many sent bytes the peer's system has not acknowledged yet.
+    /// Returns the number of sent bytes that the peer's system has not acknowledged yet.
     static func unacknowledgedBytes(_ descriptor: Int32) -> Int {
         var count: Int32 = 0
-        // SIOCOUTQ, which has the number of TIOCOUTQ.
+        // SIOCOUTQ, which has the same number as TIOCOUTQ.
         guard unsafe ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
         return Int(count)
     }
@@ -72,7 +72,7 @@ enum Socket {
             }
         }
         guard named == 0 else { throw .system("getsockname", errno) }
-        // The port stands at the same place in both kinds of address.
+        // The port is at the same offset in both kinds of address.
         let port = unsafe withUnsafeBytes(of: &storage) { bytes in
             Int(unsafe bytes[2]) << 8 | Int(unsafe bytes[3])
         }

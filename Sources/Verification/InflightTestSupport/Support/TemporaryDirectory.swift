@@ -1,6 +1,6 @@
 import Glibc
 
-/// A directory of a test's own, removed with all that is in it.
+/// A test's own directory, removed with all its contents.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
@@ -15,7 +15,7 @@ package final class TemporaryDirectory: Sendable {
 
     package func appending(_ name: String) -> String { path + "/" + name }
 
-    /// The names in it, hidden ones included, sorted.
+    /// The names in the directory, hidden ones included, sorted.
     package var names: [String] { Self.names(path) }
 
     package func write(_ name: String, _ bytes: [UInt8]) {
@@ -32,10 +32,10 @@ package final class TemporaryDirectory: Sendable {
 
     package func write(_ name: String, _ text: String) { write(name, Array(text.utf8)) }
 
-    /// Whether there is a file that holds just that.
+    /// Returns whether a file exists with exactly these bytes.
     package func holds(_ name: String, _ bytes: [UInt8]) -> Bool { read(name) == bytes }
 
-    /// `nil` where it cannot be read.
+    /// Returns the contents of a file; nil if it cannot be read.
     package func read(_ name: String) -> [UInt8]? { Self.read(appending(name)) }
 
     package static func read(_ path: String) -> [UInt8]? {
@@ -64,7 +64,7 @@ package final class TemporaryDirectory: Sendable {
         return names.sorted()
     }
 
-    /// A file, or a folder with all that is in it; of a link, the link.
+    /// Removes a file, or a folder with all its contents. Of a link, it removes the link itself.
     package static func remove(_ path: String) {
         guard unsafe unlink(path) != 0 else { return }
         for name in names(path) { remove(path + "/" + name) }

@@ -1,4 +1,4 @@
-/// What a test waited for did not happen in time. The description says what was seen instead.
+/// An error if a condition did not become true in time. The description states what was seen instead.
 public struct WaitFailure: Error, CustomStringConvertible {
     public let description: String
 

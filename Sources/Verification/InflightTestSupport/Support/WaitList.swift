@@ -1,9 +1,8 @@
 internal import InflightConcurrency
 
-/// Those who wait until something is true, each with a deadline on the real clock.
+/// Waiters for conditions, each with a deadline on the real clock.
 ///
-/// Conditions are closures without side effects; they are called on the thread of whoever says that something has
-/// changed, with no lock held.
+/// Conditions are closures without side effects, called with no lock held on the thread that announces a change.
 final class WaitList: Sendable {
     private struct Waiter: Sendable {
         var id: Int
@@ -18,7 +17,7 @@ final class WaitList: Sendable {
 
     private let state = Guarded(State())
 
-    /// To be called after every change. About 20 ns while nobody waits.
+    /// Announces a change. Must be called after every change. About 20 ns without waiters.
     func somethingChanged() {
         let waiters = state.withLock { $0.waiters }
         for waiter in waiters where waiter.isTrue() { end(waiter.id, true) }
@@ -37,7 +36,7 @@ final class WaitList: Sendable {
         if !outcome.withLock({ $0 }) { throw failure(what, limit, seen()) }
     }
 
-    /// Blocks the calling thread.
+    /// Waits until `isTrue` returns `true`. Blocks the calling thread.
     func wait(
         for what: String, within limit: Duration, seen: @Sendable () -> String, _ isTrue: @escaping @Sendable () -> Bool
     ) throws(WaitFailure) {
@@ -65,7 +64,7 @@ final class WaitList: Sendable {
             finish(happened)
         }
         state.withLock { $0.waiters.append(Waiter(id: id, isTrue: isTrue, finish: finishAndForget)) }
-        // What has already happened is not waited for; nor is a deadline that has passed meanwhile.
+        // Returns at once if the condition already holds or the deadline has passed meanwhile.
         if isTrue() {
             end(id, true)
         } else if deadline <= clock.now() {

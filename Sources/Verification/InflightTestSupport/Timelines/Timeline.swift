@@ -1,8 +1,8 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// A small language for joining, leaving and priority over time: one row for each URL and each caller, one column for
-/// each moment.
+/// A small language for subscribing, leaving and priority over time. It has one row for each URL and each caller, and
+/// one column for each moment.
 ///
 /// ```swift
 /// let seen = try Timeline.play(
@@ -18,39 +18,39 @@ internal import InflightCore
 ///     """)
 /// ```
 ///
-/// What goes in: a URL `answers` with letters, each a byte that comes in that moment after its start, `-` where nothing
-/// comes, and at last `|` for a good end or `!` for a failure. A caller is named, then what it wants, then what it does:
-/// a digit from 0 to 4 asks with that priority, and later changes it; `x` cancels; `-` lets a moment pass.
+/// Input: a URL `answers` with letters, each a byte that arrives in that moment after its start, `-` if nothing
+/// arrives, and finally `|` for success or `!` for a failure. A caller row has a name, a URL, and actions: a digit from
+/// 0 to 4 requests with that priority, and later changes it; `x` cancels; `-` lets a moment pass.
 ///
-/// What comes out: a row for each exchange that was started, named after its URL (`u'` is the second): `.` while
-/// somebody waits for it and there is no place, the digit of the priority with which it starts, its letters, the digit
-/// of a priority to which it changes in a moment without a letter, `x` where it is cancelled (its work stops a moment
-/// later), `|` or `!`. And a row for each caller: the letter of the last byte that it hears of, `|` or `!`. Rows end where
-/// nothing more happens.
+/// Output: a row for each exchange that was started, named after its URL (`u'` is the second). It has `.` while the
+/// fetch is queued without a slot, the digit of the priority with which it starts, its letters, the digit of a new
+/// priority in a moment without a letter, `x` if it is cancelled (its work stops a moment later), `|` or `!`. A row for
+/// each caller follows, with the letter of the last byte that its progress reports, `|` or `!`. Rows end after their
+/// last event.
 ///
 /// In each moment callers act first, in the order of their rows, then each exchange makes its step, then callbacks run.
 public enum Timeline {
-    /// A row that says nothing.
+    /// A malformed row.
     public struct Mistake: Error, CustomStringConvertible {
         public let description: String
     }
 
-    /// Plays a script on a pipeline of its own, and draws what was seen.
+    /// Plays a script on its own pipeline, and draws the events that were seen.
     ///
-    /// - Parameter fetches: how many may run at once.
+    /// - Parameter fetches: the maximum number of concurrent fetches.
     public static func play(_ script: String, fetches: Int = 4) throws(Mistake) -> String {
         let rows = try Row.parse(script)
         let stage = TimelineStage(rows, fetches: fetches)
         defer { stage.end() }
         let length = rows.map(\.moments.count).max() ?? 0
-        // Whoever waits for what never comes is drawn as far as the longest row could need.
+        // A caller that waits in vain is drawn as far as the longest row could need.
         for moment in 0..<(length * (rows.count + 1)) where moment < length || stage.isBusy { stage.play(moment) }
         return stage.drawing
     }
 
     struct Row {
         var name: String
-        /// What a caller wants; `nil` for a URL's answer.
+        /// The URL that a caller requests; nil for a URL's response.
         var wanted: String?
         var moments: [Character]
 

@@ -1,8 +1,8 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// A pipeline, the callers and the exchanges of one timeline.
-// Unchecked: everything happens on the thread that plays, decodes included, of which there are none.
+/// The pipeline, the callers and the exchanges of one timeline.
+// Unchecked: everything happens on the thread that plays. Decodes would too, but there are none.
 final class TimelineStage: Transport, @unchecked Sendable {
     private let rows: [Timeline.Row]
     private var callers: [TimelineCaller] = []
@@ -10,7 +10,7 @@ final class TimelineStage: Transport, @unchecked Sendable {
     private var pipeline: ImagePipeline!
     private let clock = VirtualClock()
     private var moment = 0
-    /// For each URL, the moments in which somebody waited for a place.
+    /// For each URL, the moments in which a fetch was queued.
     private var queued: [String: Set<Int>] = [:]
 
     let schemes: Set<String> = ["http"]
@@ -45,7 +45,7 @@ final class TimelineStage: Transport, @unchecked Sendable {
 
     func shutdown() async {}
 
-    /// Whether something may still happen by itself.
+    /// Whether anything may still happen without a caller's action.
     var isBusy: Bool { exchanges.contains { !$0.isOver } || callers.contains { $0.queue.count > 0 } }
 
     func play(_ moment: Int) {
@@ -63,7 +63,7 @@ final class TimelineStage: Transport, @unchecked Sendable {
         clock.advance(by: .milliseconds(1))
     }
 
-    /// Ends what still waits and lets go of it all: the pipeline holds its transport, which is this.
+    /// Ends all pending work and releases it, because the pipeline retains its transport, which is this object.
     func end() {
         for caller in callers { caller.leave() }
         for exchange in exchanges where !exchange.isOver { exchange.stop() }
@@ -93,7 +93,7 @@ final class TimelineStage: Transport, @unchecked Sendable {
     }
 }
 
-/// One row of a caller.
+/// The row of one caller.
 // Unchecked: everything happens on the thread that plays.
 private final class TimelineCaller: @unchecked Sendable {
     let row: Timeline.Row
@@ -103,7 +103,7 @@ private final class TimelineCaller: @unchecked Sendable {
     private var moment = 0
     private(set) var isWaiting = false
 
-    /// The letters of the answer that it wants.
+    /// The letters of the requested response.
     private let letters: [Character]
 
     init(_ row: Timeline.Row, letters: [Character]) {
@@ -126,7 +126,7 @@ private final class TimelineCaller: @unchecked Sendable {
         isWaiting = true
         let request = ImageRequest("http://t/\(row.wanted ?? "")", priority: priority)
         task = pipeline.loadResponse(request, on: queue.callbackQueue) { [unowned self] _, progress in
-            // A body's bytes are its letters: the last that came is the one to draw.
+            // A body's bytes are its letters, and the last one received is drawn.
             drawn[self.moment] = letters[Int(progress.receivedBytes) - 1]
         } completion: { [unowned self] _, result in
             isWaiting = false
@@ -149,7 +149,7 @@ private final class TimelineCaller: @unchecked Sendable {
     }
 }
 
-/// One exchange: the answer of its URL, a moment at a time.
+/// One exchange, which delivers its URL's response one moment at a time.
 // Unchecked: everything happens on the thread that plays.
 private final class TimelineExchange: Transfer, @unchecked Sendable {
     let url: String
@@ -172,7 +172,7 @@ private final class TimelineExchange: Transfer, @unchecked Sendable {
         moment = start
     }
 
-    /// Whether somebody may still get something of it.
+    /// Whether it may still deliver anything to a task.
     var isWanted: Bool { !isOver && cancelled == nil }
 
     func cancel() {
