@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// One place for the settings that every Swift target shares: Swift 6 mode is the default of this tools version.
+// The settings that every Swift target shares. Swift 6 mode is the default of this tools version.
 let settings: [SwiftSetting] = [
     .strictMemorySafety(),
     .enableUpcomingFeature("ExistentialAny"),
@@ -48,7 +48,7 @@ let package = Package(
             name: "CInflightCodings",
             linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
-        // libvips is for the worker and for tests: nothing that a program links depends on it.
+        // Only the worker and the tests use libvips. Nothing that a program links depends on it.
         .systemLibrary(
             name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
         .target(
@@ -56,7 +56,7 @@ let package = Package(
             linkerSettings: ["vips", "jxl", "tiff", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
         .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightCore", "InflightConcurrency"]),
 
-        // Decoders in processes of their own: what a program asks of them; what they are, and what they give up.
+        // Sandboxed decoder processes: the client side, then the decoders and the sandbox that drops their privileges.
         .target(name: "CInflightWorker"),
         .target(name: "InflightWorker", dependencies: ["CInflightWorker", "InflightCore", "InflightConcurrency"]),
         .target(name: "CInflightSandbox", linkerSettings: [.linkedLibrary("seccomp")]),
@@ -77,7 +77,7 @@ let package = Package(
                 "InflightConcurrency", "InflightCore", "InflightFoundation", "InflightCurl", "InflightDisk",
                 "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
-        // The page of `get --report`: files for who edits them, bytes of the command for who runs it.
+        // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(
             name: "InflightCLI",
@@ -85,7 +85,7 @@ let package = Package(
                 "CInflightReport", "Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl",
                 "InflightDisk",
             ]),
-        // The experiments of `inflight lab`: the command's only part that needs the whole of Foundation.
+        // The experiments of `inflight lab`. No other part of the command needs all of Foundation.
         .target(name: "CInflightLab"),
         .target(
             name: "InflightLab",
@@ -99,10 +99,10 @@ let package = Package(
             dependencies: [
                 "CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency", "InflightContract",
             ]),
-        // The contract as a model: it sees what a user of the package sees, which the compiler checks.
+        // The contract as a model. It sees only what a user of the package sees, and the compiler enforces that.
         .target(name: "InflightContract", dependencies: ["InflightCore"], packageAccess: false),
         .executableTarget(name: "InflightSimulate", dependencies: ["InflightTestSupport"]),
-        // Real threads over real queues of every kind, `OperationQueue` among them.
+        // Stress tests with real threads and real queues of every kind, including `OperationQueue`.
         .executableTarget(
             name: "InflightStress",
             dependencies: [
@@ -113,7 +113,7 @@ let package = Package(
             dependencies: [
                 "InflightStress", "InflightTestSupport", "InflightFoundation", "InflightCore", "InflightConcurrency",
             ]),
-        // Kills processes that write into a disk cache, and looks at what they leave.
+        // Kills processes while they write to a disk cache, and checks the files that they leave behind.
         .executableTarget(
             name: "InflightCrash",
             dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
@@ -129,7 +129,7 @@ let package = Package(
         .testTarget(
             name: "InflightCurlTests",
             dependencies: ["InflightCurl", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
-        // A way to files for SQLite that fails as its tests want.
+        // A SQLite VFS that injects faults for the disk tests.
         .target(name: "CDiskFaults", path: "Tests/CDiskFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
         .testTarget(
             name: "InflightDiskTests",
@@ -144,7 +144,7 @@ let package = Package(
             name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCoreTests",
-            // Foundation's form, `LoadOperation`, keeps the contract beside the others; its last rule is the disk cache's.
+            // The contract tests also cover Foundation's `LoadOperation`, and their last rule covers the disk cache.
             dependencies: [
                 "InflightCore", "InflightConcurrency", "InflightFoundation", "InflightDisk", "InflightTestSupport",
             ]),
@@ -154,7 +154,7 @@ let package = Package(
         .testTarget(
             name: "InflightTests",
             dependencies: ["Inflight", "InflightCodecs", "InflightPictures", "InflightTestSupport"]),
-        // Small pictures that other programs made, and what they have to look like.
+        // Small images made by other programs, and their expected appearance.
         .target(name: "InflightPictures", dependencies: ["InflightCore"], path: "Tests/InflightPictures"),
         .testTarget(
             name: "InflightCodecsTests",
@@ -168,7 +168,7 @@ let package = Package(
                 "InflightCore",
                 "InflightConcurrency", "InflightTestSupport",
             ]),
-        // A decoder that does what decoders must not.
+        // A decoder that misbehaves on purpose.
         .executableTarget(
             name: "FaultyDecoder",
             dependencies: [
@@ -194,7 +194,7 @@ for target in package.targets where target.type != .system && !target.name.hasPr
     target.swiftSettings = settings
 }
 
-/// The folder below `Sources` of each target that is not there for a test.
+/// The folder below `Sources` of each target that is not part of the tests.
 let folders = [
     "Kit": ["CInflightConcurrency", "InflightConcurrency"],
     "Engine": ["InflightCore", "InflightFoundation", "Inflight"],

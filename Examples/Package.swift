@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`; what it prints stands at its end.
+// One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`. Its output is listed at its end.
 let patterns = [
     "background-work", "bridges", "callback-chain", "callback-queue", "cancellation", "confined-class", "gate", "group",
     "guarded", "lane", "release-policy", "start-policy", "thread-safe-class",
@@ -13,16 +13,16 @@ let package = Package(
     targets: [
         // The README's eight lines.
         .executableTarget(name: "first-picture", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // A view and a list: what loads pictures for them.
+        // Image loading for a view and for a list.
         .executableTarget(name: "photo-view", dependencies: [.product(name: "Inflight", package: "inflight")]),
         .executableTarget(name: "prefetch", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // Frames at their time, and one by itself.
+        // The frames of an animation as they come due, and one frame by itself.
         .executableTarget(name: "animation", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // What each processor makes of a picture.
+        // The output of each processor.
         .executableTarget(name: "processor-gallery", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // A server: deadlines, load shedding, a graceful end.
+        // A server with deadlines, load shedding, and graceful shutdown.
         .executableTarget(name: "thumbnail-service", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // The engine's values alone: links no C library.
+        // The core alone, which links no C library.
         .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
         // The engine behind an `OperationQueue`.
         .executableTarget(

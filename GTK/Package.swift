@@ -22,20 +22,20 @@ let package = Package(
     ],
     dependencies: [.package(name: "inflight", path: "..")],
     targets: [
-        // Where GTK's headers and libraries are.
+        // GTK's headers and libraries.
         .systemLibrary(name: "CGTK", pkgConfig: "gtk4"),
         .target(name: "CInflightGTK", dependencies: ["CGTK"]),
         .target(name: "InflightGTK", dependencies: ["CInflightGTK", core, concurrency]),
         .executableTarget(name: "InflightGallery", dependencies: ["InflightGTK", "CInflightGTK", inflight]),
-        // What the X server shows of a window, of this program's and of another's.
+        // Reads the pixels of a window, of this process or of another, from the X server.
         .target(
             name: "CXPixels", dependencies: ["CGTK"],
             linkerSettings: [.linkedLibrary("X11"), .linkedLibrary("Xext"), .linkedLibrary("Xtst")]),
-        // What has been allocated and not freed.
+        // Counts the bytes that are allocated and not freed.
         .target(name: "CAllocated"),
-        // How long what is seen waits, simulated and counted.
+        // Simulates scrolling, and measures how long visible cells wait.
         .target(name: "ScrollTrials", dependencies: ["InflightGTK", core, concurrency, testSupport]),
-        // Parts that need a display, and a main thread that GTK owns: run under Xvfb by `make test-gtk`.
+        // Checks that need a display and a main thread that GTK owns. `make test-gtk` runs them under Xvfb.
         .executableTarget(
             name: "GTKChecks",
             dependencies: [

@@ -1,4 +1,4 @@
-// As in `Tests/XCTMain.swift` of the package beside this one.
+// The same as `Tests/XCTMain.swift` of the root package.
 import Testing
 
 @main

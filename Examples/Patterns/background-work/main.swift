@@ -1,4 +1,4 @@
-// Computing that can be stopped: in slices on a thread of its own, with progress, and no effect after a cancel.
+// Cancellable computation in slices on a thread of its own, with progress, and without effect after a cancel.
 
 import Dispatch
 import InflightConcurrency
@@ -8,7 +8,7 @@ struct Sieve {
     var candidate = 2
     var primes: [Int] = []
 
-    /// Looks at a thousand numbers.
+    /// Tests the next thousand numbers.
     mutating func step() {
         let end = min(candidate + 1000, limit)
         while candidate < end {
@@ -42,7 +42,7 @@ ended.wait()
 
 let large = findPrimes(below: .max, on: .queue(queue))
 large.setProgressHandler { [weak large] _ in
-    // On the callback queue: nothing is told after this.
+    // This runs on the callback queue, so no callback follows.
     large?.cancel()
     ended.signal()
 }

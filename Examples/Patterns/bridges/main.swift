@@ -1,9 +1,9 @@
-// From callbacks to `async`: cancelling the task cancels the work, and a callback that is let go of ends the waiting.
+// From callbacks to `async`. Cancelling the task cancels the work, and releasing the callback ends the wait.
 
 import Dispatch
 import InflightConcurrency
 
-/// Somebody's API with a callback, and a handle that cancels.
+/// An external API with a callback, and a handle that cancels.
 func measure(_ text: String, completion: @escaping @Sendable (Int) -> Void) -> CancellationToken {
     let token = CancellationToken()
     DispatchQueue.global().async { if !token.isCancelled { completion(text.count) } }
@@ -16,7 +16,7 @@ func length(of text: String) async throws(CallbackFailure) -> Int {
 
 print("length:", try await length(of: "inflight"))
 
-// Nobody calls back: the cancel ends the waiting.
+// The callback is never called, so the cancel ends the wait.
 let task = Task {
     try await Bridge.callback { (answer: CallbackAnswer<Int>) in
         let token = CancellationToken()
@@ -27,7 +27,7 @@ let task = Task {
 task.cancel()
 do { _ = try await task.value } catch { print("failed:", error) }
 
-// Nobody can call back any more.
+// The callback is released, so it can no longer be called.
 do {
     _ = try await Bridge.callback { (_: CallbackAnswer<Int>) in nil }
 } catch { print("failed:", error) }

@@ -1,5 +1,5 @@
-// Work that asks about each of many entries, on the caller's queue, and acts on a thread of its own. It goes on when
-// nobody answers, because somebody cancelled everything on that queue, for example.
+// Work that asks a question about each of many entries on the caller's queue, and acts on a thread of its own. If a
+// question gets no answer, for example because the queue's pending work was cancelled, the chain continues.
 
 import Dispatch
 import InflightConcurrency

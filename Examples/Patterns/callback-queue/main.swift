@@ -1,5 +1,5 @@
-// An object whose callbacks run where its user says: on any dispatch queue, or on the main queue with closures that may
-// touch views. There is no default: `.main` is as short to write as to forget.
+// An object whose callbacks run on the queue that its user chooses: any dispatch queue, or the main queue with closures
+// that may touch views. There is no default, because `.main` is short to write and a default is easy to forget.
 
 import Dispatch
 import InflightConcurrency
@@ -16,7 +16,7 @@ struct Greeter: Sendable {
         queue.submit { completion("Hello, \(name)!") }
     }
 
-    /// The same for the main queue: `completion` is `@MainActor`.
+    /// The same for the main queue, with a `@MainActor` completion handler.
     func greet(
         _ name: String, on queue: MainCallbackQueue, completion: @escaping @MainActor @Sendable (String) -> Void
     ) {
@@ -28,7 +28,7 @@ struct Greeter: Sendable {
     var title = ""
 }
 
-// On the main thread the main queue is current, whoever's loop runs there, or none.
+// On the main thread the main queue is current, whichever loop runs there, or none.
 print("main is current: \(MainCallbackQueue.main.isCurrent)")
 let window = Window()
 let queue = DispatchQueue(label: "example.greetings")
@@ -41,7 +41,7 @@ Greeter().greet("queue", on: .queue(queue)) { text in
         exit(0)
     }
 }
-// From here other threads serve the main queue, and it still knows that it is current.
+// From here on other threads serve the main queue, and it still knows that it is current.
 dispatchMain()
 
 // Prints:

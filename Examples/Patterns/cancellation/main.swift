@@ -1,4 +1,4 @@
-// One token for a job, a child for each part of it; and the way from `async` code, whose task's cancel reaches the token.
+// One token for a job, and a child token for each part of it. In `async` code, cancelling the task cancels the token.
 
 import InflightConcurrency
 

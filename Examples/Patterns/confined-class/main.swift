@@ -1,10 +1,10 @@
-// A class without a lock: it is made with a serial queue, used only there, and its own callbacks come back there. Used
-// anywhere else it stops the program, in release builds too, and says which queue was expected and which was found.
+// A class without a lock. It is created with a serial queue, used only there, and its own callbacks return there. Used
+// anywhere else it traps, in release builds too, with a message that names the expected and the actual queue.
 
 import Dispatch
 import InflightConcurrency
 
-/// Somebody's work that calls back on the queue it is told.
+/// An external API that calls back on the given queue.
 func decode(_ name: String, on queue: CallbackQueue, completion: @escaping @Sendable (Int) -> Void) {
     DispatchQueue.global().async {
         let frames = name.count
@@ -27,7 +27,7 @@ final class Player: Confined {
         self.onReady = onReady
         waiting = names.count
         for name in names {
-            // The callback is handed the player, and does not keep it alive.
+            // The callback receives the player, and does not retain it.
             decode(name, on: confinement, completion: callback { player, frames in player.didDecode(frames) })
         }
     }
@@ -42,7 +42,7 @@ final class Player: Confined {
 
 let queue = DispatchQueue(label: "example.player")
 let ready = DispatchSemaphore(value: 0)
-// From other threads the player is reached by a reference, which hands calls over.
+// Other threads use the player through a reference, which submits calls to its queue.
 let player = ConfinedReference(Player(on: .queue(queue)))
 player.submit { player in
     player.play(["intro", "verse", "chorus"]) { frames in

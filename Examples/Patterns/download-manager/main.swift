@@ -1,4 +1,4 @@
-// A download manager in five lines: two at once, in the order of asking, and no thread waits for any of them.
+// A download manager in five lines: two loads at once, in the order they were added, and no load blocks a thread.
 
 import Foundation
 import Inflight

@@ -1,5 +1,5 @@
-// A task handle whose callbacks arrive in order, end once, and are silent after a cancel, whatever threads the work runs
-// on. All of that is the gate's; the class itself only starts the work.
+// A task handle whose callbacks arrive in order, end once, and stop after a cancel, whichever threads the work runs on.
+// The gate guarantees all of that. The class itself only starts the work.
 
 import Dispatch
 import InflightConcurrency
@@ -16,18 +16,18 @@ final class Countdown: Sendable {
         }
     }
 
-    /// Handlers may be set late: the ones that are there when something passes the gate are called.
+    /// Sets a handler, also late. The gate calls the handler that is set when an event passes it.
     func onNumber(_ handler: @escaping @Sendable (Int) -> Void) { gate.setEventHandler(handler) }
     func onEnd(_ handler: @escaping @Sendable (String) -> Void) { gate.setEndHandler(handler) }
 
-    /// On the callback queue: nothing is called after this.
+    /// Cancels the countdown. If called on the callback queue, no callback follows.
     func cancel() { gate.cancel() }
 }
 
 let queue = DispatchQueue(label: "example.callbacks")
 let ended = DispatchSemaphore(value: 0)
 
-// Suspended, so that nothing is told before the handlers are set.
+// The queue is suspended, so that nothing is delivered before the handlers are set.
 queue.suspend()
 let heard = Countdown(from: 3, on: .queue(queue))
 heard.onNumber { print($0) }

@@ -1,5 +1,5 @@
-// One notification for work of every kind. A member that is let go of has left, so a callback that never comes holds
-// nobody up.
+// One notification for work of every kind. A member that is released has left, so a callback that never comes does not
+// block the group.
 
 import Dispatch
 import InflightConcurrency

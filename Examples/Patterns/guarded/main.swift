@@ -1,11 +1,11 @@
-// One dictionary for many threads, behind a lock or behind a queue with many readers: the same code uses either.
+// One dictionary for many threads, behind a lock or a queue with concurrent readers. The same code uses either.
 
 import Dispatch
 import InflightConcurrency
 
 func count(_ words: [String], in counts: some Guarding<[String: Int]>) -> [String] {
     DispatchQueue.concurrentPerform(iterations: words.count) { index in
-        // Looking and changing are one turn: nobody comes between.
+        // The lookup and the change are one access, so no other thread can come between them.
         counts.write { $0[words[index], default: 0] += 1 }
     }
     return counts.read { counts in counts.keys.sorted().map { "\($0) \(counts[$0] ?? 0)" } }

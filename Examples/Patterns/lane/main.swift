@@ -1,4 +1,4 @@
-// At most two at once, the important first; and one that is not wanted any more leaves the row.
+// A lane that runs at most two jobs at once, the most important first. A cancelled job leaves the queue.
 
 import Dispatch
 import InflightConcurrency

@@ -1,4 +1,4 @@
-// Two ways to own work. A view cancels what it asked for when it goes; an upload lives until it is done, held by nobody.
+// Two ways to own work. A view cancels its load when it is released. An upload without an owner lives until it is done.
 
 import Dispatch
 import InflightConcurrency
@@ -6,7 +6,7 @@ import InflightConcurrency
 let queue = DispatchQueue(label: "example.callbacks")
 let ended = DispatchSemaphore(value: 0)
 
-/// Released means cancelled.
+/// Cancels its load when it is released.
 final class Cell {
     private var load: CancelOnRelease?
 
@@ -26,13 +26,13 @@ func send(on queue: CallbackQueue, completion: @escaping @Sendable (Int) -> Void
     DispatchQueue.global().async { queue.submit { completion(3) } }
 }
 
-/// Kept alive while running.
+/// Stays alive while it runs.
 final class Upload: Sendable {
     private let alive = KeepAlive<Upload>(on: .queue(queue))
 
     func start() {
         alive.begin(self)
-        // The closure holds no upload: what keeps it alive is told in one place.
+        // The closure does not retain the upload. Only `alive` does.
         send(on: .queue(queue), completion: WeakReference(self).calling(Upload.didSend))
     }
 

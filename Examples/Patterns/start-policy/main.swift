@@ -1,5 +1,5 @@
-// What a second start does while the first runs: a search field lets the last win, a save button the first, and what
-// must not be lost waits its turn.
+// The effect of a second start while the first runs. In a search field the last start wins, in a save button the first,
+// and work that must not be lost is queued.
 
 import Dispatch
 import InflightConcurrency
@@ -11,7 +11,7 @@ for policy in [StartPolicy.firstWins, .lastWins, .queued] {
     let ended = DispatchSemaphore(value: 0)
     let outcomes = Guarded([String: String]())
     let starter = Starter<String, String>(policy, on: .queue(queue)) { text, token, end in
-        // Work hands itself on, looks at its token, and calls `end` when it has stopped, too.
+        // The work moves to another queue, checks its token, and calls `end` also when it was cancelled.
         DispatchQueue.global().async {
             mayEnd.wait()
             end(token.isCancelled ? "" : text.uppercased())

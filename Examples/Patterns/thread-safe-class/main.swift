@@ -1,5 +1,5 @@
-// A manager and its tasks in one isolation domain: every method enters it, and runs callbacks after it has left. So a
-// callback may call back in at once, from any thread.
+// A manager and its tasks in one isolation domain. Every method enters the domain, and runs callbacks after leaving it.
+// So a callback may call a method at once, from any thread.
 
 import Dispatch
 import InflightConcurrency
@@ -24,7 +24,7 @@ final class Downloads: Sendable {
 
     var names: [String] { domain.enter { _ in running.value } }
 
-    /// Call it inside: its parameter says so, and the check makes sure.
+    /// Removes a download. Call it inside the domain, as its parameter indicates and the check enforces.
     fileprivate func remove(_ name: String, _ deferred: inout DeferredActions) {
         domain.checkInside()
         running.value.removeAll { $0 == name }
@@ -48,7 +48,7 @@ final class Download: Sendable {
         isStopped = Isolated(false, in: downloads.domain)
     }
 
-    /// Stops once, however many threads call it at once.
+    /// Stops the download once, even if several threads call this at the same time.
     func stop() {
         downloads.domain.enter { deferred in
             if isStopped.value { return }
@@ -58,7 +58,7 @@ final class Download: Sendable {
     }
 }
 
-// The callback asks the object that calls it: nothing waits for itself.
+// The callback calls the object that called it, without a deadlock.
 let downloads = Downloads { downloads, names in
     print("running: \(names), and asked from the callback: \(downloads.names.count)")
 }

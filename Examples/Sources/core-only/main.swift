@@ -1,5 +1,5 @@
-// The core without any back end: how a picture would be fitted, and a cache for whatever takes memory. A program that
-// depends on `InflightCore` alone needs no C library, neither to build nor to run.
+// The core without any back end: a resize plan, and a cache for anything that takes memory. A program that depends on
+// `InflightCore` alone needs no C library, neither to build nor to run.
 
 import InflightCore
 

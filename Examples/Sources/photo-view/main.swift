@@ -1,9 +1,9 @@
-// A view that shows one picture after another, as a recycled cell does: its loader lives on the main actor, a new request
-// replaces the old one, and what is in memory is there at once.
+// A view that shows one image after another, like a recycled cell. Its loader lives on the main actor, a new request
+// replaces the old one, and an image in memory is available at once.
 
 import Inflight
 
-// Pictures in their URLs, as PNG, two pixels wide and three high: this example needs no network.
+// PNG images in `data:` URLs, so that this example needs no network. One is two pixels wide, the other three high.
 let wide =
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAADUlEQVR42mP4z8AARAAI/gH/GcBr5wAAAABJRU5ErkJggg=="
 let high =
@@ -21,7 +21,7 @@ let high =
 
     func bind(_ url: String) {
         loader.request = ImageRequest(url)
-        // What this call changed is read after it: a picture from memory, or the placeholder.
+        // `onChange` is not called for this call's own changes, so show an image from memory or the placeholder here.
         show()
     }
 
@@ -41,7 +41,7 @@ for await line in shown where line != "placeholder" {
     print(line)
     break
 }
-// Replaced before its picture came: it is never shown.
+// The first request is replaced before its image arrives, so that image is never shown.
 view.bind(high)
 view.bind(wide)
 for await line in shown where line != "placeholder" {

@@ -1,10 +1,10 @@
-// Pictures loaded ahead for a list that scrolls: at the lowest priority, and none for what was scrolled past within one
-// turn of the list's queue.
+// Prefetches images for a scrolling list at the lowest priority. An image that is scrolled past within one turn of the
+// list's queue is not requested.
 
 import Dispatch
 import Inflight
 
-// Pictures in their URLs, as PNG: this example needs no network.
+// PNG images in `data:` URLs, so that this example needs no network.
 let png =
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAADUlEQVR42mP4z8AARAAI/gH/GcBr5wAAAABJRU5ErkJggg=="
 let near = ImageRequest(png)

@@ -1,8 +1,8 @@
-// What each processor makes of a picture, as a sheet to look at:
+// Shows the output of each processor on one sheet:
 //
 //     swift run --package-path Examples processor-gallery FILE.svg [URL]
 //
-// Without a URL a picture is painted; without a file nothing is written, and what is made is told.
+// Without a URL it uses a painted image. Without a file it writes nothing, and only prints the results.
 
 import Foundation
 import Inflight
@@ -28,7 +28,7 @@ let steps: [[ImageProcessor]] = [
     [.resize(width: 120), .blur(radius: 3), .adjust(saturation: 0.3), .roundCorners(radius: 12)],
 ]
 
-/// A processor of one's own: all colours turned round.
+/// A custom processor that inverts all colours.
 @Sendable func negative(_ pixels: PixelBuffer) -> PixelBuffer {
     let rows = (0..<pixels.height).map { pixels.bytes.array[($0 * pixels.bytesPerRow)...].prefix(pixels.width * 4) }
     let bytes = rows.joined().enumerated().map { $0 % 4 == 3 ? $1 : 255 - $1 }
@@ -37,7 +37,7 @@ let steps: [[ImageProcessor]] = [
         bytes: Bytes(bytes))
 }
 
-/// A sun over hills.
+/// Returns an image of a sun over hills.
 func painted() -> PixelBuffer {
     let (width, height) = (320, 240)
     var bytes: [UInt8] = []
@@ -75,7 +75,7 @@ for processors in [[]] + steps {
     cells.append(cell(number: cells.count, name: name, shown: shown, format: format, bytes: bytes))
 }
 
-/// One picture of the sheet, and its name below, in lines that fit.
+/// Returns one image of the sheet as SVG, with its name below in lines that fit.
 func cell(number: Int, name: String, shown: PixelBuffer, format: ImageFormat, bytes: Bytes) -> String {
     let (x, y) = (number % columns * 236 + 120, number / columns * 190 + 74)
     var lines = [""]

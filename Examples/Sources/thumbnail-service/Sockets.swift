@@ -6,7 +6,7 @@ enum Sockets {
 
     /// Listens on the loopback address.
     ///
-    /// - Parameter port: 0 for one of the system's choice.
+    /// - Parameter port: the port, or 0 to let the system choose one.
     static func listen(_ port: UInt16) throws -> (descriptor: Int32, port: UInt16) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = loopback(port)
@@ -17,7 +17,7 @@ enum Sockets {
         return (descriptor, UInt16(bigEndian: address.sin_port))
     }
 
-    /// The next connection; nil once the listener is shut down.
+    /// Returns the next connection, or nil once the listener is shut down.
     static func accept(_ listener: Int32) -> Int32? {
         while true {
             let connection = Glibc.accept(listener, nil, nil)
@@ -61,7 +61,7 @@ enum Sockets {
         return bytes
     }
 
-    /// The target of a GET request; nil for anything else.
+    /// Returns the target of a GET request, or nil for anything else.
     static func readTarget(_ connection: Int32) -> String? {
         let head = String(decoding: read(connection, until: "\r\n\r\n", limit: 16 * 1024), as: UTF8.self)
         let words = head.prefix { $0 != "\r\n" }.split(separator: " ")

@@ -2,10 +2,10 @@ import Dispatch
 import Glibc
 import Inflight
 
-/// Serves `GET /WIDTH/URL` over HTTP: the image of that URL, as WebP of that width.
+/// A server for `GET /WIDTH/URL` over HTTP. It responds with the image of that URL, as WebP of that width.
 ///
-/// Each request has a deadline. The service sheds load: at its limit of requests it answers 503 at once and says when to
-/// come back, instead of queueing work that nobody will wait for. ``stop()`` finishes the requests that it has accepted.
+/// Each request has a deadline. The service sheds load. At its limit of requests it responds with 503 and `Retry-After`
+/// at once, instead of queueing work that no client will wait for. ``stop()`` finishes the accepted requests.
 final class ThumbnailService: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -31,7 +31,7 @@ final class ThumbnailService: Sendable {
         close(listener)
     }
 
-    /// Accepts nothing more, and returns when all accepted requests are answered: at most the deadline later.
+    /// Stops accepting connections, and returns when all accepted requests have a response, at most the deadline later.
     func stop() async {
         Glibc.shutdown(listener, Int32(SHUT_RDWR))
         await withCheckedContinuation { done in requests.notify(queue: queue) { done.resume() } }
@@ -56,7 +56,7 @@ final class ThumbnailService: Sendable {
 
     private func request(_ target: String) -> ImageRequest? {
         let parts = target.split(separator: "/", maxSplits: 1).map(String.init)
-        // Whoever sends a request must not read this machine's files.
+        // A client must not be able to read this machine's files.
         guard parts.count == 2, let width = Int(parts[0]), (1...2000).contains(width),
             ["http://", "https://", "data:"].contains(where: { parts[1].hasPrefix($0) })
         else { return nil }

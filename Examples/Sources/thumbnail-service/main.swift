@@ -1,14 +1,14 @@
-// A thumbnail service over HTTP with deadlines, load shedding, and a graceful end at SIGTERM.
+// A thumbnail service over HTTP with deadlines, load shedding, and graceful shutdown on SIGTERM.
 //
 //     thumbnail-service PORT        then: curl -o cat.webp localhost:PORT/320/https://example.org/cat.jpg
 //
-// Without a port it plays its own clients, and an origin that takes its time.
+// Without a port it runs its own clients and a slow origin.
 
 import Dispatch
 import Glibc
 import Inflight
 
-/// Serves until SIGTERM, then finishes what was accepted.
+/// Serves until SIGTERM, then finishes the accepted requests.
 func serve(port: UInt16?) async throws {
     let service = try ThumbnailService(
         port: port ?? 0, maximumRequests: port == nil ? 2 : 64, deadline: .seconds(port == nil ? 3 : 10))
@@ -39,7 +39,7 @@ func playClients(of service: UInt16) throws {
     print("no image:", try answer(Sockets.get(service, "/2/data:,text")))
     print("a file:", try answer(Sockets.get(service, "/2/file:///etc/hostname")))
 
-    // Two requests whose origin does not answer yet: the service is at its limit.
+    // Two requests whose origin has not responded yet bring the service to its limit.
     let origin = try Sockets.listen(0)
     let slow = try ["early", "late"].map { name in
         try Sockets.get(service, "/2/http://127.0.0.1:\(origin.port)/\(name)")
@@ -51,7 +51,7 @@ func playClients(of service: UInt16) throws {
     }
     print("one too many:", try answer(Sockets.get(service, "/1/\(url)")))
 
-    // The service is told to end: it answers what it has accepted, in time or with an error.
+    // On SIGTERM the service responds to every request that it has accepted, in time or with an error.
     kill(getpid(), SIGTERM)
     if let early = waiting["/early"] {
         Sockets.send(early, Array("HTTP/1.1 200 OK\r\nContent-Length: \(gif.count)\r\n\r\n".utf8) + gif)
@@ -59,7 +59,7 @@ func playClients(of service: UInt16) throws {
     for (name, connection) in zip(["in time:", "too late:"], slow) { print(name, answer(connection)) }
 }
 
-/// The status of a response, and when to come back.
+/// Returns the status of a response, and its `Retry-After` field if it has one.
 func answer(_ connection: Int32) -> String {
     let head = String(decoding: Sockets.read(connection), as: UTF8.self).split(separator: "\r\n")
     close(connection)

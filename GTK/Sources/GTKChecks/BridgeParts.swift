@@ -30,7 +30,7 @@ func bridgeParts(_ harness: Harness) {
         await bridge.wait()
     }
     harness.part("an idle loop is not woken") { harness in
-        // One long wait, and how often the loop went round in it.
+        // One long wait, and the number of iterations of the loop during it.
         let bridge = Bridge()
         Polls.begin()
         unsafe g_timeout_add_full(
@@ -45,7 +45,7 @@ func bridgeParts(_ harness: Harness) {
     }
 }
 
-/// Counts how often the default context waits.
+/// Counts how often the default context polls.
 @MainActor
 private enum Polls {
     nonisolated(unsafe) private static var count = 0  // Of the main thread alone, in a C function that cannot say so.

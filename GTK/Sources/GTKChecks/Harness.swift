@@ -3,7 +3,7 @@ import Foundation
 import InflightConcurrency
 import InflightGTK
 
-/// What a program under GTK's loop can be asked: one part after the other, each with a name and its findings.
+/// Runs checks under GTK's loop, one after the other, each with a name and its findings.
 @MainActor
 final class Harness {
     private var parts: [(name: String, body: @MainActor (Harness) async throws -> Void)] = []
@@ -14,7 +14,7 @@ final class Harness {
         parts.append((name, body))
     }
 
-    /// Runs the parts whose names contain one of these texts, or all. Gives how many failed.
+    /// Runs the parts whose names contain one of these texts, or all if there are none. Returns the number that failed.
     func run(_ texts: [String]) async -> Int {
         var failed = 0
         for part in parts where texts.isEmpty || texts.contains(where: part.name.contains) {
@@ -23,7 +23,7 @@ final class Harness {
             print(findings.isEmpty ? "✔ \(part.name)" : "✘ \(part.name)")
             for finding in findings.prefix(20) { print("    \(finding)") }
             if !findings.isEmpty { failed += 1 }
-            // Whoever reads a file of it sees a part when it is done.
+            // Flush, so that redirected output shows a part as soon as it is done.
             fflush(nil)
         }
         return failed
@@ -35,7 +35,7 @@ final class Harness {
 
     func note(_ text: String) { print("  \(text)") }
 
-    /// Waits frame by frame until something holds. What never does is found, and not waited for without end.
+    /// Waits frame by frame until `holds` returns `true`. After 3,000 frames it records a finding and returns.
     func wait(for what: String, on widget: UnsafeMutablePointer<GtkWidget>, _ holds: () -> Bool) async {
         for _ in 0..<3000 {
             if holds() { return }
@@ -48,7 +48,7 @@ final class Harness {
 /// The frames that a window draws.
 @MainActor
 enum Frames {
-    /// Waits until the next frame begins; before that all of the last one was drawn.
+    /// Waits until the next frame begins. By then the last one has been drawn completely.
     static func next(of widget: UnsafeMutablePointer<GtkWidget>) async {
         let bridge = Bridge()
         unsafe onFrames(of: widget) { _ in

@@ -44,7 +44,7 @@ func imageParts(_ harness: Harness) {
 }
 
 extension Harness {
-    /// Lets everything that is under way on the main queue come to its end.
+    /// Lets everything that is pending on the main queue finish.
     func settle() async {
         for _ in 0..<100 { await Task.yield() }
     }

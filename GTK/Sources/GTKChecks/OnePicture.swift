@@ -3,7 +3,7 @@ import CXPixels
 import Inflight
 import InflightGTK
 
-/// A window with one remote image, and what the X server shows in it.
+/// A window with one remote image, and the pixels that the X server shows of it.
 @safe @MainActor
 final class OnePicture {
     let window: UnsafeMutablePointer<GtkWidget>
@@ -28,7 +28,7 @@ final class OnePicture {
         unsafe gtk_window_destroy(window.window)
     }
 
-    /// The colour at a place, where the window is that large and drawn.
+    /// Returns the colour at a position, or nil if the window has not been drawn in its size.
     func color(x: Int = 20, y: Int = 20) -> PixelColor? {
         var pixels = [UInt8](repeating: 0, count: Self.side * Self.side * 4)
         let read = unsafe pixels.withUnsafeMutableBufferPointer {
@@ -40,24 +40,24 @@ final class OnePicture {
     }
 }
 
-/// Pictures of one colour.
+/// Images of one colour.
 enum Plain {
     static func png(_ color: PixelColor, width: Int = 40, height: Int = 40) -> Bytes {
         let bytes = (0..<width * height).flatMap { _ in [color.red, color.green, color.blue, 255] as [UInt8] }
         let pixels = PixelBuffer(
             width: width, height: height, bytesPerRow: width * 4, format: .rgbx, bytes: Bytes(bytes))
-        // Pixels of ours are a valid picture.
+        // Our own pixels are always a valid image.
         return try! ImagePipeline.Configuration().codecs.encode(pixels, options: EncodeOptions(format: .png))
     }
 
-    /// A GIF of as many frames, 100 ms each, for ever: frame 0 is red, 1 green, and so on in turn.
+    /// Returns a GIF that loops forever, with frames of 100 ms. Frame 0 is red, 1 green, 2 blue, and so on in turn.
     static func gif(frames: Int) -> Bytes {
         var bytes: [UInt8] = Array("GIF89a".utf8) + [2, 0, 2, 0, 0xF1, 0, 0]
         bytes += [255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255]
         bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1, 0, 0, 0]
         for frame in 0..<frames {
             bytes += [0x21, 0xF9, 4, 0, 10, 0, 0, 0, 0x2C, 0, 0, 0, 0, 2, 0, 2, 0, 0]
-            // Four pixels of one index by codes of three bits: clear, the four, end.
+            // Four pixels of one index in codes of three bits: clear, the four pixels, end.
             let index = UInt32(frame % 3)
             var bits: UInt32 = 4
             for pixel in 0..<4 { bits |= index << UInt32(3 * (pixel + 1)) }

@@ -1,16 +1,16 @@
 import CAllocated
 import Foundation
 
-/// What a process has in memory.
+/// The memory of a process.
 enum ProcessMemory {
-    /// Whether a sanitizer has memory of its own beside the program's.
+    /// Whether a sanitizer is active, which uses memory of its own.
     static let isWatched = unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
 
-    /// What this process has in memory by the system, and how much of it was allocated and not freed.
+    /// Returns the resident memory of this process as the system reports it, and the bytes allocated and not freed.
     static func now() -> (resident: Int, allocated: Int) { (bytes(), allocated_bytes()) }
 
-    /// What a process has in memory, by the system.
-    /// - Parameter process: its number; this one's where none is given. Gives 0 where there is no such process.
+    /// Returns the resident memory of a process in bytes, as the system reports it, or 0 if there is no such process.
+    /// - Parameter process: the process ID. If nil, this process is measured.
     static func bytes(of process: Int32? = nil) -> Int {
         let text = try? String(contentsOfFile: "/proc/\(process.map(String.init) ?? "self")/statm", encoding: .utf8)
         let pages = text?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0

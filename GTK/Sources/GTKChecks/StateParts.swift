@@ -88,7 +88,7 @@ func stateParts(_ harness: Harness) {
         server.serve("/a", .ok(Plain.png(green), type: "image/png").held("answer"))
         one.image.bind(ImageRequest(server.url("/a")), placeholder: .blurHash(hash))
         unsafe await harness.wait(for: "the blur", on: one.window) {
-            // Its average alone is one colour everywhere.
+            // The average colour alone would be the same everywhere.
             guard let left = one.color(x: 10, y: 10), let right = one.color(x: 190, y: 150) else { return false }
             return left != right
         }
@@ -118,7 +118,7 @@ func leavingParts(_ harness: Harness) {
         harness.expect(first.allSatisfy { $0 < 72 }, "asked first for rows that are not seen: \(first)")
         let asked = server.requests.first?.path ?? ""
         grid.position = grid.limit / 2
-        // GTK 4.8 takes no notice of the first jump after its first layout.
+        // GTK 4.8 ignores the first jump after its first layout.
         unsafe await Frames.next(of: grid.window)
         grid.position += 1
         try await server.waitUntilClosedByPeer(asked)

@@ -13,7 +13,7 @@ func textureParts(_ harness: Harness) {
                 PixelBuffer(width: 4, height: 3, bytesPerRow: 16, format: format, bytes: Bytes(bytes)))
             harness.expect(inflight_live_textures() == before + 1, "no texture, or more than one")
             var copy = [UInt8](repeating: 0, count: 48)
-            // GTK gives what Cairo takes: premultiplied BGRA.
+            // GTK downloads pixels in Cairo's format, premultiplied BGRA.
             unsafe gdk_texture_download(texture.pointer, &copy, 16)
             let wanted: [UInt8] = format.order == .bgra ? [10, 20, 30, 255] : [30, 20, 10, 255]
             harness.expect(Array(copy[0..<4]) == wanted, "\(format): \(copy[0..<4])")

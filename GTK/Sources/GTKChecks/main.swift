@@ -1,8 +1,8 @@
-// The parts of InflightGTK that need a display and a main thread that GTK owns:
+// The checks of InflightGTK that need a display and a main thread that GTK owns:
 //
 //     GTKChecks [PART…] [--binds N] [--gallery PROGRAM]
 //
-// Without a display it says so and fails. `make test-gtk` runs it under Xvfb.
+// Without a display it prints that and fails. `make test-gtk` runs it under Xvfb.
 
 import CInflightGTK
 import Foundation
@@ -21,7 +21,7 @@ var arguments = Array(CommandLine.arguments.dropFirst())
     return arguments[place + 1]
 }
 let binds = option("--binds").flatMap { Int($0) } ?? 20_000
-// The gallery that was built with this program lies beside it.
+// The gallery that was built with this program is in the same folder.
 let gallery =
     option("--gallery")
     ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path + "/inflight-gallery"

@@ -1,17 +1,17 @@
 internal import CInflightGTK
 
-/// A `GtkSignalListItemFactory` whose cells are made and filled by closures: for `GtkGridView` and `GtkListView`.
+/// A `GtkSignalListItemFactory` whose cells are created and filled by closures, for `GtkGridView` and `GtkListView`.
 ///
-/// - Thread: the main one. - Release: the closures are released when the factory goes.
+/// - Thread: the main thread. - Release: the closures are released with the factory.
 @safe @MainActor
 public struct CellFactory {
-    /// The `GtkListItemFactory`; whoever is handed it takes it over.
+    /// The `GtkListItemFactory`. The caller owns this reference.
     public let pointer: OpaquePointer
 
     /// - Parameters:
-    ///   - setup: makes the cell's widget, and gives it to the `GtkListItem`.
-    ///   - bind: fills it for the item that it stands for now.
-    ///   - unbind: empties it.
+    ///   - setup: creates the cell's widget, and sets it as the child of the `GtkListItem`.
+    ///   - bind: fills the cell for its current item.
+    ///   - unbind: clears the cell.
     public init(
         setup: @escaping @MainActor (OpaquePointer) -> Void, bind: @escaping @MainActor (OpaquePointer) -> Void,
         unbind: @escaping @MainActor (OpaquePointer) -> Void
@@ -24,7 +24,7 @@ public struct CellFactory {
                 pointer, signal,
                 { item, data in
                     let body = unsafe Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue().body
-                    // The pointer is used in this call alone.
+                    // The pointer is used only in this call.
                     nonisolated(unsafe) let item = unsafe item
                     MainActor.assumeIsolated { unsafe body(item) }
                 }, handler, { unsafe Unmanaged<Handler>.fromOpaque($0).release() })

@@ -1,47 +1,46 @@
 internal import CInflightGTK
 
-/// One thread for three loops: GLib's, which GTK runs, serves the main queue and the main actor too.
+/// The connection that lets GLib's main loop, which GTK runs, serve the main queue and the main actor.
 ///
-/// GTK's `g_application_run` keeps the main thread until the program ends. Without more nothing that is handed to the main
-/// queue would run by then, and no `@MainActor` code either. With ``attach()`` the loop waits for the main queue as it waits
-/// for the display: by a descriptor that becomes readable, so an idle program sleeps. The other way round nothing is
-/// needed: signal handlers run on the main thread, where `MainActor.assumeIsolated` holds.
+/// GTK's `g_application_run` occupies the main thread until the program ends. By itself it would run nothing that is
+/// submitted to the main queue in that time, and no `@MainActor` code. After ``attach()``, the loop waits for the main
+/// queue as it waits for the display, on a descriptor that becomes readable, so an idle program sleeps. The other
+/// direction needs no setup. Signal handlers run on the main thread, where `MainActor.assumeIsolated` holds.
 ///
-/// - Order: what is handed to the main queue runs in that order, between events and frames. A handler that runs a loop of
-///   its own (`g_main_context_iteration`) inside of such a closure is served no more of them until it returns: the main
-///   queue is serial.
+/// - Order: work submitted to the main queue runs in that order, between events and frames. The main queue is serial.
+///   While work on it runs a loop of its own (`g_main_context_iteration`), no other work is served until it returns.
 public enum MainLoop {
-    /// Has GLib's default main context serve the main queue. Once is enough, and the first ``RemoteImage`` does it.
+    /// Makes GLib's default main context serve the main queue. One call is enough. The first ``RemoteImage`` does it.
     @MainActor public static func attach() {
         inflight_main_queue_attach()
     }
 
-    /// How often the loop has served the main queue so far.
+    /// The number of times that the loop has served the main queue.
     @MainActor public static var servedCount: UInt64 { UInt64(inflight_main_queue_served()) }
 
-    /// What was done on the main thread.
+    /// The time spent on the main thread.
     public struct Work: Hashable, Sendable {
-        /// By the clock: what a frame had to wait for.
+        /// The elapsed time, which is how long a frame had to wait.
         public var elapsed: Duration
-        /// Of the processor: without what other threads had of it in between.
+        /// The CPU time, without the time that other threads ran in between.
         public var processor: Duration
     }
 
-    /// Whether ``takeWork()`` has something to tell. Off, as nothing is paid for what nobody reads; on it costs four readings
-    /// of a clock for each thing that is done.
+    /// Whether work is measured for ``takeWork()``. By default it is not, and costs nothing. Measuring costs four clock
+    /// readings for each piece of work.
     @MainActor public static var countsWork = false {
         didSet { inflight_work_count(countsWork ? 1 : 0) }
     }
 
-    /// What the remote images and the main queue did on the main thread since this was called last: binding, looking at
-    /// what is seen, delivering, drawing into GTK's snapshot. Not what GTK makes of it, layout and rendering. Called once in
-    /// each frame it says what share of the frame was theirs.
+    /// Returns the time that remote images and the main queue used on the main thread since the last call. It covers
+    /// binding, visibility checks, delivery and drawing into GTK's snapshot, but not GTK's own layout and rendering.
+    /// If called once in each frame, it gives their share of the frame.
     @MainActor public static func takeWork() -> Work {
         let work = inflight_work_take()
         return Work(elapsed: .nanoseconds(work.elapsed), processor: .nanoseconds(work.processor))
     }
 
-    /// Does something that counts as work.
+    /// Runs `body` and counts it as work.
     @MainActor static func counted<Result>(_ body: () -> Result) -> Result {
         inflight_work_begin()
         defer { inflight_work_end() }

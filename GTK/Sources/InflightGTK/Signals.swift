@@ -1,6 +1,6 @@
 package import CInflightGTK
 
-/// Keeps a closure for C, which knows it by a pointer and lets go of it by another call.
+/// A box for a closure that C holds by a pointer and releases by a separate call.
 private final class Handler<Body> {
     let body: Body
     init(_ body: Body) {
@@ -12,9 +12,9 @@ private typealias SignalHandler = Handler<@MainActor () -> Void>
 private typealias TimeHandler = Handler<@MainActor () -> Bool>
 private typealias FrameHandler = Handler<@MainActor (Int64) -> Bool>
 
-/// Calls `body` before each frame that a widget draws, as long as it gives `true`.
+/// Calls `body` before each frame that a widget draws, until it returns `false`.
 ///
-/// - Parameter body: is handed the frame's time, in microseconds of the frame clock.
+/// - Parameter body: receives the frame's time, in microseconds of the frame clock.
 @MainActor
 package func onFrames(of widget: UnsafeMutablePointer<GtkWidget>, _ body: @escaping @MainActor (Int64) -> Bool) {
     let handler = unsafe Unmanaged.passRetained(FrameHandler(body)).toOpaque()
@@ -27,7 +27,7 @@ package func onFrames(of widget: UnsafeMutablePointer<GtkWidget>, _ body: @escap
         }, handler, { unsafe Unmanaged<FrameHandler>.fromOpaque($0!).release() })
 }
 
-/// Calls `body` after so many milliseconds, and again after as many as long as it gives `true`.
+/// Calls `body` after the given number of milliseconds, and again at the same interval until it returns `false`.
 @MainActor
 package func after(
     milliseconds: Double, priority: Int32 = G_PRIORITY_DEFAULT, _ body: @escaping @MainActor () -> Bool
@@ -41,7 +41,7 @@ package func after(
         }, handler, { unsafe Unmanaged<TimeHandler>.fromOpaque($0!).release() })
 }
 
-/// Calls `body` at every emission of a signal, until its object goes. GTK emits on the main thread.
+/// Calls `body` at every emission of a signal, until the object is destroyed. GTK emits on the main thread.
 @MainActor
 package func connectSignal(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping @MainActor () -> Void)
 {

@@ -3,17 +3,17 @@ import InflightCore
 package import InflightGTK
 import InflightTestSupport
 
-/// A list that scrolls, in simulated time: cells that decide as those of a `RemoteImage` do, the engine's lane, and a server
-/// whose answers take 0 to 800 ms. The same seed gives the same scrolling and the same answers.
+/// A list that scrolls in simulated time, with cells that decide like a `RemoteImage`, the engine's lane, and a server
+/// that responds after 0 to 800 ms. The same seed gives the same scrolling and the same responses.
 package final class ScrollSimulation {
     package private(set) var waits = VisibleWaits()
-    /// How many loads got a place.
+    /// The number of loads that the lane has started.
     package private(set) var begun = 0
 
     private let priorities: CellMachine.Priorities
     private var scrolling: SeededGenerator, answers: SeededGenerator
     private var lane: Lane<Int, Int>
-    /// When the loads end that hold a place, by row.
+    /// The end times of the running loads, by row.
     private var running: [Int: Int] = [:]
     private var cells: [Int: Cell] = [:]
     private var now = 0
@@ -21,7 +21,7 @@ package final class ScrollSimulation {
 
     // A grid as in a window of 720 × 600.
     private static let (columns, lines, side, page) = (8, 1250, 72.0, 600.0)
-    /// GTK's grid keeps so many lines, about what is seen.
+    /// The number of lines that GTK's grid keeps bound around the visible ones.
     private static let boundLines = 30
     private static let frame = 16
 

@@ -1,24 +1,24 @@
-/// How long rows that are seen wait for their pictures.
+/// The times that visible rows wait for their images.
 ///
-/// Many leave before their picture comes, and those that wait longest leave most. So times are not counted of those alone
-/// who got theirs: a row that left has waited for at least so long (the product-limit estimate of Kaplan and Meier,
-/// "Nonparametric Estimation from Incomplete Observations", 1958).
+/// Many rows leave before their image arrives, and rows that wait longest leave most often. So the times of rows that
+/// got their image are not enough. A row that left has waited for at least that time (the product-limit estimate of
+/// Kaplan and Meier, "Nonparametric Estimation from Incomplete Observations", 1958).
 package struct VisibleWaits: Sendable {
-    /// Rows that came into sight with their picture, that got it while they were seen, and that left without.
+    /// The number of rows that became visible with their image, that got it while visible, and that left without it.
     package private(set) var had = 0
     package private(set) var got = 0
     package private(set) var left = 0
     private var ends: [(time: Int, isServed: Bool)] = []
-    /// Rows that are seen, and since when they have waited; none where they wait for nothing any more.
+    /// The visible rows, and since when each has waited, or nil if it no longer waits.
     private var seen: [Int: Int?] = [:]
 
     package init() {}
 
-    /// Somebody looked.
+    /// Records the rows that are visible now.
     ///
     /// - Parameters:
-    ///   - rows: those that are seen now, and whether their pictures are there. The others have left.
-    ///   - now: in milliseconds.
+    ///   - rows: the visible rows, and whether their images are loaded. All other rows have left.
+    ///   - now: the time in milliseconds.
     package mutating func look(_ rows: [Int: Bool], at now: Int) {
         for (row, isLoaded) in rows {
             switch (seen[row], isLoaded) {
@@ -38,7 +38,7 @@ package struct VisibleWaits: Sendable {
         }
     }
 
-    /// - Parameter milliseconds: since it came into sight.
+    /// - Parameter milliseconds: the time since the row became visible.
     package mutating func gotIt(after milliseconds: Int) {
         got += 1
         ends.append((milliseconds, true))
@@ -51,12 +51,12 @@ package struct VisibleWaits: Sendable {
 
     package var count: Int { had + got + left }
 
-    /// After how many milliseconds this share of rows without a picture has theirs, if they stay; none where too few stayed
-    /// for so long.
+    /// Returns the time in milliseconds after which this share of the rows without an image has it if they stay, or
+    /// nil if too few rows stayed that long.
     package func percentile(_ share: Double) -> Int? {
         var waiting = 1.0
         var atRisk = ends.count
-        // At the same time who gets it goes before who leaves.
+        // At equal times, a row that got its image comes before a row that left.
         for end in ends.sorted(by: { ($0.time, $0.isServed ? 0 : 1) < ($1.time, $1.isServed ? 0 : 1) }) {
             if end.isServed { waiting *= 1 - 1 / Double(atRisk) }
             atRisk -= 1
@@ -65,7 +65,7 @@ package struct VisibleWaits: Sendable {
         return nil
     }
 
-    /// In a line of text.
+    /// The counts and times in a line of text.
     package var told: String {
         func part(_ number: Int) -> String { "\(number * 100 / max(1, count)) %" }
         func time(_ share: Double) -> String { percentile(share).map { "\($0) ms" } ?? "longer than any stayed" }

@@ -9,7 +9,7 @@ struct CellMachineTests {
             outgrown
     }
 
-    /// What a cell does at each of these, in short words; nothing where it does nothing.
+    /// Returns the actions for each input in short words, or an empty text if there are none.
     private func told(
         _ inputs: [Input], priorities: CellMachine.Priorities = CellMachine.Priorities()
     ) -> [String] {
@@ -114,7 +114,7 @@ struct CellMachineTests {
             .looked(.away),
             .ended(hasPicture: true), .ended(hasPicture: false), .retried, .outgrown,
         ]
-        // Each order of five of them.
+        // Every sequence of five inputs.
         for number in 0..<100_000 {
             var rest = number
             var machine = CellMachine()

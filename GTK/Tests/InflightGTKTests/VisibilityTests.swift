@@ -22,7 +22,7 @@ struct VisibilityTests {
         #expect(waits.percentile(0.5) == nil)
         for time in [10, 20, 30, 40] { waits.gotIt(after: time) }
         #expect(waits.percentile(0.5) == 20 && waits.percentile(1) == 40)
-        // Four who left early say nothing of what comes later; two who left between 20 and 30 waited longer than 20.
+        // Four rows that left early say nothing about later times. Two that left at 25 waited longer than 20.
         for _ in 0..<4 { waits.left(after: 5) }
         #expect(waits.percentile(0.5) == 20)
         for _ in 0..<2 { waits.left(after: 25) }

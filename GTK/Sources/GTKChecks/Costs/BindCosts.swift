@@ -2,7 +2,8 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// What binding costs on the main thread: printed, not judged. Only where it is asked for by name, in an optimised build.
+/// Measures the cost of a bind on the main thread. The results are printed, not judged. Runs only if requested by
+/// name, in an optimised build.
 @MainActor
 func bindCosts(_ harness: Harness) {
     harness.part("costs of a bind") { harness in
@@ -34,7 +35,7 @@ func bindCosts(_ harness: Harness) {
             tell(
                 "bind of one that is not", microseconds(20_000) { image.bind(ImageRequest("http://127.0.0.1:9/\($0)")) }
             )
-            // Outside of a window what is bound is taken to be seen: the load begins inside of the bind.
+            // Outside of a window a bound image counts as visible, so its load begins inside the bind.
             let free = RemoteImage(pipeline: pipeline)
             free.options.size = .points(width: RowPictures.side, height: RowPictures.side)
             tell(

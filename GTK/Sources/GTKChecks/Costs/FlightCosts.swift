@@ -5,8 +5,8 @@ import InflightGTK
 import InflightTestSupport
 import ScrollTrials
 
-/// What a frame costs, and how long cells wait that are seen: printed, not judged. Only where they are asked for by name, in
-/// an optimised build.
+/// Measures the cost of a frame, and how long visible cells wait. The results are printed, not judged. Runs only if
+/// requested by name, in an optimised build.
 @MainActor
 func flightCosts(_ harness: Harness) {
     harness.part("costs of a frame, thrown over 10,000 rows while all cores decode") { harness in
@@ -56,7 +56,7 @@ func flightCosts(_ harness: Harness) {
     }
 }
 
-/// Flies over rows of a server that answers after 0 to 800 ms, six at a time, and tells how long cells wait that are seen.
+/// Returns how long visible cells wait in a scroll over a server that responds after 0 to 800 ms, 24 fetches at once.
 @MainActor
 private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
     let server = try RowServer(slowest: 800)
@@ -85,7 +85,7 @@ private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
     return text
 }
 
-/// A grid that is thrown about by the frame clock, the same for the same seed.
+/// A random scroll through a grid, driven by the frame clock and the same for the same seed.
 @MainActor
 private struct Flight {
     let grid: RowGrid
@@ -98,8 +98,8 @@ private struct Flight {
         random = SeededGenerator(seed: seed)
     }
 
-    /// Moves before each frame, and calls `look` at the begin of each. Nothing of it waits in the main queue, whose work is
-    /// counted.
+    /// Scrolls before each frame, and calls `look` at the beginning of each. It submits nothing to the main queue,
+    /// whose work is measured.
     func fly(frames: Int, _ look: @escaping @MainActor () -> Void) async {
         let bridge = Bridge()
         var (random, velocity, rest, left) = (random, 0.0, 0, frames)
@@ -108,7 +108,7 @@ private struct Flight {
             if rest > 0 {
                 rest -= 1
             } else if rests ? abs(velocity) < 2 : Int.random(in: 0..<30, using: &random) == 0 {
-                // One throw in eight is a jump.
+                // One move in eight begins with a jump.
                 if Int.random(in: 0..<8, using: &random) == 0 {
                     grid.position = Double.random(in: 0...grid.limit, using: &random)
                 }
@@ -129,13 +129,13 @@ private struct Flight {
 }
 
 extension CellMachine.Priorities {
-    /// What is seen is as urgent as what is not.
+    /// The same priority for visible and other cells.
     fileprivate static var alike: CellMachine.Priorities { .init(visible: .normal, near: .normal, away: .normal) }
 }
 
 private func tenths(_ value: Double) -> String { String((value * 10).rounded() / 10) }
 
-/// The processor time of this process so far.
+/// The CPU time of this process so far.
 private enum ProcessorTime {
     static var ofProcess: Duration {
         var time = timespec()
@@ -144,7 +144,7 @@ private enum ProcessorTime {
     }
 }
 
-/// A JPEG with something in it to decode.
+/// Returns a JPEG with some detail to decode.
 private func photograph(width: Int, height: Int) throws -> Bytes {
     var random = SeededGenerator(seed: 1)
     let bytes = (0..<width * height).flatMap { at in

@@ -1,17 +1,17 @@
-/// Where cells are seen in a window: a lattice of rectangles that are not white, with white between them.
+/// The positions of cells in a window: a lattice of rectangles that are not white, separated by white.
 ///
-/// The cells of a uniform grid lie in columns and lines, so most pixels of a column's width are not white, and few of a
-/// gap's: a scrollbar, or the mark of what is selected.
+/// The cells of a uniform grid form columns and lines. Most pixels across a column's width are not white. Few such
+/// pixels are in a gap. They belong to a scrollbar or to the selection mark.
 struct CellLattice {
-    /// The horizontal places of columns, and the vertical ones of those lines that are seen whole.
+    /// The horizontal ranges of the columns, and the vertical ranges of the fully visible lines.
     private(set) var columns: [Range<Int>] = []
     private(set) var lines: [(index: Int, place: Range<Int>)] = []
 
-    /// A place in the window's header, and one below it.
+    /// A vertical position in the window's header, and one below it.
     private static let header = 40, top = 56
     private static let smallest = 30
 
-    /// None where no lattice is seen.
+    /// Returns nil if there is no lattice.
     init?(width: Int, height: Int, isWhite: (_ x: Int, _ y: Int) -> Bool) {
         guard height > Self.top + 100, width > 100 else { return nil }
         let samples = stride(from: Self.top, to: height - 10, by: 27)
@@ -20,7 +20,7 @@ struct CellLattice {
         self.columns = columns.map(\.place)
         let middles = self.columns.map { $0.lowerBound + $0.count / 2 }
         let down = Self.runs(in: Self.header..<height) { y in Self.most(of: middles) { !isWhite($0, y) } }
-        // A line that the header covers in part goes on from the header.
+        // The run of a line that the header covers in part begins at the header.
         let free = down.filter { $0.lowerBound > Self.header }
         guard let lines = Self.lattice(of: free, tolerance: 1) else { return nil }
         self.lines = lines
@@ -49,8 +49,8 @@ struct CellLattice {
         return runs.filter { $0.count >= smallest }
     }
 
-    /// Those runs that are as long as most are, each with its number. Longer ones, which something covers the end of, are
-    /// cut; shorter ones are left out.
+    /// Returns the runs of the usual length (the median), each with its index. Longer runs, whose end is covered by
+    /// something, are cut to that length. Shorter runs are left out.
     private static func lattice(of runs: [Range<Int>], tolerance: Int) -> [(index: Int, place: Range<Int>)]? {
         guard runs.count >= 2 else { return nil }
         let length = runs.map(\.count).sorted()[(runs.count - 1) / 2]

@@ -1,4 +1,4 @@
-/// What the gallery's frames are judged by, on pixels that are made here.
+/// Checks the evaluation of gallery frames on pixels that are drawn here.
 @MainActor
 func frameParts(_ harness: Harness) {
     harness.part("a frame with a wrong cell is told from one without, wherever it has scrolled to") { harness in
@@ -37,18 +37,18 @@ func frameParts(_ harness: Harness) {
     }
 }
 
-/// A window as the gallery draws it, of 13 columns.
+/// A window as the gallery draws it, with 13 columns.
 private struct DrawnWindow {
     static let width = 960, height = 720
     private static let columns = 13, pitch = (x: 73, y: 70), cell = (width: 67, height: 64)
 
-    /// The first row of the first line, and by how many pixels that is under the header.
+    /// The first row of the first line, and the number of pixels by which it lies under the header.
     var first: Int
     var scrolled: Int
-    /// What other rows show than their own: nothing, or another's.
+    /// The rows that do not show their own image: nil for a placeholder, or another row.
     var shown: [Int: Int?] = [:]
     var selected: Int?
-    /// A picture that has begun to appear.
+    /// The row of an image that has begun to fade in.
     var fading: Int?
     var scrollbar = false
 
@@ -67,7 +67,7 @@ private struct DrawnWindow {
         let row = first + line * Self.columns + column
         let ground = row == selected ? (66, 130, 206) : white
         guard dx < Self.cell.width, dy < Self.cell.height else {
-            // The mark goes around what is selected.
+            // The selection mark surrounds the selected cell.
             let next = first + line * Self.columns + (across + 3) / Self.pitch.x
             return dy < Self.cell.height && next == selected ? (66, 130, 206) : ground
         }

@@ -1,18 +1,18 @@
-/// One frame of the gallery as it is seen from outside: which row each cell shows.
+/// One frame of the gallery as seen from outside, with the row that each cell shows.
 ///
-/// The grid is uniform, so all cells of a frame agree on one row that stands at its beginning; a cell that shows another
-/// row than that says is wrong.
+/// The grid is uniform, so every cell implies the first row of the frame. A cell is wrong if it implies another first
+/// row than most cells do.
 struct GalleryFrame {
     private(set) var right = 0, blank = 0, other = 0
     private(set) var wrong: [(row: Int, seen: Int)] = []
-    /// The rows of the cells that are seen whole; none where too few pictures are seen to tell.
+    /// The rows of the fully visible cells, or nil if too few images are visible to tell.
     private(set) var rows: Range<Int>?
     let columns: Int
     var visible: Int { right + blank + other + wrong.count }
     var isComplete: Bool { right > 0 && right == visible }
 
-    /// None where what is seen is not the grid as large as the window: before the first frame, and between a resize of
-    /// the window and the first frame in its new size.
+    /// Returns nil if the pixels do not show the grid in the window's size. That happens before the first frame, and
+    /// between a resize of the window and the first frame in its new size.
     init?(width: Int, height: Int, pixel: (_ x: Int, _ y: Int) -> (Int, Int, Int)) {
         let border = pixel(0, height / 2)
         guard pixel(width - 1, height / 2) == border, pixel(width / 2, height - 1) == border, border != (255, 255, 255),
@@ -23,7 +23,7 @@ struct GalleryFrame {
         var read: [(place: Int, row: Int)] = []
         for line in lattice.lines {
             for (column, across) in lattice.columns.enumerated() {
-                // What is selected has a colour of its own, which a picture that appears is mixed with.
+                // The selection has its own colour, which is mixed with an image that fades in.
                 let isPlain = pixel(across.lowerBound - 2, line.place.lowerBound + 10) == (255, 255, 255)
                 let seen = RowPictures.read(least: isPlain ? 12 : 100) { x, y in
                     pixel(
@@ -39,7 +39,7 @@ struct GalleryFrame {
         }
         let votes = Dictionary(grouping: read) { $0.row - $0.place }
         guard let (first, agreeing) = votes.max(by: { $0.value.count < $1.value.count }), agreeing.count >= 2 else {
-            // One picture alone agrees with itself.
+            // A single image has no other cell to agree with.
             right += read.count
             return
         }

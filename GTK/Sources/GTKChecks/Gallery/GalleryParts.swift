@@ -7,7 +7,7 @@ import InflightTestSupport
 func galleryParts(_ harness: Harness, program: String, binds: Int) {
     harness.part("the gallery shows no wrong row, seen from outside at every frame") { harness in
         let run = try await GalleryRun(harness, program: program)
-        // Every row that comes into view was bound; so were several that did not.
+        // Every row that comes into view was bound, and so were several others that did not.
         await run.throwAbout(untilSeen: min(binds / 5, 25_000))
         await run.comeToRest()
         await run.close()
@@ -24,13 +24,13 @@ private final class GalleryRun {
     private var random = SeededGenerator(seed: 5)
     private let began = ContinuousClock.now
 
-    /// What is looked at last, and its number.
+    /// The last frame that was read, and its number.
     private var last: (number: Int64, frame: GalleryFrame)?
     private var lastRows = 0..<0
     private var frames = 0, torn = 0, unread = 0
     private var right = 0, blank = 0, other = 0, wrongCount = 0
     private var wrong: [(row: Int, seen: Int)] = []
-    /// How often a row came into view that was not seen in the frame before.
+    /// The number of times that a row came into view that was not visible in the frame before.
     private var cameIntoView = 0
     private var rows: Set<Int> = []
     private var rests = 0, resizes = 0, zooms = 0
@@ -63,8 +63,7 @@ private final class GalleryRun {
 
     // MARK: Looking
 
-    /// Waits for a frame and looks at it; where none comes, nothing has changed.
-    /// - Returns: whether one came.
+    /// Waits for a frame, reads it, and returns whether one came. If no frame comes, nothing has changed.
     @discardableResult
     private func see(atMost milliseconds: Int32 = 40) -> Bool {
         let came = gallery.waitForFrame(atMost: milliseconds)
@@ -72,7 +71,7 @@ private final class GalleryRun {
         for _ in 0..<10 {
             guard case .torn = look else { break }
             torn += 1
-            // The frame that is being drawn ends, and the next has not begun.
+            // By then the frame that was being drawn is complete, and the next has not begun.
             _ = gallery.waitForFrame(atMost: milliseconds)
             look = gallery.look()
         }
@@ -101,7 +100,7 @@ private final class GalleryRun {
         rows.formUnion(seen)
     }
 
-    /// Looks at frame after frame until something holds; what never does is found.
+    /// Reads frame after frame until `holds` returns `true`, and records a failure if it never does.
     private func until(_ what: String, _ holds: () -> Bool) {
         for _ in 0..<1500 {
             if isGone || holds() { return }
@@ -150,7 +149,7 @@ private final class GalleryRun {
         }
     }
 
-    /// Presses the scrollbar somewhere, drags it a little, and goes back to the middle.
+    /// Presses the scrollbar at a random position, drags it a little, and moves the pointer back to the middle.
     private func jump() {
         gallery.move(x: size.width - 9, y: size.height / 2)
         see()
@@ -182,8 +181,8 @@ private final class GalleryRun {
 
     // MARK: Rest
 
-    /// Stays where it is until everything has been answered and next to no cell is blank any more. Answers that fail leave
-    /// blank cells, of few that are seen too many now and then: they are tried again.
+    /// Stays in place until every request has its response and almost no cell is blank. Failed responses leave
+    /// blank cells. If few cells are visible, those can be too many, so failed loads are retried.
     private func rest() {
         until("at rest \(rests), fewer than a twentieth of the cells are blank") {
             guard server.answerOrder().underWay == 0, let frame = last?.frame else { return false }
@@ -194,9 +193,9 @@ private final class GalleryRun {
         rests += 1
     }
 
-    /// In the end, with what has failed tried again, there is no placeholder left: at both ends of the list.
+    /// Checks at both ends of the list that no placeholder is left in the end, after failed loads were retried.
     func comeToRest() async {
-        // Where the keyboard's focus is at the end that is asked for, GTK does not scroll there.
+        // GTK does not scroll to an end of the list that already has the keyboard focus.
         for (away, key) in [("Down", "Home"), ("Up", "End")] {
             gallery.press(away)
             gallery.press(key)
@@ -215,8 +214,8 @@ private final class GalleryRun {
 
     func close() async {
         let (status, text) = await gallery.close()
-        // A display without a desktop has no session bus; and GTK 4.8 loses the place that its grid stood at now and then
-        // when columns come or go. It says both.
+        // A display without a desktop has no session bus. GTK 4.8 also loses the scroll position of its grid
+        // now and then when the number of columns changes. It prints a warning for both.
         let known = ["session bus", "ran out of items", "failed to scroll to given position"]
         let lines = text.split(separator: "\n")
         let errors = lines.filter { line in !known.contains { line.contains($0) } }.joined(separator: "\n")

@@ -5,7 +5,7 @@ import InflightConcurrency
 import InflightGTK
 import InflightTestSupport
 
-/// `inflight-gallery` as a process of its own, and its window from outside.
+/// `inflight-gallery` as a separate process, with its window seen from outside.
 @safe @MainActor
 final class GalleryProgram {
     private let process = Process()
@@ -19,7 +19,7 @@ final class GalleryProgram {
         var message: String
     }
 
-    /// Starts it with a list of URLs.
+    /// Starts the program with a list of URLs.
     init(at path: String, urls: [String], options: [String]) throws {
         guard let client = unsafe x_client_open() else {
             throw Failure(message: "The display cannot be asked for its keyboard and its frames: Xvfb can.")
@@ -46,16 +46,16 @@ final class GalleryProgram {
     }
 
     var isRunning: Bool { process.isRunning }
-    /// What it has in memory, in bytes.
+    /// The resident memory of the process, in bytes.
     var memory: Int { ProcessMemory.bytes(of: process.processIdentifier) }
 
-    // MARK: What is seen
+    // MARK: Observation
 
-    /// Whether its window is there.
+    /// Takes the program's window and gives it the keyboard. Returns whether there is a window.
     func takeWindow() -> Bool { unsafe x_client_take_window(client, process.processIdentifier) != 0 }
 
-    /// Waits for the window's next frame; where nothing moves, none comes.
-    /// - Returns: whether one came.
+    /// Waits for the window's next frame. No frame comes while nothing moves.
+    /// - Returns: whether a frame came.
     func waitForFrame(atMost milliseconds: Int32 = 100) -> Bool {
         unsafe x_client_wait_for_frame(client, milliseconds) != 0
     }
@@ -85,7 +85,7 @@ final class GalleryProgram {
             })
     }
 
-    // MARK: What is done to it
+    // MARK: Input
 
     func press(_ key: String, control: Bool = false) { unsafe x_client_key(client, key, control ? 1 : 0) }
 
@@ -99,8 +99,8 @@ final class GalleryProgram {
         for isDown in [true, false] { button(down ? 5 : 4, isDown: isDown) }
     }
 
-    /// Asks its window to close, and waits for the process's end.
-    /// - Returns: its status, none where it did not end in ten seconds; and what it wrote on standard error.
+    /// Asks the window to close, and waits for the process to end.
+    /// - Returns: the exit status, or nil if it did not exit normally within ten seconds, and its standard error.
     func close() async -> (status: Int32?, errors: String) {
         unsafe x_client_ask_to_close(client)
         after(milliseconds: 10_000) { [ended] in

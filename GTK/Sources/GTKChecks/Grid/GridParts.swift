@@ -14,7 +14,7 @@ func gridParts(_ harness: Harness, binds: Int) {
     }
 }
 
-/// A grid of 10,000 rows that is thrown about over a slow and failing server, and what was seen of it.
+/// A grid of 10,000 rows that scrolls at random over a slow and failing server, and the results of its frames.
 @safe @MainActor
 private final class GridRun {
     private let harness: Harness
@@ -23,7 +23,7 @@ private final class GridRun {
     private let grid: RowGrid
     private var random = SeededGenerator(seed: 11)
 
-    /// Where it stood before the last jump.
+    /// The scroll position before the last jump.
     private var before = 0.0
     private var frames = 0
     private var seen = RowGrid.Sight()
@@ -31,7 +31,7 @@ private final class GridRun {
     private var rests = 0
     private var seenAtRest = RowGrid.Sight()
     private var sizes: Set<[Int]> = []
-    /// Of this process, which is the server's too with all its threads, in bytes.
+    /// The memory of this process in bytes, which includes the server and all its threads.
     private var memory: [(resident: Int, allocated: Int)] = []
     private let began = ContinuousClock.now
     private static let cacheLimit = 20_000_000
@@ -41,7 +41,7 @@ private final class GridRun {
         let server = try RowServer(slowest: 800, isFailing: true)
         var configuration = ImagePipeline.Configuration()
         configuration.memoryCache.limit = Self.cacheLimit
-        // So many that answers come while their rows are still there, and in any order.
+        // With this many fetches, responses arrive while their rows are still there, and in any order.
         configuration.maximumConcurrentFetches = 256
         configuration.maximumConcurrentFetchesPerOrigin = 256
         pipeline = try ImagePipeline(configuration: configuration)
@@ -60,7 +60,7 @@ private final class GridRun {
         unsafe await harness.wait(for: "the first pictures", on: grid.window) {
             grid.look().map { $0.right > 0 } ?? false
         }
-        // A tall window: more of the rows that a grid binds are seen, or are near.
+        // In a tall window, more of the rows that a grid binds are visible or near.
         grid.resize(width: 960, height: 960)
         var velocity = 0.0, pause = 0
         while grid.bindCount < binds {
@@ -112,15 +112,15 @@ private final class GridRun {
         return sight
     }
 
-    /// Stays where it is until everything has been answered: then next to no cell is blank.
+    /// Stays in place until every request has its response. Then almost no cell may be blank.
     private func rest() async {
-        // What has moved is looked at before the next frame, and what is seen then is asked for.
+        // The visibility check runs before the next frame, and requests the images that are visible then.
         for _ in 0..<3 { await frame() }
         unsafe await harness.wait(for: "an end of all loads", on: grid.window) {
             look()
             return pipeline.statistics.tasksUnderWay == 0
         }
-        // The last picture is seen once its fade has begun, which takes a frame.
+        // The last image is visible once its fade has begun, which takes a frame.
         for _ in 0..<3 { await frame() }
         guard let sight = grid.look() else { return harness.expect(false, "nothing is seen at rest") }
         rests += 1
@@ -129,7 +129,7 @@ private final class GridRun {
             sight.blank * 20 < sight.visible, "at rest \(rests), \(sight.blank) of \(sight.visible) cells are blank")
     }
 
-    /// In the end, with what has failed tried again, there is no placeholder left.
+    /// Checks that no placeholder is left in the end, after failed loads were retried.
     func comeToRest() async {
         await rest()
         unsafe await harness.wait(for: "every visible cell has its picture", on: grid.window) {
@@ -139,7 +139,7 @@ private final class GridRun {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     func judge() {
         let seconds = (began.duration(to: .now)) / .seconds(1)
@@ -168,7 +168,7 @@ private final class GridRun {
         harness.expect(
             grid.askedCount >= grid.hitCount, "fewer than half of the binds that wanted a picture went to the server")
         harness.expect(order.overtaken * 10 >= order.answered * 3, "nearly all answers came in the order of asking")
-        // What the system counts is judged of the gallery, which is a process without a server's threads.
+        // Resident memory is judged for the gallery, whose process has no server threads.
         let grown = memory.map(\.allocated).max()! - memory[0].allocated
         harness.expect(
             ProcessMemory.isWatched || grown <= Self.cacheLimit + 100_000_000,

@@ -3,7 +3,7 @@ import CXPixels
 import Inflight
 import InflightGTK
 
-/// A window with a grid of rows, each cell a remote image of its row's picture.
+/// A window with a grid of rows, in which each cell is a remote image of its row.
 @safe @MainActor
 final class RowGrid {
     let window: UnsafeMutablePointer<GtkWidget>
@@ -11,13 +11,13 @@ final class RowGrid {
     private let pipeline: ImagePipeline
     private let grid: UnsafeMutablePointer<GtkWidget>
     private(set) var bindCount = 0
-    /// Binds to rows whose pictures were in memory.
+    /// The number of binds to rows whose images were in memory.
     private(set) var hitCount = 0
-    /// Binds to rows whose pictures were not, and were asked for, as far as somebody looked in time.
+    /// The number of binds to rows whose images were not in memory and were requested, if ``look()`` ran in time.
     private(set) var askedCount = 0
-    /// What each bind took on the main thread, in nanoseconds.
+    /// The time of each bind on the main thread, in nanoseconds.
     private(set) var bindTimes = Histogram()
-    /// What each cell stands for now.
+    /// The row to which each cell is bound now.
     private var cells: [UnsafeMutablePointer<GtkWidget>: Bound] = unsafe [:]
     private var pixels: [UInt8] = []
 
@@ -28,7 +28,7 @@ final class RowGrid {
     }
 
     static let size = (width: 720, height: 600)
-    /// The room of one column.
+    /// The width of one column.
     private static let pitch = 90
 
     init(
@@ -78,7 +78,7 @@ final class RowGrid {
         unsafe gtk_widget_show(window)
     }
 
-    /// Gives the window another size, and the grid as many columns as have room then.
+    /// Resizes the window, and gives the grid as many columns as fit.
     func resize(width: Int, height: Int) {
         let columns = guint(max(1, width / Self.pitch))
         unsafe gtk_grid_view_set_min_columns(OpaquePointer(grid), 1)
@@ -105,9 +105,9 @@ final class RowGrid {
         set { unsafe gtk_adjustment_set_value(adjustment, max(0, min(limit, newValue))) }
     }
 
-    // MARK: What is seen
+    // MARK: Visible content
 
-    /// Calls `body` with each row of which something is seen, and whether its picture is there.
+    /// Calls `body` with each row that is at least partly visible, and whether its image is loaded.
     func visible(_ body: (_ row: Int, _ isLoaded: Bool) -> Void) {
         for unsafe(cell, bound) in unsafe cells {
             var place = graphene_rect_t()
@@ -122,12 +122,12 @@ final class RowGrid {
 
     struct Sight {
         var right = 0, blank = 0, other = 0
-        /// Those that show no picture because their load has failed, and say so.
+        /// Cells without an image whose state is `failed`.
         var failed = 0
         var wrong: [(row: Int, seen: Int)] = []
         var visible: Int { right + blank + other + failed + wrong.count }
 
-        /// Adds what was seen another time; of the wrong ones, the first few.
+        /// Adds another reading, with only the first few of the wrong cells.
         mutating func add(_ sight: Sight) {
             right += sight.right
             blank += sight.blank
@@ -136,16 +136,16 @@ final class RowGrid {
             if wrong.count < 20 { wrong += sight.wrong }
         }
 
-        /// Whether every cell that is seen shows its own row.
+        /// Whether every visible cell shows its own row.
         var isComplete: Bool { right > 0 && right == visible }
     }
 
-    /// Tries again what has failed.
+    /// Retries all failed loads.
     func retryFailed() {
         unsafe cells.keys.forEach { unsafe RemoteImage.attached(to: $0)?.retry() }
     }
 
-    /// What the X server shows in each cell that is seen whole.
+    /// Returns the content of each fully visible cell, as the X server shows it.
     func look() -> Sight? {
         let (width, height) = unsafe (Int(gtk_widget_get_width(window)), Int(gtk_widget_get_height(window)))
         if pixels.count < width * height * 4 { pixels = [UInt8](repeating: 0, count: width * height * 4) }

@@ -1,8 +1,8 @@
 import Inflight
 import InflightTestSupport
 
-/// Pictures that say their row's number: a bit in each of 16 squares, from the top left. A square is red or green; blue is
-/// the same in all, and in nothing else.
+/// Images that encode their row's number, with a bit in each of 16 squares from the top left. A square is red or green.
+/// Blue is the same in all squares, and occurs nowhere else.
 enum RowPictures {
     static let side = 64
 
@@ -19,27 +19,27 @@ enum RowPictures {
     }
 
     static func png(_ row: Int) -> Bytes {
-        // Pixels of ours are a valid picture.
+        // Our own pixels are always a valid image.
         try! ImagePipeline.Configuration().codecs.encode(pixels(row), options: EncodeOptions(format: .png))
     }
 
     enum Seen: Hashable {
         case row(Int)
-        /// Nothing but one colour.
+        /// A single colour.
         case placeholder
-        /// Something that is no row's whole picture.
+        /// Anything that is not the complete image of a row.
         case other
     }
 
-    /// What one cell shows, by the middles of its squares.
+    /// Returns the content of one cell, by the centres of its squares.
     /// - Parameters:
-    ///   - least: how far red and green lie apart in a square that counts.
-    ///   - pixel: gives (red, green, blue) at a place in the cell, of 64 each way.
+    ///   - least: the minimum difference between red and green in a square that counts.
+    ///   - pixel: returns (red, green, blue) at a position in the cell, from 0 to 63 on each axis.
     static func read(least: Int = 12, _ pixel: (_ x: Int, _ y: Int) -> (Int, Int, Int)?) -> Seen {
         var row = 0, blanks = 0
         for square in 0..<16 {
             guard let (red, green, _) = pixel(square % 4 * 16 + 8, square / 4 * 16 + 8) else { return .other }
-            // While a picture appears, its colours are weak and on the right side already.
+            // While an image fades in, its colours are weak, but already red or green.
             if abs(red - green) < least {
                 blanks += 1
             } else if red > green {

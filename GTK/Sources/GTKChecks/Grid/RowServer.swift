@@ -1,15 +1,15 @@
 import Inflight
 import InflightTestSupport
 
-/// A server of rows on loopback: `/row/N` is the picture of row N, each answer after a while of its own.
+/// A loopback server of rows. `/row/N` is the image of row N, and each response has its own random delay.
 @MainActor
 final class RowServer {
     private let server: LoopbackServer
     private var order = AnswerOrder()
 
     /// - Parameters:
-    ///   - slowest: the longest wait before an answer, in milliseconds; the shortest is none.
-    ///   - isFailing: whether 1 answer in 40 is a failure: one that a client tries again by itself, or one that it does not.
+    ///   - slowest: the longest delay of a response, in milliseconds. The shortest is 0.
+    ///   - isFailing: whether 1 response in 40 is an error, one that clients retry (503) or one that they do not.
     init(slowest: Int, isFailing: Bool = false) throws {
         server = try LoopbackServer()
         let random = Guarded(SeededGenerator(seed: 7))
@@ -30,7 +30,7 @@ final class RowServer {
         }
     }
 
-    /// Each is made once.
+    /// Returns the image of a row, which is encoded once.
     private nonisolated static func picture(_ row: Int, _ made: Guarded<[Int: Bytes]>) -> Bytes {
         if let there = made.withLock({ $0[row] }) { return there }
         let picture = RowPictures.png(row)
@@ -41,7 +41,7 @@ final class RowServer {
     func url(_ path: String) -> String { server.url(path) }
     var requestCount: Int { server.requestCount }
 
-    /// In which order answers went out so far. What it is made of is forgotten: call this now and then.
+    /// Returns the order of the responses so far. Call it now and then, because it discards the recorded events.
     func answerOrder() -> AnswerOrder {
         order.add(server.takeEvents())
         return order
@@ -50,12 +50,12 @@ final class RowServer {
     func stop() { server.stop() }
 }
 
-/// How many answers went out later than one that was asked for after them.
+/// The number of responses, and of those that were sent later than the response to a later request.
 struct AnswerOrder {
     private(set) var answered = 0
     private(set) var overtaken = 0
     private var asked = 0
-    /// The place in the order of asking of what a connection is answering.
+    /// The position, in the order of requests, of the request that each connection is serving.
     private var places: [Int: Int] = [:]
     private var latest = 0
 
@@ -76,6 +76,6 @@ struct AnswerOrder {
         }
     }
 
-    /// How many were asked for and are not answered yet.
+    /// The number of requests that have no response yet.
     var underWay: Int { places.count }
 }

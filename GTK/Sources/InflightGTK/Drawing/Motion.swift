@@ -1,10 +1,10 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// A picture that moves: its frames at their times, at rest while nobody sees it.
+/// An animated image whose frames are shown on time, and that pauses while it is not visible.
 @MainActor
 final class Motion {
-    /// Whether it moves. What rests goes on where it stopped.
+    /// Whether the animation plays. After a pause it continues from where it stopped.
     var isSeen = false {
         didSet {
             guard isSeen, !oldValue else { return }
@@ -35,7 +35,7 @@ final class Motion {
     private func begin() {
         guard task == nil else { return }
         task = Task { [weak self, pipeline, request] in
-            // Its still is shown already; what cannot move stays so.
+            // The still image is shown already, and stays if it cannot be animated.
             guard let animation = try? await pipeline.animation(for: request), animation.frameCount > 1 else { return }
             do throws(LoadError) {
                 for try await frame in animation.frames(skipsLate: false) {
@@ -45,7 +45,7 @@ final class Motion {
         }
     }
 
-    /// - Returns: whether the next is wanted, once it may come.
+    /// - Returns: whether to continue with the next frame, once the animation is visible or stopped.
     private func take(_ pixels: PixelBuffer) async -> Bool {
         if Task.isCancelled { return false }
         show(Texture(pixels))

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import InflightCore
 
-/// A placeholder that is computed: away from the main thread, once for each text as long as somebody uses it.
+/// A computed placeholder, made off the main thread, once for each text as long as it is in use.
 @MainActor
 final class PlaceholderTexture {
     private struct Entry {

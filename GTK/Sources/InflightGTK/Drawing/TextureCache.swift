@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// The textures that are alive, by their pixels: a picture that is bound again is not uploaded to the display again.
+/// The live textures by their pixels, so that an image that is bound again is not uploaded to the display again.
 @MainActor
 enum TextureCache {
     private struct Key: Hashable {
@@ -16,7 +16,7 @@ enum TextureCache {
     private static var entries: [Key: Entry] = [:]
     private static var limit = 256
 
-    /// - Precondition: a texture holds its pixels, so no other pixels can lie at their address while it lives.
+    /// - Precondition: a texture retains its pixels, so no other pixels can be at their address while it lives.
     static func texture(of pixels: PixelBuffer) -> Texture {
         let address = unsafe pixels.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         let key = Key(address: address, width: pixels.width, height: pixels.height)

@@ -1,6 +1,6 @@
 package import InflightCore
 
-/// Where a cell is, as somebody looked.
+/// The position of a cell relative to the viewport at the last check.
 package enum Nearness: Hashable, Sendable {
     case visible
     /// Likely to be seen next.
@@ -8,8 +8,8 @@ package enum Nearness: Hashable, Sendable {
     case away
 }
 
-/// What a place on the screen decides, as a value: it is told what happened, changes its state, and answers what is to be
-/// done. No widget, no loader, no time.
+/// The state machine of one place on the screen, as a value. It takes events, changes its state and returns the
+/// actions to perform. It knows no widget, no loader and no clock.
 ///
 ///     empty ──bound──▶ waiting ──looked: visible, near──▶ loading ──loaded──▶ loaded
 ///       ▲                │  ▲                               │  │
@@ -17,42 +17,42 @@ package enum Nearness: Hashable, Sendable {
 ///       └──unbound       ▼
 ///                      loaded
 ///
-/// Being bound is no reason to load: a list binds several times as many rows as are seen.
+/// Binding alone starts no load, because a list binds several times as many rows as are visible.
 package struct CellMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         case empty, waiting, loading, loaded, failed
     }
 
     package struct Actions: Hashable, Sendable {
-        /// Begin the load, as urgently.
+        /// Start the load at this priority.
         package var begins: LoadPriority?
-        /// The load that is under way is wanted as urgently.
+        /// Change the priority of the running load.
         package var turns: LoadPriority?
-        /// Stop the load that is under way.
+        /// Cancel the running load.
         package var cancels = false
-        /// Have somebody look where the cell is, once it has its place.
+        /// Check where the cell is, once it has been laid out.
         package var looks = false
-        /// Wait a moment under this number, then say so.
+        /// Start the spinner delay with this number, and call ``CellMachine/spinnerDue(_:)`` at its end.
         package var waitsToSpin: Int?
-        /// Show that something is under way, or do not.
+        /// Show or hide the spinner.
         package var spins: Bool?
 
         package init() {}
     }
 
     package private(set) var phase = Phase.empty
-    /// Unknown from the moment in which it was bound until somebody has looked.
+    /// The position at the last check, or nil if the cell has not been checked since it was bound.
     package private(set) var nearness: Nearness?
     package private(set) var spins = false
-    /// The number of the latest load, by which late answers are known.
+    /// The number of the latest load. A spinner delay with another number is outdated.
     private var latest = 0
-    /// What is begun from now on goes by these.
+    /// The priority for each position, read at every event.
     package var priorities: Priorities
 
     package struct Priorities: Hashable, Sendable {
         package var visible: LoadPriority
         package var near: LoadPriority
-        /// None: what is away is not loaded.
+        /// If nil, cells that are away are not loaded.
         package var away: LoadPriority?
 
         package init(visible: LoadPriority = .high, near: LoadPriority = .low, away: LoadPriority? = nil) {
@@ -70,7 +70,7 @@ package struct CellMachine: Hashable, Sendable {
         var actions = leave()
         phase = isInMemory ? .loaded : .waiting
         nearness = nil
-        // Also where the picture is there: what moves is to move only where it is seen.
+        // Also if the image is in memory, because an animation plays only while it is visible.
         actions.looks = true
         return actions
     }
@@ -100,7 +100,7 @@ package struct CellMachine: Hashable, Sendable {
         }
     }
 
-    /// The picture that is shown was made for another size.
+    /// The displayed image was made for another size.
     package mutating func outgrown() -> Actions {
         guard phase == .loaded || phase == .loading, let nearness, let priority = priority(nearness) else {
             return Actions()
@@ -108,7 +108,7 @@ package struct CellMachine: Hashable, Sendable {
         let old = leave()
         var actions = begin(priority)
         actions.cancels = old.cancels
-        // Something is shown already.
+        // An image is displayed already.
         actions.waitsToSpin = nil
         return actions
     }
@@ -127,7 +127,7 @@ package struct CellMachine: Hashable, Sendable {
         return actions
     }
 
-    /// The moment that `number` stood for has passed.
+    /// The spinner delay with this number has ended.
     package mutating func spinnerDue(_ number: Int) -> Actions {
         guard phase == .loading, number == latest, !spins else { return Actions() }
         spins = true

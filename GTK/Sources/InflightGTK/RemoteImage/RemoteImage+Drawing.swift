@@ -2,10 +2,10 @@ internal import CInflightGTK
 internal import InflightCore
 
 extension RemoteImage {
-    /// What changes from frame to frame, and whether somebody counts frames.
+    /// The state that changes from frame to frame, and whether a tick callback is installed.
     struct Drawing {
         var spins = false
-        /// When the picture began to appear, in microseconds of the frame clock; unknown before its first frame.
+        /// The time at which the fade began, in microseconds of the frame clock, or nil before its first frame.
         var fadeBegan: Int64?
         var isFading = false
         var isTicking = false
@@ -38,7 +38,7 @@ extension RemoteImage {
         }
     }
 
-    /// - Parameter isAlone: whether everything else that was drawn goes.
+    /// - Parameter isAlone: whether to clear everything else that was drawn.
     private func drawPlaceholder(_ color: PixelColor?, _ texture: Texture?, alone isAlone: Bool = false) {
         let set = unsafe isAlone ? inflight_paintable_reset : inflight_paintable_set_placeholder
         guard let color else { return unsafe set(canvas, nil, texture?.pointer) }
@@ -48,7 +48,7 @@ extension RemoteImage {
         unsafe set(canvas, &drawn, texture?.pointer)
     }
 
-    /// What layout goes by, where that is known beforehand.
+    /// Sets the fit, and the intrinsic size for layout if it is known in advance.
     private func showSize() {
         let fit =
             switch options.fit {
@@ -120,7 +120,7 @@ extension RemoteImage {
     }
 
     private func hideTooltip() {
-        // GTK looks where the pointer is, each time.
+        // GTK looks up the widget under the pointer at every change of a tooltip.
         guard drawing.hasTooltip, let widget = unsafe widget else { return }
         drawing.hasTooltip = false
         unsafe gtk_widget_set_tooltip_text(widget, nil)
@@ -140,7 +140,7 @@ extension RemoteImage {
         }
     }
 
-    /// Draws what is under way as it is now, and sees to it that frames come while something moves.
+    /// Updates the spinner and the fade, and requests frames while one of them moves.
     func drawActivity() {
         if !drawing.spins { unsafe inflight_paintable_set_activity(canvas, -1, -1) }
         guard drawing.spins || drawing.isFading, !drawing.isTicking, let widget = unsafe widget else { return }
@@ -148,7 +148,7 @@ extension RemoteImage {
         unsafe onFrames(of: widget) { time in MainLoop.counted { self.tick(at: time) } }
     }
 
-    /// - Returns: whether more frames are wanted.
+    /// - Returns: whether more frames are needed.
     private func tick(at time: Int64) -> Bool {
         if drawing.isFading, let shown {
             let began = drawing.fadeBegan ?? time
@@ -162,7 +162,7 @@ extension RemoteImage {
             if options.showsProgress, case .loading(let progress?) = loader.state {
                 fraction = progress.fraction ?? -1
             }
-            // A turn takes 1.2 seconds.
+            // One rotation takes 1.2 seconds.
             unsafe inflight_paintable_set_activity(canvas, Double(time % 1_200_000) / 1_200_000 * 360, fraction)
         }
         drawing.isTicking = drawing.isFading || drawing.spins

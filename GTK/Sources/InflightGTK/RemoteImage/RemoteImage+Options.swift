@@ -1,18 +1,19 @@
 public import InflightCore
 
 extension RemoteImage {
-    /// How one place on the screen behaves; what is set takes effect from the next ``RemoteImage/bind(_:placeholder:description:)`` on.
+    /// The behaviour of one place on the screen. Changes take effect from the next
+    /// ``RemoteImage/bind(_:placeholder:description:)`` on.
     public struct Options: Sendable {
-        /// How large the picture is wanted.
+        /// The size at which the image is loaded.
         public enum Size: Sendable, Hashable {
-            /// As large as the widget is, in pixels of its monitor. The load begins once the widget has its place; a widget
-            /// that becomes larger, or comes to a monitor of another scale, has the picture made anew.
+            /// The widget's size, in pixels of its monitor. The load begins once the widget has been laid out. If that
+            /// size changes by more than a tenth, in a resize or on another monitor, the image is loaded again.
             case allocation
-            /// In points; the widget asks its parent for so much room from the beginning, so nothing jumps when the picture
-            /// comes. A parent that gives no more than the least, as `GtkViewport` does, gives a `GtkPicture` nothing: set the
-            /// widget's size request there.
+            /// A size in points. The widget requests this size from its parent from the start, so the layout does not
+            /// jump when the image arrives. A parent that gives only the minimum, as `GtkViewport` does, gives a
+            /// `GtkPicture` nothing. Set the widget's size request there.
             case points(width: Int, height: Int)
-            /// As the request says.
+            /// The size that the request specifies.
             case request
         }
 
@@ -22,26 +23,26 @@ extension RemoteImage {
 
         public var size = Size.allocation
         public var fit = Fit.cover
-        /// What is done to every picture here, after the processors of its request.
+        /// The processors applied to every image here, after those of its request.
         public var processors: [ImageProcessor] = []
-        /// How long a load may take before it is shown that something is under way.
+        /// The time after which a running load shows a spinner.
         public var spinnerDelay: Duration = .milliseconds(400)
-        /// Whether that shows how far the bytes have come, where the server said how many there are.
+        /// Whether the spinner shows the fraction of bytes received, if the server sent their number.
         public var showsProgress = true
-        /// How long a picture takes to appear. One that was in memory is there at once, as is every picture where the
+        /// The duration of the fade-in. An image that was in memory appears at once, and so does every image if the
         /// desktop's animations are off.
         public var fade: Duration = .milliseconds(180)
-        /// Whether pictures move that do. They rest while they are not seen.
+        /// Whether animated images play. They pause while they are not visible.
         public var animates = true
-        /// The icon, of the icon theme, that stands where a load has failed.
+        /// The icon of the icon theme that is drawn after a failed load.
         public var failureIcon = "image-missing-symbolic"
-        /// Whether a click on a picture that has failed tries again.
+        /// Whether a click on a failed image retries its load.
         public var retriesOnClick = true
-        /// How urgent loads are whose widget is seen, and whose widget is likely to be seen next.
+        /// The load priorities of visible widgets, and of widgets that are likely to become visible next.
         public var visiblePriority = LoadPriority.high
         public var nearPriority = LoadPriority.low
-        /// How urgent loads are of what is bound and further away. Without one, as it is at first, none is begun, and those
-        /// under way are cancelled.
+        /// The load priority of bound widgets that are further away. If nil, the default, their loads do not begin, and
+        /// running ones are cancelled.
         public var awayPriority: LoadPriority?
 
         public init() {}
@@ -51,11 +52,11 @@ extension RemoteImage {
         }
     }
 
-    /// What is drawn until there is a picture.
+    /// The content that is drawn until the image is available.
     public enum Placeholder: Sendable {
         case none
         case color(PixelColor)
-        /// Decoded away from the main thread; its average colour is there at once.
+        /// Decoded off the main thread. Its average colour is drawn at once.
         case blurHash(BlurHash)
         case thumbHash(ThumbHash)
         case picture(PixelBuffer)
@@ -64,7 +65,7 @@ extension RemoteImage {
     public enum State: Sendable {
         /// Nothing is bound.
         case empty
-        /// Bound, and neither seen nor likely to be.
+        /// Bound, but neither visible nor likely to become visible next.
         case waiting
         case loading(LoadProgress?)
         case loaded

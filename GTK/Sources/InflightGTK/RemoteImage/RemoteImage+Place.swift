@@ -2,7 +2,7 @@ internal import CInflightGTK
 package import InflightCore
 
 extension RemoteImage {
-    /// What is asked for: the request, at the size that this place has. None where it has no size yet.
+    /// Returns the request adapted to this place and its size, or nil if the widget has no size yet.
     package func sized(_ request: ImageRequest) -> ImageRequest? {
         var request = request.forTextures()
         if !options.processors.isEmpty { request.processors += options.processors }
@@ -32,7 +32,7 @@ extension RemoteImage {
         return unsafe Double(gtk_widget_get_scale_factor(widget))
     }
 
-    /// Has somebody look where the widget is, once it has its place.
+    /// Checks where the widget is, once it has been laid out.
     func lookSoon() {
         guard let widget = unsafe widget else { return perform(machine.looked(.visible)) }
         if watch == nil { unsafe watch = ViewportWatch.above(widget) }
@@ -40,19 +40,19 @@ extension RemoteImage {
         watch.add(self)
     }
 
-    /// Outside of every scrolled window: what is mapped is seen.
+    /// Checks a widget outside of any scrolled window, which is visible if it is mapped.
     private func lookAlone() {
         guard let widget = unsafe widget else { return }
         let isSeen = unsafe gtk_widget_get_mapped(widget) != 0
         if isSeen, asked == nil, let bound, sized(bound) == nil {
-            // It has no size before its first layout.
+            // The widget has no size before its first layout.
             unsafe onFrames(of: widget) { _ in MainLoop.counted { !self.lookedAlone() } }
             return
         }
         take(isSeen ? .visible : .away)
     }
 
-    /// - Returns: whether there was something to see.
+    /// - Returns: whether the check is done. If not, the widget has no size yet.
     private func lookedAlone() -> Bool {
         guard let bound, unsafe widget != nil else { return true }
         guard sized(bound) != nil else { return false }
@@ -60,13 +60,13 @@ extension RemoteImage {
         return true
     }
 
-    /// Where the widget is in its scrolled window.
+    /// Checks where the widget is in its scrolled window.
     func looked(_ room: ViewportRoom, in window: UnsafeMutablePointer<GtkWidget>) {
         guard let widget = unsafe widget, machine.phase != .empty, !isAtRest else { return }
         guard unsafe gtk_widget_get_mapped(widget) != 0 else { return take(.away) }
         var place = graphene_rect_t()
         guard unsafe gtk_widget_compute_bounds(widget, window, &place) != 0 else { return take(.away) }
-        // A cell that was bound and has not been laid out lies nowhere.
+        // A cell that was bound but not laid out has no position yet.
         guard place.size.width > 0, place.size.height > 0 else { return }
         take(
             room.nearness(
@@ -74,7 +74,7 @@ extension RemoteImage {
                 height: Double(place.size.height)))
     }
 
-    /// Whether it is all the same where the widget is: a list has hundreds, and asks for each in every frame that moves.
+    /// Whether the widget's position makes no difference. A list checks hundreds of cells in every frame that moves.
     private var isAtRest: Bool {
         if case .allocation = options.size { return false }
         return machine.phase == .loaded && motion == nil
@@ -86,7 +86,7 @@ extension RemoteImage {
         motion?.isSeen = nearness == .visible
     }
 
-    /// Has the picture made anew where the place has become another than it was made for, by more than a tenth.
+    /// Loads the image again if the place differs by more than a tenth from the size that the image was made for.
     private func checkSize() {
         guard machine.phase == .loaded || machine.phase == .loading, case .allocation = options.size, let bound,
             let old = asked?.resize, let new = sized(bound), let resize = new.resize,

@@ -2,8 +2,8 @@ public import CInflightGTK
 internal import InflightConcurrency
 public import InflightCore
 
-/// One place on the screen that shows a picture from somewhere: in a `GtkPicture`, in a button, or wherever a
-/// `GdkPaintable` goes.
+/// A place on the screen that shows the image of a request, in a `GtkPicture`, in a button, or wherever a
+/// `GdkPaintable` can be drawn.
 ///
 /// ```swift
 /// let image = RemoteImage(pipeline: pipeline)
@@ -11,34 +11,34 @@ public import InflightCore
 /// image.bind(ImageRequest("https://example.org/1.jpg"))    // as often as you like
 /// ```
 ///
-/// Made for the cells of lists, which are bound to one row after the other. Being bound is no reason to load: what is seen
-/// is loaded first, then what is likely to be seen next; what has left the screen is cancelled. Where the widget is, is
-/// looked at before the next frame whenever something moves.
+/// It is made for the cells of lists, which are bound to one row after another. Binding alone starts no load. Visible
+/// cells are loaded first, then cells that are likely to become visible next. A cell that leaves the screen cancels its
+/// load. Whenever something moves, the widget's position is checked before the next frame.
 ///
-/// - Thread: the main one, which GTK's loop runs on.
-/// - Order: whatever comes late for a row that was here before is dropped; no frame ever shows the picture of another row.
-/// - Cancellation: ``unbind()``, another ``bind(_:placeholder:description:)``, leaving the screen, and the widget's end.
-/// - Release: the widget keeps this alive; so does whoever else holds it. Released, it stops its load.
-/// - Errors: said by the widget's tooltip and by ``state``; the failure icon is drawn; ``retry()`` tries again.
-/// - Cost: a picture that is in memory takes one look at the cache and a texture, about 10 µs; one that is not a
-///   placeholder now, and the beginning of a load later.
+/// - Thread: the main thread, which runs GTK's loop.
+/// - Order: late results for an earlier row are dropped. No frame ever shows the image of another row.
+/// - Cancellation: ``unbind()``, another ``bind(_:placeholder:description:)``, leaving the screen, the widget's end.
+/// - Release: the widget retains this object, and so does any other owner. Its last release cancels its load.
+/// - Errors: shown by the failure icon, by the widget's tooltip and by ``state``. ``retry()`` loads again.
+/// - Cost: for an image in memory, one cache lookup and a texture, about 10 µs. For any other, a placeholder at once
+///   and the start of a load later.
 @safe @MainActor
 public final class RemoteImage {
     public var options = Options()
-    /// Called when what ``state`` says has changed, but not for what a call of yours changed.
+    /// Called when ``state`` has changed, but not for changes made by the caller's own calls.
     public var onChange: ((RemoteImage) -> Void)?
 
     let pipeline: ImagePipeline
     let loader: ImageLoader
     var machine = CellMachine()
-    /// The `InflightPaintable` that draws, of which this has a reference.
+    /// The `InflightPaintable` that draws. This object holds a reference to it.
     let canvas: OpaquePointer
-    /// The widget that it is drawn in, which outlives its connection with this.
+    /// The widget that shows the image. It outlives its connection to this object.
     var widget: UnsafeMutablePointer<GtkWidget>?
     var watch: ViewportWatch?
-    /// As it was bound.
+    /// The request as it was bound.
     var bound: ImageRequest?
-    /// What the loader was asked for, or was found in memory for.
+    /// The request adapted to this place, as it was looked up in memory or given to the loader.
     var asked: ImageRequest?
     var shown: Texture?
     var placeholder: PlaceholderTexture?
@@ -74,21 +74,21 @@ public final class RemoteImage {
         unsafe g_object_unref(UnsafeMutableRawPointer(canvas))
     }
 
-    // MARK: Where it is drawn
+    // MARK: Attaching
 
-    /// The `GdkPaintable`, for whoever shows it in a widget of another kind than those of `attach`.
+    /// The `GdkPaintable`, for other widgets than `GtkPicture` and `GtkButton`. See ``attach(widget:)``.
     public var paintable: OpaquePointer { unsafe canvas }
 
-    /// Draws in a `GtkPicture`, which keeps this alive from now on.
+    /// Draws in a `GtkPicture`, which retains this object from now on.
     public func attach(picture: OpaquePointer) {
         unsafe gtk_picture_set_paintable(picture, canvas)
         unsafe gtk_picture_set_can_shrink(picture, 1)
-        // The canvas knows itself how a picture lies in its room, also while there is none.
+        // The canvas positions the image in its space by itself, also while there is no image.
         unsafe gtk_picture_set_content_fit(picture, GTK_CONTENT_FIT_FILL)
         unsafe attach(widget: UnsafeMutablePointer<GtkWidget>(picture))
     }
 
-    /// Puts a picture into a `GtkButton`; a click tries again where it has failed.
+    /// Adds an image to a `GtkButton`. A click retries a failed load.
     public func attach(button: UnsafeMutablePointer<GtkButton>) {
         let picture = unsafe gtk_picture_new()!
         unsafe gtk_button_set_child(button, picture)
@@ -96,7 +96,7 @@ public final class RemoteImage {
         unsafe connectSignal(UnsafeMutableRawPointer(button), "clicked") { [weak self] in self?.clicked() }
     }
 
-    /// Says in which widget ``paintable`` is shown: its place, size and scale are what counts, and it keeps this alive.
+    /// Uses the position, size and scale of the widget that shows ``paintable``. The widget retains this object.
     public func attach(widget: UnsafeMutablePointer<GtkWidget>) {
         precondition(!isAttached, "A RemoteImage is attached to one widget alone. Make another one.")
         unsafe self.widget = unsafe widget
@@ -116,7 +116,7 @@ public final class RemoteImage {
         unsafe gtk_widget_add_controller(widget, click)
     }
 
-    /// What is attached to a widget: for factories of cells, which are handed the widget.
+    /// Returns the remote image that is attached to a widget, if any. Cell factories receive only the widget.
     public static func attached(to widget: UnsafeMutablePointer<GtkWidget>) -> RemoteImage? {
         unsafe g_object_get_data(UnsafeMutableRawPointer(widget).object, name).map {
             unsafe Unmanaged<RemoteImage>.fromOpaque($0).takeUnretainedValue()
@@ -125,13 +125,13 @@ public final class RemoteImage {
 
     private var isAttached: Bool { unsafe widget != nil }
 
-    // MARK: What is shown
+    // MARK: Binding
 
-    /// Shows the picture of a request, and nothing of the one before.
+    /// Shows the image of a request, and clears the previous one.
     ///
     /// - Parameters:
-    ///   - placeholder: what is drawn until it is there.
-    ///   - description: what it shows, for those who do not see it.
+    ///   - placeholder: drawn until the image is available.
+    ///   - description: the accessible description of the image.
     public func bind(_ request: ImageRequest, placeholder: Placeholder = .none, description: String? = nil) {
         MainLoop.counted {
             clear()
@@ -147,7 +147,7 @@ public final class RemoteImage {
         }
     }
 
-    /// Shows nothing. In any order with ``bind(_:placeholder:description:)``, as often as one likes.
+    /// Shows nothing. May be called any number of times, in any order with ``bind(_:placeholder:description:)``.
     public func unbind() {
         MainLoop.counted {
             clear()
@@ -156,7 +156,7 @@ public final class RemoteImage {
         }
     }
 
-    /// Tries again where it has failed; otherwise nothing.
+    /// Loads again after a failure. Otherwise does nothing.
     public func retry() {
         MainLoop.counted { perform(machine.retried()) }
     }
@@ -171,7 +171,7 @@ public final class RemoteImage {
         }
     }
 
-    // MARK: What happens
+    // MARK: State changes
 
     private func clear() {
         perform(machine.unbound())
@@ -202,7 +202,7 @@ public final class RemoteImage {
         if case .failed = loader.state, loader.request != nil { return loader.start() }
         loader.request = request
         loader.start()
-        // What is in memory is there at once.
+        // An image in memory is available at once.
         if case .loaded = loader.state { loaderChanged(fades: false) }
     }
 

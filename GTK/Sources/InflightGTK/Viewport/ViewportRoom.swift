@@ -1,8 +1,8 @@
-/// Which part of a scrolled content is seen, and which is likely to be seen next: a page ahead, a quarter behind.
+/// The visible part of scrolled content, and the part likely to become visible next: a page ahead, a quarter behind.
 package struct ViewportRoom: Sendable {
     package var width: Double
     package var height: Double
-    /// Which way the content moves: 1 or -1.
+    /// The scroll direction on each axis: 1 or -1.
     package var towards: (x: Double, y: Double)
 
     package init(width: Double, height: Double, direction: (x: Double, y: Double) = (0, 1)) {
@@ -11,7 +11,7 @@ package struct ViewportRoom: Sendable {
         towards = direction
     }
 
-    /// - Parameter place: of the cell, in the viewport's coordinates.
+    /// Returns the nearness of a cell whose frame is given in the viewport's coordinates.
     package func nearness(x: Double, y: Double, width cellWidth: Double, height cellHeight: Double) -> Nearness {
         let seen = x < width && x + cellWidth > 0 && y < height && y + cellHeight > 0
         if seen { return .visible }

@@ -1,16 +1,16 @@
 internal import CInflightGTK
 
-/// Looks which of the remote images in one scrolled window are seen: once before the next frame, after anything moved or
-/// was bound. Nothing is looked at while nothing moves.
+/// The visibility check for the remote images in one scrolled window. It runs once before the next frame, after
+/// something was moved or bound, and not at all while nothing moves.
 ///
-/// It lives as long as its window. Main thread.
+/// It lives as long as its window, and is used on the main thread.
 @safe @MainActor
 final class ViewportWatch {
-    /// The scrolled window, which owns this.
+    /// The scrolled window, which retains this object.
     private let window: UnsafeMutablePointer<GtkWidget>
     private var members: [ObjectIdentifier: Member] = [:]
     private var isTicking = false
-    /// Where the content stood when somebody looked last, to know which way it moves.
+    /// The scroll position at the last check, from which the scroll direction follows.
     private var last = (x: 0.0, y: 0.0)
     private var direction = (x: 0.0, y: 1.0)
 
@@ -20,7 +20,7 @@ final class ViewportWatch {
 
     private static let name = "inflight-viewport-watch"
 
-    /// The watch of the scrolled window that the widget is in; none where it is in none.
+    /// Returns the watch of the scrolled window that contains the widget, or nil if there is no such window.
     static func above(_ widget: UnsafeMutablePointer<GtkWidget>) -> ViewportWatch? {
         guard let window = unsafe inflight_scrolled_window_above(widget) else { return nil }
         if let there = unsafe g_object_get_data(UnsafeMutableRawPointer(window).object, name) {
@@ -55,7 +55,7 @@ final class ViewportWatch {
         members[ObjectIdentifier(image)] = nil
     }
 
-    /// Look before the next frame, when everything that is bound by then has its place.
+    /// Schedules a check before the next frame, when everything that is bound by then has been laid out.
     func lookSoon() {
         guard !isTicking else { return }
         isTicking = true

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What the command line names, as URLs, in its order.
+/// The sources of the command line as URLs, in order.
 struct PictureList {
     private(set) var urls: [String] = []
-    /// What could not be read, each with its reason.
+    /// The sources that could not be read, each with its reason.
     private(set) var problems: [String] = []
 
     private static let endings: Set<String> = [
         "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "heif", "jxl", "tif", "tiff", "bmp", "ico", "svg",
     ]
-    /// Lists are read whole: what is larger than this is none.
+    /// The maximum size of a list in bytes, because lists are read into memory at once.
     private static let largestList = 256 << 20
 
     init(_ sources: [String]) {

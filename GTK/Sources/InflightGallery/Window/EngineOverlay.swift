@@ -2,7 +2,7 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// What the engine is doing, in a corner, four times a second; nothing while it is not shown.
+/// The engine's statistics in a corner, updated four times a second, and not at all while it is hidden.
 @safe @MainActor
 final class EngineOverlay {
     let widget: UnsafeMutablePointer<GtkWidget>

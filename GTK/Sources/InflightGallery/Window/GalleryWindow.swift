@@ -2,7 +2,7 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// The one window: a header with the search, the grid below, or one picture large.
+/// The only window: a header with the search, and below it the grid or one large picture.
 @safe @MainActor
 final class GalleryWindow {
     private let window: UnsafeMutablePointer<GtkWidget>
@@ -70,7 +70,7 @@ final class GalleryWindow {
         unsafe connectSignal(UnsafeMutableRawPointer(grid.view), "activate") { [weak self] in self?.showLarge() }
         unsafe connectSignal(UnsafeMutableRawPointer(window), "notify::default-width") { [weak self] in
             guard let self else { return }
-            // Both are written, whether one wants them or not.
+            // The function writes both values, even if only one is needed.
             var (width, height) = (Int32(0), Int32(0))
             unsafe gtk_window_get_default_size(self.window.window, &width, &height)
             if width > 0 { self.grid.fit(width: Int(width)) }

@@ -2,11 +2,11 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// One picture as large as the window, with what there is of it while it loads.
+/// One picture as large as the window, with previews while it loads.
 @safe @MainActor
 final class LargePicture {
     let widget: UnsafeMutablePointer<GtkWidget>
-    /// The arrow keys: 1 for the next, -1 for the one before.
+    /// Called by the arrow keys, with 1 for the next picture and -1 for the previous one.
     var onMove: (Int) -> Void = { _ in }
     var onClose: () -> Void = {}
     private let image: RemoteImage

@@ -2,7 +2,7 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// All pictures, small, of which those are loaded that are seen.
+/// The grid of thumbnails, which are loaded as they become visible.
 @safe @MainActor
 final class PictureGrid {
     let widget: UnsafeMutablePointer<GtkWidget>
@@ -31,7 +31,7 @@ final class PictureGrid {
         fit(width: 960)
     }
 
-    /// A grid makes cells for thirty rows of as many columns as it may have: no more than have room.
+    /// Allows only as many columns as fit, because a grid creates cells for thirty rows of its maximum columns.
     func fit(width: Int) {
         self.width = width
         unsafe gtk_grid_view_set_max_columns(OpaquePointer(view), guint(max(1, width / size)))
@@ -69,8 +69,8 @@ final class PictureGrid {
         settle()
     }
 
-    /// GTK 4.8 keeps cells around the item that had the focus, not around what is seen, once rows have other heights or other
-    /// items: until it scrolls. So it scrolls, by a pixel and back, once the new rows are laid out.
+    /// After a change of row height or items, GTK 4.8 keeps cells around the item that had the focus instead of the
+    /// visible ones, until it scrolls. So this scrolls by a pixel and back, once the new rows are laid out.
     private func settle() {
         guard !isSettling else { return }
         isSettling = true
@@ -90,7 +90,7 @@ final class PictureGrid {
 
     private var isSettling = false
 
-    /// Tries again what has failed among those that are bound.
+    /// Retries the failed loads of all bound cells.
     func retryAll() {
         for image in images.compactMap(\.image) { image.retry() }
     }
@@ -119,7 +119,7 @@ final class PictureGrid {
     }
 }
 
-/// A picture, and below it why there is none, where there is none.
+/// A picture, and below it the reason if its load failed.
 @safe @MainActor
 private struct Cell {
     let widget: UnsafeMutablePointer<GtkWidget>
@@ -154,7 +154,7 @@ private struct Cell {
 }
 
 extension RemoteImage {
-    /// Binds to a row's URL, over a grey that goes with dark and light.
+    /// Binds to a row's URL, over a grey that suits light and dark themes.
     fileprivate func show(_ url: String) {
         let name = url.split(separator: "/").last.map(String.init) ?? url
         bind(
