@@ -1,4 +1,4 @@
 import Glibc
 
-// Without the handlers that libraries have for the end: they would pull the floor away under threads that still run.
+// Skips the exit handlers of libraries, which would release resources that running threads still use.
 _exit(CommandLineTool.run())

@@ -1,7 +1,7 @@
-/// Walks over the arguments: `--name`, `--name=value`, `-n`, `-nVALUE`, and everything else; `--` ends the options.
+/// Iterates over the arguments: `--name`, `--name=value`, `-n`, `-nVALUE` and positional ones. `--` ends the options.
 struct ArgumentReader {
     enum Item: Equatable {
-        /// With both dashes, or one. `attached` is what stood in the same argument.
+        /// An option. `name` includes its dashes; `attached` is the value given in the same argument.
         case option(name: String, attached: String?)
         case positional(String)
     }
@@ -29,7 +29,7 @@ struct ArgumentReader {
         return .option(name: String(argument.prefix(2)), attached: rest.isEmpty ? nil : String(rest))
     }
 
-    /// The values of an option: what is attached to it, and the next arguments, whatever those look like.
+    /// Returns the values of an option: the attached one, then the next arguments, even if they look like options.
     mutating func value<Options>(
         of option: Option<Options>, attached: String?
     ) throws(UsageError) -> OptionValue {
@@ -49,7 +49,7 @@ struct ArgumentReader {
         return OptionValue(option.name, values)
     }
 
-    /// The complaint about an option that is not known, with the nearest one that is.
+    /// Returns the usage error for an unknown option, with the nearest known one if there is any.
     static func unknown(_ name: String, known: [String]) -> UsageError {
         guard let nearest = nearest(to: name, among: known, tolerance: max(1, name.count / 4)) else {
             return UsageError("There is no option \(name.quoted).")
@@ -57,15 +57,15 @@ struct ArgumentReader {
         return UsageError("There is no option \(name.quoted); did you mean \(nearest)?")
     }
 
-    /// What was probably meant; `nil` where nothing is near.
+    /// Returns the most similar known name, or `nil` if none is near.
     ///
-    /// - Parameter tolerance: how many letters may be wrong.
+    /// - Parameter tolerance: The maximum number of wrong letters.
     static func nearest(to name: String, among known: [String], tolerance: Int) -> String? {
         let nearest = known.map { (name: $0, distance: distance(name, $0)) }.min { $0.distance < $1.distance }
         return nearest.flatMap { $0.distance <= tolerance ? $0.name : nil }
     }
 
-    /// How many letters have to be changed, added or taken away (Levenshtein).
+    /// Returns the number of letters to change, add or remove (Levenshtein), for the first 40 bytes of each name.
     private static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left.utf8.prefix(40)), Array(right.utf8.prefix(40)))
         var row = Array(0...right.count)
@@ -83,7 +83,7 @@ struct ArgumentReader {
 }
 
 extension String {
-    /// In quotation marks, fit for a terminal, and not endless.
+    /// The text in quotation marks, safe for a terminal, without user name and password, at most 60 characters long.
     var quoted: String {
         let shown = TerminalText.safe(ShownCommand.withoutUser(self))
         return shown.count > 60 ? "\"\(shown.prefix(57))…\"" : "\"\(shown)\""

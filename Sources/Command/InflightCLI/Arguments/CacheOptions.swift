@@ -1,9 +1,9 @@
 import Inflight
 import InflightDisk
 
-/// How `get` uses what is stored of earlier runs.
+/// The options for the disk cache of `get`.
 struct CacheOptions: Equatable, Sendable {
-    /// `nil`: the user's own cache folder.
+    /// The cache folder; if `nil`, the user's own.
     var folder: String?
     var isOff = false
     var bytes: Int64 = 150_000_000

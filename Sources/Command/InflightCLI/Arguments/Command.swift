@@ -1,21 +1,21 @@
-/// What the arguments ask for.
+/// A parsed command line.
 enum Command: Equatable {
     case get(GetOptions)
     case info(InfoOptions)
     case show(ShowOptions)
     case cache(CacheCommandOptions)
     case lab(LabOptions)
-    /// A part of an experiment that needs a process of its own.
+    /// A part of an experiment that runs in a process of its own.
     case labChild(String, [String])
     case help(String)
     case version
 
-    /// The options of each command.
+    /// The option types of all commands.
     static let all: [any CommandOptions.Type] = [
         GetOptions.self, InfoOptions.self, ShowOptions.self, CacheCommandOptions.self, LabOptions.self,
     ]
 
-    /// - Parameter arguments: without the name of the program.
+    /// - Parameter arguments: The arguments without the program's name.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
         guard let first = arguments.first else {
             throw UsageError(
@@ -78,7 +78,7 @@ enum Command: Equatable {
 }
 
 extension [String] {
-    /// A list as a sentence has it: `a, b or c`.
+    /// Returns the elements as a list in a sentence: `a, b or c`.
     func joined(last word: String) -> String {
         dropLast().joined(separator: ", ") + (count > 1 ? word : "") + (last ?? "")
     }

@@ -1,26 +1,26 @@
-/// What a command was asked to do: a value that the rows of its table fill.
+/// The options of one command: a value that the rows of its option table fill in.
 protocol CommandOptions: Equatable, Sendable {
-    /// How the command is called.
+    /// The name of the command on the command line.
     static var name: String { get }
     static var table: [OptionGroup<Self>] { get }
-    /// What the help says above the options.
+    /// The help text above the options.
     static var introduction: String { get }
-    /// What the help says below the options.
+    /// The help text below the options.
     static var notes: String { get }
 
     var command: Command { get }
 
     init()
 
-    /// Takes what is no option.
+    /// Takes a positional argument.
     mutating func take(argument: String) throws(UsageError)
 
-    /// Draws conclusions from all options together, and refuses what contradicts.
+    /// Derives values from all options together, and rejects contradictions.
     mutating func settle(standardOutputIsTerminal: Bool) throws(UsageError)
 }
 
 extension CommandOptions {
-    /// Reads the arguments behind the command's name.
+    /// Parses the arguments after the command's name.
     static func parse(
         _ reader: inout ArgumentReader, standardOutputIsTerminal: Bool
     ) throws(UsageError) -> Command {
@@ -51,7 +51,7 @@ extension CommandOptions {
         }
     }
 
-    /// The options that the help lists.
+    /// The names of the options that the help lists.
     static var optionNames: [String] {
         table.flatMap(\.options).filter { $0.help != nil && $0.name.hasPrefix("-") }.map(\.name)
             + ["--help", "--version"]

@@ -1,18 +1,18 @@
 import Inflight
 
-/// What `inflight get` was asked to do.
+/// The options of `inflight get`.
 struct GetOptions: CommandOptions {
-    /// What becomes of a body.
+    /// The treatment of a response body.
     enum Treatment: Equatable, Sendable {
-        /// Stored as it came, after its structure was walked; decoded too where `verified`.
+        /// Store the body unchanged after its structure was validated; if `verified`, also decode it.
         case asItCame(verified: Bool)
-        /// Stored as it came, whatever it is.
+        /// Store the body unchanged, whatever it is.
         case anything
-        /// Decoded, resized and written anew.
+        /// Decode the image, resize it and encode it again.
         case remade
     }
 
-    /// What only the options beside one another can say.
+    /// Values that mean something only in combination with other options.
     struct Given: Equatable, Sendable {
         var size: OptionValue.Sides?
         var fit: Resize.Fit?
@@ -26,49 +26,49 @@ struct GetOptions: CommandOptions {
     }
 
     var urls: [String] = []
-    /// `-`: standard input.
+    /// The file with the list of URLs; `-` is standard input.
     var list: String?
     var directory: String?
     var given = Given()
-    /// Of what was given.
+    /// The treatment, derived from the given options.
     private(set) var treatment = Treatment.asItCame(verified: false)
-    /// Of what was given.
+    /// The resize step, derived from the given options.
     private(set) var resize: Resize?
-    /// Which page, from 0; `nil`: the first.
+    /// The index of the page to decode, from 0; if `nil`, the first one.
     var page: Int?
-    /// What is done to the picture after that.
+    /// The processors to apply after resizing.
     var processors: [ImageProcessor] = []
-    /// `nil`: the source's.
+    /// The output format; if `nil`, that of the source.
     var format: ImageFormat?
     var quality: Int?
     var isProgressive = false
     var isLossless = false
-    /// Whether what a file says beside its pixels is written into the one that is made of it.
+    /// Whether the metadata of the source is written into the encoded image.
     var keepsMetadata = false
     var background: [UInt8] = [255, 255, 255]
     var discards = false
-    /// Of a damaged picture what can be decoded is taken.
+    /// Whether a damaged image is decoded as far as possible.
     var acceptsIncomplete = false
-    /// What there is of a picture while it comes is stored too.
+    /// Whether progressive previews are stored, too.
     var showsPreviews = false
     var skipsExisting = false
     var isUnordered = false
-    /// The file for the report of the run.
+    /// The file for the run report.
     var report: String?
-    /// The file for a trace of the run.
+    /// The file for the run trace.
     var trace: String?
-    /// Of the one body that is fetched.
+    /// The expected checksum of the only body.
     var checksum: Checksum?
     var cache = CacheOptions()
     var network = NetworkOptions(concurrency: 16, perHost: 6, retries: 2)
 
-    /// Whether somebody wants to know what happened to each URL.
+    /// Whether the run is recorded, for a trace, a report or `--verbose`.
     var isRecorded: Bool { trace != nil || report != nil || network.isVerbose }
 
-    /// Whether the report shows small pictures of what was loaded.
+    /// Whether the report shows thumbnails.
     var wantsThumbnails: Bool { report != nil }
 
-    /// Whether the bytes of the one URL go to standard output.
+    /// Whether the bytes of the only URL go to standard output.
     var writesToStandardOutput: Bool { directory == nil && !discards }
 
     static let name = "get"
@@ -113,7 +113,7 @@ struct GetOptions: CommandOptions {
             enlarges: given.enlarges, light: given.isLinear ? .linear : .encoded)
     }
 
-    /// Makes one treatment of the options that ask for one.
+    /// Derives the treatment from the given options.
     private func settledTreatment() throws(UsageError) -> Treatment {
         let remaking = [
             (given.size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),

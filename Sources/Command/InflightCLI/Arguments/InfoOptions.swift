@@ -1,14 +1,14 @@
-/// What `inflight info` was asked to do.
+/// The options of `inflight info`.
 struct InfoOptions: CommandOptions {
-    /// URLs and paths, in the order of asking.
+    /// The URLs and paths, in command-line order.
     var places: [String] = []
-    /// Whether each picture is decoded, to say what stands for it until it is there.
+    /// Whether to decode each image and print its placeholders.
     var wantsPlaceholder = false
-    /// Whether the whole of each is read, for what it says beside its pixels.
+    /// Whether to read each file completely and print its metadata.
     var wantsMetadata = false
-    /// Which page, from 0; `nil`: the first, of which a part of the file tells.
+    /// The index of the page, from 0; if `nil`, the first one, for which a part of the file is enough.
     var page: Int?
-    /// Whether it is asked what can be done here, and not what pictures are.
+    /// Whether to list the supported formats instead of inspecting images.
     var wantsFormats = false
     var network = NetworkOptions()
 

@@ -1,26 +1,26 @@
 import Inflight
 import InflightCore
 
-/// What `get`, `info` and `show` have in common: how servers are asked, and where images are decoded.
+/// The options shared by `get`, `info` and `show`: network access and decoding.
 struct NetworkOptions: Equatable, Sendable {
     struct Header: Equatable, Sendable {
         var name: String
         var value: String
-        /// `nil`: for every host.
+        /// The host to send the field to; if `nil`, every host.
         var host: HostPattern?
     }
 
     var headers: [Header] = []
     var limits = ImageRequest.Limits()
-    /// Loads at once.
+    /// The maximum number of concurrent loads.
     var concurrency = 1
-    /// Loads at once from one host.
+    /// The maximum number of concurrent loads from one host.
     var perHost = 1
-    /// Tries after the first.
+    /// The maximum number of retries.
     var retries = 0
-    /// How many connection failures in a row open an origin's circuit; 0 where none does.
+    /// The number of consecutive connection failures that open an origin's circuit breaker; 0 disables it.
     var circuitBreaker = 5
-    /// Bytes of all bodies in flight.
+    /// The maximum number of bytes of all bodies in flight.
     var maximumBytesInFlight: Int64 = 256 << 20
     var certificateFile: String?
     var connectsToPublicOnly = false
@@ -54,7 +54,7 @@ struct NetworkOptions: Equatable, Sendable {
         ]
     }
 
-    /// Of the command that loads many URLs at once.
+    /// The option of the command that loads many URLs concurrently.
     static var bodyBudget: Option<Self> {
         Option(
             "--max-in-flight N",
@@ -62,7 +62,7 @@ struct NetworkOptions: Equatable, Sendable {
         ) { $0.maximumBytesInFlight = Int64(try $1.integer(0...Int.max)) }
     }
 
-    /// Of the commands that decode everything.
+    /// The option of the commands that decode every image.
     static var pixelLimit: Option<Self> {
         Option("--max-pixels N", "for each image (100000000)") {
             $0.limits.maximumPixels = try $1.integer(1...Int.max)

@@ -1,21 +1,21 @@
-/// One option of a command: how it is written, what `--help` says of it, and what it sets.
+/// One option of a command: its usage, its help text and its setter.
 ///
-/// These rows are all that is known of options. Parsing, the help, "did you mean" and the tests of the README use them.
+/// These rows are the only definition of the options. Parsing, help, suggestions and the README tests use them.
 struct Option<Options> {
-    // Untyped: the compiler does not infer the type of error of closures as short as the rows'.
+    // Untyped: the compiler does not infer a typed error for closures as short as those in the rows.
     /// Throws only ``UsageError``.
     typealias Setter = (inout Options, OptionValue) throws -> Void
 
-    /// As the help writes it: the name, and behind it a placeholder for each value, as in `--size WxH`.
+    /// The usage as shown in the help: the name, followed by a placeholder for each value, as in `--size WxH`.
     let usage: String
-    /// What the help says; `nil`: it does not list the option.
+    /// The help text; if `nil`, the help does not list the option.
     let help: String?
     let valueCount: Int
     let set: Setter
 
     var name: String { String(usage.prefix { $0 != " " }) }
 
-    /// An option with values.
+    /// Creates an option with values.
     init(_ usage: String, _ help: String?, values: Int = 1, set: @escaping Setter) {
         self.usage = usage
         self.help = help
@@ -23,24 +23,24 @@ struct Option<Options> {
         valueCount = values
     }
 
-    /// An option without a value.
+    /// Creates an option without a value, which sets a flag.
     init(_ usage: String, _ help: String, _ flag: WritableKeyPath<Options, Bool>) {
         self.init(usage, help, values: 0) { options, _ in options[keyPath: flag] = true }
     }
 
-    /// What is no option, but explained among them.
+    /// Creates a help entry for positional arguments, listed among the options.
     static func argument(_ usage: String, _ help: String) -> Option {
         Option(usage, help, values: 0) { _, _ in }
     }
 
-    /// The same option of a command whose options hold these.
+    /// Returns the same option for a command whose options contain these.
     func of<Whole>(_ part: WritableKeyPath<Whole, Options>) -> Option<Whole> {
         Option<Whole>(usage, help, values: valueCount) { options, value in
             try set(&options[keyPath: part], value)
         }
     }
 
-    /// The lines of the help: the text stands beside the usage, or below one that is long.
+    /// The lines of the help. The text starts beside the usage, or below it if the usage is long.
     var helpLines: [String] {
         guard let help else { return [] }
         var lines = TerminalText.wrapped(help, columns: 80 - Self.textColumn)
@@ -54,7 +54,7 @@ struct Option<Options> {
     private static var textColumn: Int { 24 }
 }
 
-/// Options that the help lists under one heading.
+/// Options listed under one heading of the help.
 struct OptionGroup<Options> {
     let title: String
     let options: [Option<Options>]

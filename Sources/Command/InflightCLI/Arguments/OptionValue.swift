@@ -1,9 +1,9 @@
 import Inflight
 import InflightCore
 
-/// The values of one option as they were given. Each complaint names the option, what it takes, and what it was given.
+/// The values of one option as given. Each error names the option, the expected values and the given one.
 struct OptionValue {
-    /// Of the option.
+    /// The name of the option.
     let name: String
     private let texts: [String]
 
@@ -15,18 +15,18 @@ struct OptionValue {
     /// The first value.
     var text: String { texts[0] }
 
-    /// The second value, of an option that takes two.
+    /// The second value of an option that takes two.
     var second: OptionValue { OptionValue(name, [texts[1]]) }
 
-    /// A name that is not empty.
+    /// Returns a name that is not empty.
     ///
-    /// - Parameter what: what it is the name of, as in "a file".
+    /// - Parameter what: The kind of thing it names, as in "a file".
     func path(_ what: String) throws(UsageError) -> String {
         if text.isEmpty { throw UsageError("\(name) needs the name of \(what), not \"\".") }
         return text
     }
 
-    /// A page as people count, from 1, as programs do.
+    /// Returns the index of a page, from 0, for a page number given from 1.
     func page() throws(UsageError) -> Int { try integer(1...1_000_000) - 1 }
 
     func integer(_ range: ClosedRange<Int>) throws(UsageError) -> Int {
@@ -40,7 +40,7 @@ struct OptionValue {
         return number
     }
 
-    /// Seconds, with a decimal fraction where wanted.
+    /// Returns a duration given in seconds, with an optional decimal fraction.
     func seconds() throws(UsageError) -> Duration {
         let plain = text.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == UInt8(ascii: ".") }
         guard plain, let seconds = Double(text), seconds >= 0.001, seconds <= 1_000_000 else {
@@ -55,12 +55,12 @@ struct OptionValue {
         var height: Int?
     }
 
-    /// `WxH`, `Wx` or `xH`, in pixels.
+    /// Returns `WxH`, `Wx` or `xH`, in pixels.
     func size() throws(UsageError) -> Sides {
         try size("in pixels from 1 to 65,535, such as 320x240, 320x or x240")
     }
 
-    /// `WxH`, `Wx` or `xH`, in cells of a terminal.
+    /// Returns `WxH`, `Wx` or `xH`, in terminal cells.
     func cells() throws(UsageError) -> Sides {
         try size("in columns and lines of the terminal, such as 40x20, 40x or x20")
     }
@@ -82,12 +82,12 @@ struct OptionValue {
         throw UsageError("\(name) takes \(choices.map(\.name).joined(last: " or ")), not \(text.quoted).")
     }
 
-    /// One of the cases of a type, by its name.
+    /// Returns the case of a type with the given name.
     func choice<Value: CaseIterable & RawRepresentable<String>>() throws(UsageError) -> Value {
         try choice(Value.allCases.map { ($0.rawValue, $0) })
     }
 
-    /// An opaque colour, such as `#rrggbb`, `white` or `black`: red, green and blue.
+    /// Returns an opaque colour, such as `#rrggbb`, `white` or `black`, as red, green and blue.
     func color() throws(UsageError) -> [UInt8] {
         guard let color = PixelColor(text), color.alpha == 255 else {
             throw UsageError("\(name) takes a colour such as #ff8000, white or black, not \(text.quoted).")
@@ -95,7 +95,7 @@ struct OptionValue {
         return [color.red, color.green, color.blue]
     }
 
-    /// `Name: value` (RFC 9110 sections 5.1 and 5.5). The value stays out of the complaint: it may be a secret.
+    /// Returns a field given as `Name: value` (RFC 9110 sections 5.1 and 5.5). Errors omit the value: it may be secret.
     func header() throws(UsageError) -> NetworkOptions.Header {
         guard let colon = text.firstIndex(of: ":") else {
             throw UsageError("\(name) takes a header such as 'Accept: image/webp'; this one has no colon.")
@@ -112,7 +112,7 @@ struct OptionValue {
         return NetworkOptions.Header(name: field, value: trimmed)
     }
 
-    /// A host name or address, with a port where only that one is meant.
+    /// Returns a host name or address, with a port if only that port is meant.
     func host() throws(UsageError) -> HostPattern {
         guard let pattern = HostPattern(text) else {
             throw UsageError("\(name) takes a host such as example.org or example.org:8080, not \(text.quoted).")
@@ -126,10 +126,10 @@ struct OptionValue {
     }
 }
 
-/// Which requests a `--header-for` is meant for.
+/// The origins that a `--header-for` field is sent to.
 struct HostPattern: Equatable, Sendable {
     var host: String
-    /// `nil`: every port.
+    /// The port; if `nil`, every port.
     var port: Int?
 
     init?(_ text: String) {

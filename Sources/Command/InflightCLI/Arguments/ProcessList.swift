@@ -1,8 +1,8 @@
 import Inflight
 
-/// Reads `--process`: steps between commas, each a name with its parameters behind colons, as in `blur:4,grey`.
+/// Parses `--process`: steps separated by commas, each a name with parameters after colons, as in `blur:4,grey`.
 struct ProcessList {
-    /// A step as people write it, how many parameters it takes, and what they make.
+    /// The definition of a step: its usage, the allowed numbers of parameters and its factory.
     private struct Step {
         let usage: String
         let counts: [Int]
@@ -52,7 +52,7 @@ struct ProcessList {
     }
 
     private let option: String
-    /// The step as it was written.
+    /// The step as given.
     private let text: String
     private let step: Step
     private let values: [String]
@@ -88,7 +88,7 @@ struct ProcessList {
 
     private var malformed: UsageError { UsageError("\(option) takes \(step.usage), not \(text.quoted).") }
 
-    /// A parameter as an option's value, for what those know to read.
+    /// Returns a parameter as an option value, to reuse the parsers of that type.
     private func value(_ text: String) -> OptionValue { OptionValue("\(option), \(step.name):", [text]) }
 
     private func size(_ text: String) throws(UsageError) -> OptionValue.Sides { try value(text).size() }

@@ -1,7 +1,7 @@
 /// A usage error: one line that says what is wrong with the arguments, and exit status 64.
 struct UsageError: Error, Equatable {
     var message: String
-    /// The command whose help tells more; `nil`: the help of all.
+    /// The command whose help to refer to; if `nil`, the general help.
     var command: String?
 
     init(_ message: String, command: String? = nil) {

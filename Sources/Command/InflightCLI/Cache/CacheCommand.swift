@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightCore
 import InflightDisk
 
-/// One `inflight cache`: looks at a cache, reads all of it, or removes what is in it. It never makes one.
+/// One run of `inflight cache`: inspects, verifies or clears a cache. It never creates one.
 struct CacheCommand: Sendable {
     let options: CacheCommandOptions
     let folder: String
@@ -19,7 +19,7 @@ struct CacheCommand: Sendable {
 
     private var text: CacheText { CacheText(folder: folder, json: options.json, style: Style.of(.output)) }
 
-    /// - Returns: the exit status.
+    /// - Returns: The exit status.
     func run() async -> Int32 {
         var status = CommandLineTool.ExitStatus.success
         do {
@@ -76,7 +76,7 @@ struct CacheCommand: Sendable {
 
     private func write(_ bytes: [UInt8]) throws(StandardStream.WriteError) { try StandardStream.output.write(bytes) }
 
-    /// Says why the cache cannot be looked at, or changed.
+    /// Reports why the cache cannot be read or changed.
     private func refused(_ error: LoadError, _ status: Int32) throws(StandardStream.WriteError) -> Int32 {
         StandardStream.error.say("inflight: \(TerminalText.safe(error.message))\n")
         if options.json { try write(text.failure(error)) }

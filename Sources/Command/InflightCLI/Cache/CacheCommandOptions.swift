@@ -2,13 +2,13 @@ import Inflight
 import InflightCore
 import InflightDisk
 
-/// What `inflight cache` was asked to do.
+/// The options of `inflight cache`.
 struct CacheCommandOptions: CommandOptions {
     enum Action: String, CaseIterable, Sendable {
         case stat, list, verify, clear
     }
 
-    /// Which entries `clear` removes.
+    /// The entries that `clear` removes.
     enum Target: Equatable, Sendable {
         case all
         case url(String)
@@ -19,9 +19,9 @@ struct CacheCommandOptions: CommandOptions {
     var action = Action.stat
     private var hasAction = false
     private(set) var target = Target.all
-    /// The option that named the target.
+    /// The option that set the target.
     private var targetOption: String?
-    /// `nil`: the user's own cache folder.
+    /// The cache folder; if `nil`, the user's own.
     var folder: String?
     var json = false
 
@@ -92,7 +92,7 @@ struct CacheCommandOptions: CommandOptions {
 
     private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
 
-    /// Such as `90s` or `2w`.
+    /// Returns an age, such as `90s` or `2w`, in seconds.
     private static func age(_ value: OptionValue) throws(UsageError) -> Int64 {
         let digits = value.text.dropLast()
         guard let unit = value.text.last.flatMap({ units[$0] }), digits.utf8.count <= 9,
@@ -102,7 +102,7 @@ struct CacheCommandOptions: CommandOptions {
                 "\(value.name) takes a whole number with s, m, h, d or w for seconds to weeks, such as 7d, not "
                     + "\(value.text.quoted).")
         }
-        // Nine digits times a week's seconds.
+        // Nine digits times the seconds of a week cannot overflow.
         return Int64(number) * unit
     }
 
@@ -141,7 +141,7 @@ struct CacheCommandOptions: CommandOptions {
 }
 
 extension CacheCommandOptions.Target {
-    /// As the store is told.
+    /// Returns the target as an argument for the disk store.
     func clearing(now: WallTime) -> DiskStore.Clearing {
         switch self {
         case .all: .all

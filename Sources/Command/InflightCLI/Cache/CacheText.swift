@@ -1,16 +1,16 @@
 import InflightCore
 import InflightDisk
 
-/// What is said of a cache, in words or as lines of JSON.
+/// The output of `inflight cache`, as text or as lines of JSON.
 struct CacheText {
     let folder: String
     let json: Bool
     let style: Style
 
-    /// Of a folder that is no cache yet.
+    /// Returns the output for a folder that is not a cache yet.
     func absent(_ action: CacheCommandOptions.Action) -> [UInt8] {
         guard json else { return Self.words(["There is no cache yet in \(shownFolder)."]) }
-        // A line for each entry: none.
+        // `list` prints one line per entry: here none.
         if action == .list { return [] }
         return line(exists: false) { writer in
             switch action {
@@ -45,9 +45,9 @@ struct CacheText {
                 })
     }
 
-    /// Without the limit, which belongs to each run.
+    /// Adds the statistics, without the limit, which each run sets for itself.
     ///
-    /// - Parameter found: `nil`: there is no cache, and all of it is 0.
+    /// - Parameter found: The statistics; if `nil`, there is no cache, and all values are 0.
     private static func add(_ found: DiskStore.Statistics?, to writer: inout JSONWriter) {
         writer.add("entries", found?.entries ?? 0)
         writer.add("partialEntries", found?.partialEntries ?? 0)
@@ -62,7 +62,7 @@ struct CacheText {
 
     // MARK: list
 
-    /// - Parameter columns: how wide a line may be; `nil`: the URL is told whole.
+    /// - Parameter columns: The maximum width of a line; if `nil`, the URL is not shortened.
     func entry(_ entry: DiskStore.ListedEntry, now: WallTime, columns: Int?) -> [UInt8] {
         let response = entry.response
         if json {
@@ -85,7 +85,7 @@ struct CacheText {
         return Self.words([front + (room.map { TerminalText.shortened(url, to: $0) } ?? url)])
     }
 
-    /// In one unit, so that a column of them is narrow; what comes from the future is 0 s old.
+    /// Returns an age in a single unit, to keep the column narrow. A time in the future counts as 0 s old.
     private static func age(_ stored: WallTime, now: WallTime) -> String {
         let seconds = max(0, now.milliseconds(since: stored) / 1000)
         switch seconds {

@@ -1,15 +1,14 @@
 import Glibc
 
-/// A hidden folder beside the files that a run writes, for those that are not whole yet. It goes with the run; what a killed
-/// run has left, a later one removes.
+/// A hidden folder beside the output files of a run, for files that are not complete yet. It is removed with the run. A
+/// later run removes the folder that a killed run has left.
 ///
-/// The kernel says whether a run lives: it holds a lock on a file in its folder (`flock`), which ends with the process. So
-/// neither a process number that is given out again nor another container misleads. On a file system without such locks
-/// nothing is removed.
+/// Each run holds a lock on a file in its folder (`flock`), which the kernel releases when the process ends. So neither
+/// a reused process ID nor another container misleads. On a file system without such locks, nothing is removed.
 ///
 /// May be used from any thread.
 final class DraftFolder: Sendable {
-    /// Of the folder.
+    /// The file descriptor of the folder.
     let descriptor: Int32
     private let lock: Int32
     private let parent: Int32
@@ -18,13 +17,13 @@ final class DraftFolder: Sendable {
     private static let prefix = ".inflight-"
     private static let lockName = "lock"
 
-    /// Makes a folder, and removes those that killed runs have left beside it.
+    /// Creates a folder, and removes those that killed runs have left beside it.
     ///
-    /// - Parameter parent: the directory that it is made in, open for as long as this one lives.
+    /// - Parameter parent: The directory to create it in. It must stay open for the lifetime of this object.
     init(in parent: Int32) throws(SystemError) {
         for name in Self.names(in: parent) where name.hasPrefix(Self.prefix) { Self.removeAbandoned(name, in: parent) }
         self.parent = parent
-        // Another run may take it for abandoned before it is locked: then once more.
+        // Another run may take the folder for abandoned before it is locked. Then try again.
         for _ in 0..<16 {
             let name = Self.prefix + String(UInt64.random(in: 0 ... .max), radix: 36)
             guard unsafe mkdirat(parent, name, 0o700) == 0 else {
@@ -55,7 +54,7 @@ final class DraftFolder: Sendable {
         close(descriptor)
     }
 
-    /// Removes the folder, from which all drafts are gone.
+    /// Removes the folder, which must not contain drafts any more.
     func remove() {
         _ = unsafe unlinkat(descriptor, Self.lockName, 0)
         _ = unsafe unlinkat(parent, name, AT_REMOVEDIR)
@@ -74,12 +73,12 @@ final class DraftFolder: Sendable {
             for file in names(in: folder) where file != lockName { _ = unsafe unlinkat(folder, file, 0) }
             _ = unsafe unlinkat(folder, lockName, 0)
         }
-        // With anything else in it, it stays.
+        // If the folder contains anything else, it stays.
         _ = unsafe unlinkat(parent, name, AT_REMOVEDIR)
     }
 
     private static func names(in folder: Int32) -> [String] {
-        // With a position of its own.
+        // A separate descriptor, with a position of its own.
         let copy = unsafe openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0 else { return [] }
         guard let stream = unsafe fdopendir(copy) else {

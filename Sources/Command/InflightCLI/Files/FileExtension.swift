@@ -1,6 +1,6 @@
 import Inflight
 
-/// The endings of file names and what they stand for.
+/// The extensions of file names and their meanings.
 enum FileExtension {
     private static let formats: [String: ImageFormat] = [
         "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "apng": .png, "webp": .webp, "gif": .gif,
@@ -18,12 +18,12 @@ enum FileExtension {
         "video/mp4": "mp4", "video/webm": "webm", "video/quicktime": "mov", "audio/mpeg": "mp3", "audio/ogg": "ogg",
     ]
 
-    /// The picture format that an ending stands for, in either case.
+    /// Returns the image format for an extension, ignoring case.
     static func format(of ending: String) -> ImageFormat? {
         formats[ending.lowercased()]
     }
 
-    /// The ending for the value of a `Content-Type` field.
+    /// Returns the extension for the value of a `Content-Type` field.
     static func of(mediaType: String) -> String? {
         let essence = mediaType.prefix { $0 != ";" && $0 != " " }
         return mediaTypes[essence.lowercased()]

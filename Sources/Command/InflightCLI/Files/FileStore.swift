@@ -2,16 +2,16 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// The directory where files go. A file in it appears whole or not at all: it is written in a hidden folder beside it, then
-/// renamed.
+/// The output directory. A file appears in it complete or not at all: it is written in a hidden folder beside it and
+/// then renamed.
 ///
 /// May be used from any thread.
 final class FileStore: Sendable {
-    /// A file that is written and waits for its name. It has to be given to ``publish(_:as:)`` or ``discard(_:)``.
+    /// A written file without its final name. It must be passed to ``publish(_:as:)`` or ``discard(_:)``.
     struct Draft: Equatable, Sendable {
         fileprivate let folder: DraftFolder
         fileprivate let number: Int
-        /// Its hidden name.
+        /// The hidden name.
         fileprivate var name: String { String(number) }
 
         static func == (left: Draft, right: Draft) -> Bool {
@@ -20,20 +20,20 @@ final class FileStore: Sendable {
     }
 
     private struct State {
-        /// Made with the first draft.
+        /// The folder for drafts, created with the first one.
         var folder: DraftFolder?
         var drafts: Set<Int> = []
         var counter = 0
-        /// No more drafts: the program ends.
+        /// Whether new drafts are refused, because the program is about to exit.
         var isClosed = false
     }
 
-    /// The directory as it is told in reports.
+    /// The path of the directory as shown in reports.
     let shownPath: String
     private let descriptor: Int32
     private let state = Guarded(State())
 
-    /// Opens the directory, which is made, with those above it, where it is not there.
+    /// Opens the directory, and creates it and its ancestors if they do not exist.
     init(directory: String) throws(LoadError) {
         do throws(SystemError) {
             try Self.makeDirectories(directory)
@@ -51,7 +51,7 @@ final class FileStore: Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Writes `bytes` under a hidden name. Nothing is left of it when that fails.
+    /// Writes `bytes` under a hidden name. If that fails, nothing is left behind.
     func draft(_ bytes: Bytes) throws(LoadError) -> Draft {
         do throws(SystemError) {
             let (draft, file) = try begin()
@@ -61,7 +61,7 @@ final class FileStore: Sendable {
                         try unsafe StandardStream(descriptor: file).write(buffer)
                     }.mapError(\.system)
                 }
-                // Some file systems find out here that there is no room.
+                // Some file systems report only here that the disk is full.
                 let closed = Glibc.close(file)
                 try result.get()
                 if closed != 0 && errno != EINTR { throw .last }
@@ -75,7 +75,7 @@ final class FileStore: Sendable {
         }
     }
 
-    /// Gives a draft its name. What had that name is replaced; a symbolic link is replaced too, not followed.
+    /// Gives a draft its name. It replaces an existing file of that name; a symbolic link is replaced, not followed.
     func publish(_ draft: Draft, as name: String) throws(LoadError) {
         guard unsafe renameat(draft.folder.descriptor, draft.name, descriptor, name) == 0 else {
             let error = SystemError.last
@@ -90,7 +90,7 @@ final class FileStore: Sendable {
         state.withLock { _ = $0.drafts.remove(draft.number) }
     }
 
-    /// Removes every draft, and refuses new ones: the last thing that happens before the program ends.
+    /// Removes every draft and refuses new ones, as the last step before the program exits.
     func close() {
         state.withLock { state in
             state.isClosed = true
@@ -101,22 +101,22 @@ final class FileStore: Sendable {
         }
     }
 
-    /// The bytes of a plain file with that name; `nil` where there is none, or only a link to one.
+    /// Returns the bytes of a regular file with that name, or `nil` if there is none, or only a link to one.
     ///
-    /// - Parameter limit: a longer file is as good as none.
+    /// - Parameter limit: The maximum size in bytes; a longer file counts as missing.
     func existing(_ name: String, limit: Int64) -> Bytes? {
         guard let file = try? LocalFile(name, in: descriptor, flags: O_NOFOLLOW), file.size <= limit else { return nil }
         return try? file.read(file.size)
     }
 
-    /// Whether a plain file of that name is there.
+    /// Returns whether a regular file of that name exists.
     func exists(_ name: String) -> Bool {
         var status = stat()
         return unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
             && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Where the file lies, from where the command runs.
+    /// Returns the path of the file, as seen from the working directory.
     func path(of name: String) -> String {
         switch shownPath {
         case ".": name
@@ -136,7 +136,7 @@ final class FileStore: Sendable {
         return LoadError(.cannotWrite, stage: .store, message: message + remedy, underlying: error)
     }
 
-    /// Makes up a name, and registers it before its file is there: whoever closes the store finds both.
+    /// Chooses a name, and creates and registers its file under the lock, so that ``close()`` finds both.
     private func begin() throws(SystemError) -> (Draft, Int32) {
         try state.withLock { (state) throws(SystemError) in
             if state.isClosed { throw SystemError(code: ECANCELED) }
@@ -161,7 +161,7 @@ final class FileStore: Sendable {
         guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else { throw .last }
     }
 
-    /// `directory` without needless parts; relative where it lies below the working directory.
+    /// Returns `directory` without redundant components, and relative if it is below the working directory.
     static func relative(_ directory: String) -> String {
         var path = simplified(directory)
         if path.hasPrefix("/"), let working = unsafe getcwd(nil, 0) {
@@ -174,7 +174,7 @@ final class FileStore: Sendable {
         return path
     }
 
-    /// Without doubled slashes, `.` parts and a slash at the end. `..` stays: what is before it may be a link.
+    /// Removes doubled slashes, `.` components and a trailing slash. `..` stays: the part before it may be a link.
     private static func simplified(_ path: String) -> String {
         let parts = path.split(separator: "/").filter { $0 != "." }
         let joined = parts.joined(separator: "/")

@@ -1,23 +1,23 @@
-/// Cuts a stream of bytes into lines, holding no more than one of them.
+/// Splits a stream of bytes into lines, and holds no more than one of them.
 struct LineSplitter {
     enum Line: Equatable {
-        /// Without its end, and without white space at either side.
+        /// A line without its terminator, and without leading and trailing white space.
         case text([UInt8])
-        /// A line beyond the limit: its number, and how it begins. The rest of it is passed over, not kept.
+        /// A line beyond the limit: its number and its beginning. The rest is skipped, not stored.
         case tooLong(number: Int, beginning: [UInt8])
-        /// A line so long that it has no end: its number. Nothing follows.
+        /// A line beyond `longest`, taken for endless: its number. No lines follow.
         case endless(number: Int)
     }
 
-    /// The longest line, in bytes.
+    /// The maximum length of a line, in bytes.
     let limit: Int
-    /// A line that goes on for longer has no end.
+    /// The length in bytes beyond which a line counts as endless.
     let longest: Int
     private var pending: [UInt8] = []
     private var position = 0
-    /// Of the line that is read, from 1.
+    /// The number of the current line, from 1.
     private var number = 1
-    /// Inside a line that is too long: so much of it was dropped.
+    /// The number of bytes dropped so far from the current line, if it is too long.
     private var dropped = 0
     private var isFirstLine = true
 
@@ -26,17 +26,17 @@ struct LineSplitter {
         self.longest = longest
     }
 
-    /// Adds what was read. Take all lines with ``next(isAtEnd:)`` before adding more.
+    /// Appends bytes that were read. Take all lines with ``next(isAtEnd:)`` before appending more.
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         pending.removeFirst(position)
         position = 0
         unsafe pending.append(contentsOf: bytes)
     }
 
-    /// The next line that says something: blank ones, and those that begin with `#`, are passed over.
+    /// Returns the next line, skipping blank ones and those that begin with `#`.
     ///
-    /// - Parameter isAtEnd: nothing will follow, so that what is left is the last line.
-    /// - Returns: `nil` where more has to be read first.
+    /// - Parameter isAtEnd: Whether no bytes will follow, so that the remaining ones are the last line.
+    /// - Returns: `nil` if more bytes have to be read first.
     mutating func next(isAtEnd: Bool) -> Line? {
         while position < pending.count || isAtEnd {
             let rest = pending[position...]
@@ -65,7 +65,7 @@ struct LineSplitter {
             position = pending.count
             return dropped > longest ? .endless(number: number) : nil
         }
-        // A little more than the limit, for the white space at the ends.
+        // A little more than the limit, for white space at both ends.
         guard rest.count > limit + 64 else { return nil }
         dropped = rest.count
         let line = trimmed(rest)

@@ -2,13 +2,13 @@ import Dispatch
 import Glibc
 import InflightConcurrency
 
-/// The lines of a list, read from a descriptor as they are asked for and no faster.
+/// The lines of a list, read from a descriptor on demand and no faster.
 ///
-/// Confined to `queue`, and never blocks it: where nothing has come yet, `onReadable` is called on it once when
-/// something has.
+/// Confined to `queue`, which it never blocks. If no bytes are available, it calls `onReadable` once on the queue when
+/// there are some.
 final class ListSource {
     static let longestLine = 256 * 1024
-    /// A line that goes on for longer, as that of `/dev/zero` does, has no end.
+    /// The length in bytes beyond which a line counts as endless, as that of `/dev/zero` does.
     static let endlessLine = 16 << 20
     private static let chunkSize = 64 * 1024
 
@@ -16,12 +16,12 @@ final class ListSource {
     private let queue: DispatchQueue
     private let onReadable: () -> Void
     private var splitter = LineSplitter(limit: longestLine, longest: endlessLine)
-    /// There when something had to be waited for.
+    /// Created the first time that reading has to wait.
     private var waiter: Waiter?
     private var isWaiting = false
     private var chunk = [UInt8](repeating: 0, count: chunkSize)
     private(set) var isAtEnd = false
-    /// Why reading stopped before the end.
+    /// The reason why reading stopped before the end.
     private(set) var failure: String?
 
     init(descriptor: Int32, queue: DispatchQueue, onReadable: @escaping () -> Void) {
@@ -34,9 +34,9 @@ final class ListSource {
         waiter?.stop()
     }
 
-    /// Opens a list, `-` being standard input, and makes sure that it can be read.
+    /// Opens a list and checks that it can be read. `-` is standard input.
     static func open(_ path: String) throws(SystemError) -> Int32 {
-        // A pipe with a name is opened at once, whether somebody writes to it yet or not.
+        // A named pipe is opened at once, whether or not it has a writer yet.
         let descriptor = path == "-" ? 0 : unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw .last }
         let flags = fcntl(descriptor, F_GETFL)
@@ -48,7 +48,7 @@ final class ListSource {
         return descriptor
     }
 
-    /// The next line; `nil` where none is there yet, or none follows (``isAtEnd``).
+    /// Returns the next line, or `nil` if none is available yet or none follows (``isAtEnd``).
     func next() -> LineSplitter.Line? {
         while true {
             switch splitter.next(isAtEnd: isAtEnd) {
@@ -68,7 +68,7 @@ final class ListSource {
         }
     }
 
-    /// Reads no more.
+    /// Stops reading.
     func stop() {
         isAtEnd = true
         isWaiting = false
@@ -90,7 +90,7 @@ final class ListSource {
             failure = SystemError.last.text
             isAtEnd = true
         }
-        // Its thread ends with it.
+        // The thread of the waiter ends with it.
         if isAtEnd { waiter = nil }
     }
 
@@ -108,15 +108,15 @@ final class ListSource {
     }
 }
 
-/// A thread that waits for a descriptor, since a read source of Dispatch's may crash its manager on Linux when it goes
+/// A thread that waits for a descriptor. A read source of Dispatch may crash its manager on Linux if it is released
 /// while the other end hangs up (swift-corelibs-libdispatch issue 949).
-// Unchecked: `source` is touched only on the queue; the rest never changes, but for `isStopped`, which is the queue's too.
+// Unchecked: `source` and `isStopped` are accessed only on the queue; everything else is immutable.
 private final class Waiter: @unchecked Sendable {
     private let descriptor: Int32
     private let queue: DispatchQueue
     private weak var source: ListSource?
     private let thread = WorkerThreads(count: 1, name: "inflight-list")
-    /// A pipe, whose far end is closed to end the waiting. Without one (-1) the thread waits for the list alone.
+    /// A pipe, whose other end is closed to end the wait. Without one (-1), the thread waits for the list alone.
     private let stopping: Int32
     private let end: Int32
     private var isStopped = false
@@ -133,12 +133,12 @@ private final class Waiter: @unchecked Sendable {
     }
 
     deinit {
-        // No thread waits any more: each holds the object.
+        // No thread is waiting any more, because each retains this object.
         stop()
         if stopping >= 0 { close(stopping) }
     }
 
-    /// On the queue. Whoever waits now is not told anything any more.
+    /// Ends the wait. Called on the queue. A pending wait reports nothing any more.
     func stop() {
         guard !isStopped else { return }
         isStopped = true

@@ -1,15 +1,15 @@
 import Glibc
 import Inflight
 
-/// A plain file that is read.
+/// A regular file opened for reading.
 final class LocalFile {
     let size: Int
     private let descriptor: Int32
 
     /// - Parameters:
-    ///   - directory: where a relative path begins; by default the working directory.
-    ///   - flags: further flags of open(2).
-    /// - Throws: `EISDIR` or `EINVAL` for what is no plain file.
+    ///   - directory: The directory that a relative path starts from; by default the working directory.
+    ///   - flags: Additional flags of open(2).
+    /// - Throws: `EISDIR` or `EINVAL` if it is not a regular file.
     init(_ path: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(SystemError) {
         let file = unsafe openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags)
         guard file >= 0 else { throw .last }
@@ -23,7 +23,7 @@ final class LocalFile {
 
     deinit { close(descriptor) }
 
-    /// The first bytes: as many as there are, up to `count`.
+    /// Reads the first bytes: as many as there are, up to `count`.
     func read(_ count: Int) throws(SystemError) -> Bytes {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
         var done = 0

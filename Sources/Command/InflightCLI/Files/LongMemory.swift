@@ -3,7 +3,7 @@ import InflightDisk
 /// Remembers a value for each key over a whole run: in memory while they are few, in an unnamed database when they are
 /// many.
 ///
-/// Where there is no room for that, it goes on in memory: dearer, and still right.
+/// If the database cannot be created or written, it continues in memory, which costs more but stays correct.
 final class LongMemory {
     struct Limits {
         var entries = 20_000
@@ -22,10 +22,10 @@ final class LongMemory {
         self.makeTable = makeTable
     }
 
-    /// How many entries are held in memory.
+    /// The number of entries in memory.
     var residentCount: Int { recent.count }
 
-    /// Equal where the bytes are, and hashed all at once.
+    /// A key that compares its bytes and hashes them in one step.
     private struct Key: Hashable {
         let bytes: [UInt8]
 
@@ -61,7 +61,7 @@ final class LongMemory {
             recent.removeAll(keepingCapacity: true)
             recentBytes = 0
         } catch {
-            // What is on disk already stays readable; what is in memory stays there.
+            // Entries on disk stay readable; those in memory stay there.
             diskHasFailed = true
         }
     }

@@ -1,14 +1,14 @@
-/// Gives files their names, no name twice in a run, in the order of asking: `a.jpg`, `a-2.jpg`.
+/// Allocates file names, unique within a run and in request order: `a.jpg`, `a-2.jpg`.
 ///
-/// The extension is known when a load has ended, and loads end in any order. So a name is given when all loads that
-/// were asked for earlier, and might want the same one, have ended: those with the same stem, and where the stem ends
-/// in a number (`a-2`), those whose numbered name that might be.
+/// The extension is known only when a load has ended, and loads end in any order. So a load gets its name when all
+/// earlier loads that might want the same name have ended: those with the same stem and, if the stem ends in a number
+/// (`a-2`), those whose numbered name it might be.
 ///
-/// A failed load keeps the name that was to be expected. So the same list gives the same names in a later run, when
-/// that load goes well.
+/// A failed load keeps its expected name. So the same list gives the same names in a later run in which that load
+/// succeeds.
 struct NameBook {
     enum Ending: Equatable {
-        /// There are bytes to be named.
+        /// There are bytes to name.
         case stored(NameParts)
         case failed(expected: NameParts)
         /// A file from an earlier run has that name, and stays.
@@ -17,7 +17,7 @@ struct NameBook {
 
     struct Decision: Equatable {
         var id: Int
-        /// `nil`: failed.
+        /// The name; `nil` if the load failed, or if an earlier run's file stays.
         var name: String?
     }
 
@@ -27,31 +27,31 @@ struct NameBook {
         var ending: Ending?
     }
 
-    /// Names given. The value of an unnumbered one is the last number given to it, empty for 1.
+    /// The allocated names. The value of an unnumbered one is the last number given to it, and empty for 1.
     private let memory: LongMemory
-    /// The loads without a name, in the order of asking, by what their stems begin with (``queue(of:)``).
+    /// The loads without a name, in request order, by the beginnings of their stems (``queue(of:)``).
     private var waiting: [String: [Load]] = [:]
-    /// For such a queue, those whose first waits until it moves on.
+    /// For each such queue, the queues whose first load waits until it advances.
     private var dependents: [String: Set<String>] = [:]
 
     init(memory: LongMemory) {
         self.memory = memory
     }
 
-    /// Whether every load has got its name.
+    /// Whether every load has its name.
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// - Parameter id: greater than every one before.
+    /// - Parameter id: Greater than every earlier one.
     mutating func asked(_ id: Int, stem: String) {
         waiting[Self.queue(of: stem), default: []].append(Load(id: id, stem: stem))
     }
 
-    /// Whether a load that was asked for has not ended yet.
+    /// Returns whether a requested load has not ended yet.
     func awaits(_ id: Int, stem: String) -> Bool {
         waiting[Self.queue(of: stem)]?.first { $0.id == id }.map { $0.ending == nil } ?? false
     }
 
-    /// - Returns: what can be decided now, this one or others or both.
+    /// - Returns: The decisions that are possible now, for this load, for others or for both.
     mutating func ended(_ id: Int, stem: String, _ ending: Ending) -> [Decision] {
         let queue = Self.queue(of: stem)
         guard let place = waiting.index(forKey: queue),
@@ -68,20 +68,20 @@ struct NameBook {
         return decisions
     }
 
-    /// The number that a name would get if everything came as expected, for finding what an earlier run has stored.
+    /// Returns the number that a name gets if all loads end as expected, to find the file of an earlier run.
     ///
-    /// To be asked in the order of asking, each time after ``expect(_:number:)`` has told of the one before.
+    /// Call it in request order, each time after ``expect(_:number:)`` for the previous load.
     func expectedNumber(_ parts: NameParts) -> Int {
         firstFree(parts, in: "e")
     }
 
-    /// Says which name was found, or will be given if everything comes as expected.
+    /// Records the name that was found, or that will be given if all loads end as expected.
     func expect(_ parts: NameParts, number: Int) {
         take(parts, number, in: "e")
     }
 
     /// Names the first loads of a queue, as far as they have ended.
-    /// - Returns: whether any was.
+    /// - Returns: Whether any load was named.
     private mutating func advance(_ name: String, into decisions: inout [Decision]) -> Bool {
         guard var queue = waiting[name] else { return false }
         var done = 0
@@ -116,8 +116,8 @@ struct NameBook {
         return nil
     }
 
-    /// The first number under which the name is free. A name without extension stands for one with any, because nobody
-    /// knows which its picture would have had.
+    /// Returns the first number under which the name is free. A name without an extension conflicts with any extension,
+    /// because the extension that its image would have had is unknown.
     private func firstFree(_ parts: NameParts, in space: String, before id: Int? = nil) -> Int {
         var number = memory[space + parts.name(number: 1)].map { Self.number($0) + 1 } ?? 1
         while isTaken(parts, number, in: space, before: id) { number += 1 }
@@ -133,7 +133,7 @@ struct NameBook {
         if number > 1, memory[space + parts.name(number: number)] != nil { return true }
         let bare = NameParts(stem: parts.stem)
         if parts.fileExtension != nil, memory[space + bare.name(number: number)] != nil { return true }
-        // A load that was asked for earlier, is under way, and wants what is a numbered name for this one.
+        // An earlier load is still pending, and wants the name that this number would give.
         let other = Self.queue(of: bare.name(number: number))
         guard number > 1, let id, other != Self.queue(of: parts.stem), let first = waiting[other]?.first else {
             return false
@@ -141,13 +141,13 @@ struct NameBook {
         return first.id < id
     }
 
-    /// Stems of one queue may come to one name: equal ones, and long ones that are cut.
+    /// Returns the queue of a stem, shared by stems that may lead to one name: equal ones, and long truncated ones.
     private static func queue(of stem: String) -> String {
-        // What is left of a cut stem beside the longest number and extension, by far.
+        // A truncated stem keeps far more than this beside the longest number and extension.
         stem.utf8.count <= 64 ? stem : String(decoding: stem.utf8.prefix(64), as: UTF8.self)
     }
 
-    /// `a` for `a-2`: the stem whose numbered name this may be.
+    /// Returns `a` for `a-2`: the stem whose numbered name this may be.
     private static func parent(of stem: String) -> String? {
         guard let dash = stem.utf8.lastIndex(of: UInt8(ascii: "-")), dash != stem.startIndex else { return nil }
         let digits = stem.utf8[stem.utf8.index(after: dash)...]

@@ -1,14 +1,14 @@
 import Glibc
 
-/// What the system says about a failed call.
+/// The error code of a failed system call.
 struct SystemError: Error, Equatable {
     var code: Int32
 
     static var last: SystemError { SystemError(code: errno) }
 
-    /// In words, such as "No space left on device".
+    /// The system's message, such as "No space left on device".
     var text: String {
-        // Links are refused here, not only where there are too many.
+        // The code also means that a link was refused, not only that there were too many.
         if code == ELOOP { return "It is a symbolic link that is not followed" }
         var buffer = [CChar](repeating: 0, count: 256)
         return unsafe buffer.withUnsafeMutableBufferPointer { buffer in

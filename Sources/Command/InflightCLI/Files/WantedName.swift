@@ -1,20 +1,20 @@
 import Inflight
 
-/// The name that a URL wants its file to have.
+/// The file name that a URL suggests.
 struct WantedName: Hashable, Sendable {
-    /// The most bytes of UTF-8 that a file's name takes, its number and its extension included.
+    /// The maximum length of a file name in bytes of UTF-8, including its number and its extension.
     static let limit = 120
 
-    /// Without extension, safe, never empty; not cut yet.
+    /// The stem: without extension, safe, never empty, not truncated yet.
     let stem: String
-    /// As the URL spells it, where it is one of pictures.
+    /// The extension as spelled in the URL, if it belongs to an image format.
     let pictureExtension: String?
-    /// What that stands for.
+    /// The image format of that extension.
     private let pictureFormat: ImageFormat?
-    /// Where it is none of pictures.
+    /// The extension, if it does not belong to an image format.
     let otherExtension: String?
 
-    /// From the last part of the URL's path, percent-decoded and made safe.
+    /// Creates a name from the last component of the URL's path, percent-decoded and made safe.
     init(_ url: ResourceURL) {
         if url.scheme == "data" {
             self.init(lastPart: "")
@@ -44,7 +44,7 @@ struct WantedName: Hashable, Sendable {
     private init(
         stem: String, pictureExtension: String? = nil, pictureFormat: ImageFormat? = nil, otherExtension: String? = nil
     ) {
-        // Commands would take a name for an option, or nobody could see it.
+        // Commands would take a leading dash for an option, and a name without visible characters could not be seen.
         let isPlain = stem.unicodeScalars.first != "-" && stem.unicodeScalars.contains(where: TerminalText.isVisible)
         self.stem = isPlain ? stem : "image" + stem
         self.pictureExtension = pictureExtension
@@ -52,14 +52,14 @@ struct WantedName: Hashable, Sendable {
         self.otherExtension = otherExtension
     }
 
-    /// The stem of the file's name, which is settled before anything has come.
+    /// Returns the stem of the file's name, which is fixed before any bytes arrive.
     func stem(looksAtBytes: Bool) -> String {
         guard looksAtBytes, let otherExtension else { return stem }
         return "\(stem).\(otherExtension)"
     }
 
-    /// What the file's name is made of when a picture of a known format is written: the URL's own spelling of the
-    /// extension where that is right, the usual one else. An extension that is none of pictures stays in the stem.
+    /// Returns the name parts of an image in a known format. The extension is spelled as in the URL if that is correct,
+    /// and in the usual way otherwise. An extension of another kind stays in the stem.
     func parts(for format: ImageFormat) -> NameParts {
         if let pictureExtension, pictureFormat == format {
             return NameParts(stem: stem, fileExtension: pictureExtension)
@@ -67,13 +67,13 @@ struct WantedName: Hashable, Sendable {
         return NameParts(stem: stem(looksAtBytes: true), fileExtension: format.fileExtension)
     }
 
-    /// When bytes are written that nobody has looked at: as the URL has it, or else as their media type says.
+    /// Returns the name parts of bytes stored without inspection: the URL's extension, or that of their media type.
     func parts(forMediaType mediaType: String?) -> NameParts {
         if let own = pictureExtension ?? otherExtension { return NameParts(stem: stem, fileExtension: own) }
         return NameParts(stem: stem, fileExtension: mediaType.flatMap(FileExtension.of(mediaType:)))
     }
 
-    /// What is to be expected before anything has come: `format` where that is settled.
+    /// Returns the name parts expected before any bytes arrive. `format` is the output format, if it is fixed.
     func expectedParts(format: ImageFormat?, looksAtBytes: Bool) -> NameParts {
         if let format { return parts(for: format) }
         if !looksAtBytes { return parts(forMediaType: nil) }
@@ -82,7 +82,7 @@ struct WantedName: Hashable, Sendable {
     }
 
     private static func safe(_ text: String) -> String {
-        // Most are letters, digits and marks of ASCII, and begin with none of the marks.
+        // Fast path: most names are plain ASCII, and begin with a letter or a digit.
         if let first = text.utf8.first, isLetterOrDigit(first), text.utf8.allSatisfy({ isPlain($0) }) { return text }
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -92,7 +92,7 @@ struct WantedName: Hashable, Sendable {
                 result.append(scalar)
             }
         }
-        // Scalar by scalar: a dot that bears a mark is another character, and hides a file all the same.
+        // By scalars: a dot with a combining mark is another character, but hides a file all the same.
         let name = result.drop { $0 == "." || $0.properties.isWhitespace }
         let end = name.lastIndex { !$0.properties.isWhitespace }.map { name.index(after: $0) } ?? name.startIndex
         return String(name[..<end])
@@ -108,20 +108,20 @@ struct WantedName: Hashable, Sendable {
     }
 }
 
-/// A file's name before it is numbered.
+/// The parts of a file name before it is numbered.
 struct NameParts: Hashable, Sendable {
     var stem: String
     var fileExtension: String?
 
-    /// The whole name, at most ``WantedName/limit`` bytes: `a.jpg` for 1, `a-2.jpg` for 2. It is the stem that is cut,
-    /// between characters.
+    /// Returns the whole name, at most ``WantedName/limit`` bytes: `a.jpg` for 1, `a-2.jpg` for 2. A long stem is
+    /// truncated between characters.
     func name(number: Int) -> String {
         var ending = number > 1 ? "-\(number)" : ""
         if let fileExtension { ending += "." + fileExtension }
         return Self.cut(stem, to: WantedName.limit - ending.utf8.count) + ending
     }
 
-    /// The beginning of a text, at most `limit` bytes of UTF-8, between characters.
+    /// Returns the beginning of a text, at most `limit` bytes of UTF-8, truncated between characters.
     static func cut(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var result = ""
@@ -132,7 +132,7 @@ struct NameParts: Hashable, Sendable {
             result.append(character)
         }
         if !result.isEmpty { return result }
-        // One character with that many marks on it: between its scalars, then.
+        // A single character with that many combining marks is truncated between its scalars.
         used = 0
         for scalar in text.unicodeScalars {
             used += scalar.utf8.count

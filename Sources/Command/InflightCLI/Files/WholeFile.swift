@@ -1,7 +1,7 @@
 import Glibc
 
-/// A file that is written at once: a drawing, a report. It appears whole or not at all, and that it can be written is known
-/// before there is anything to write.
+/// A file written in one go, such as a drawing or a report. It appears complete or not at all. The initializer checks
+/// that it can be written, before there is anything to write.
 final class WholeFile: Sendable {
     private let name: String
     private let parent: Int32
@@ -10,7 +10,7 @@ final class WholeFile: Sendable {
 
     private static let draft = "draft"
 
-    /// - Throws: what the system says against a file there; `ELOOP` where another user's link stands in its place.
+    /// - Throws: The system's error for a file at that path; `ELOOP` if the path is a link of another user.
     init(_ path: String) throws(SystemError) {
         let path = try Self.target(of: path)
         let parts = Self.split(path)
@@ -42,11 +42,11 @@ final class WholeFile: Sendable {
         close(parent)
     }
 
-    /// A link stays one, be it the user's or the system's: what it leads to is replaced. Another user's could lead anywhere.
+    /// Follows the user's or system's links, so that their targets are replaced. Another user's could lead anywhere.
     private static func target(of path: String) throws(SystemError) -> String {
         var (place, status) = (path, stat())
         for _ in 0..<40 {
-            // A link that leads nowhere is replaced as a file would be.
+            // A dangling link is replaced like a file.
             guard unsafe lstat(place, &status) == 0 else { return path }
             guard status.st_mode & S_IFMT == S_IFLNK else { return place }
             guard status.st_uid == geteuid() || status.st_uid == 0 else { throw SystemError(code: ELOOP) }
@@ -69,7 +69,7 @@ final class WholeFile: Sendable {
         try finish()
     }
 
-    /// Where it fails, the file is given up.
+    /// Appends bytes. If that fails, the file is abandoned.
     func append(_ bytes: [UInt8]) throws(SystemError) {
         do throws(StandardStream.WriteError) {
             try StandardStream(descriptor: descriptor).write(bytes)
@@ -88,7 +88,7 @@ final class WholeFile: Sendable {
         folder.remove()
     }
 
-    /// Leaves nothing behind.
+    /// Discards the file, and leaves nothing behind.
     func abandon() {
         _ = unsafe unlinkat(folder.descriptor, Self.draft, 0)
         folder.remove()

@@ -2,7 +2,7 @@ import Dispatch
 import Inflight
 import InflightCore
 
-/// The end: when all is done, or earlier.
+/// The end of a run: complete or early.
 extension GetRun {
     func endIfDone() {
         guard !isEnding, arguments.isEmpty, list?.isAtEnd ?? true, live.isEmpty, pendingWork == 0 else { return }
@@ -22,14 +22,14 @@ extension GetRun {
         endStatus = status
         cancellation.cancel()
         list?.stop()
-        // In the order of asking, so that what is written gets the names that it would have had.
+        // In request order, so that written files get the names that they would have had.
         for item in live.values.sorted(by: { $0.id < $1.id }) {
             if case .abandon(let load) = take(.runEnded, item) { forget(item, load) }
         }
         endIfQuiet()
     }
 
-    /// After an early end: as soon as the threads have put down what they had in hand.
+    /// Ends a run that was ended early, as soon as the worker threads have finished their current jobs.
     func endIfQuiet() {
         guard let endStatus, pendingWork == 0, !hasEnded else { return }
         end(endStatus)

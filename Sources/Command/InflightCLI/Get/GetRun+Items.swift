@@ -15,7 +15,7 @@ extension GetRun {
 
     var looksUp: Bool { options.skipsExisting && store != nil }
 
-    /// Takes an event, and tells the step that follows it.
+    /// Applies an event and returns the next step.
     func take(_ event: ItemMachine<ImageTask, PictureWork.Made>.Event, _ item: ListItem)
         -> ItemMachine<ImageTask, PictureWork.Made>.Step
     {
@@ -25,7 +25,7 @@ extension GetRun {
         return step
     }
 
-    /// Looks for an earlier run's file: here, because names are expected in the order of asking.
+    /// Looks for the file of an earlier run. It runs on the queue, because names are expected in request order.
     private func lookUp(_ item: ListItem) {
         let candidates = work.existingParts(item.wanted).map { ($0, names.expectedNumber($0)) }
         let paths = candidates.map { $0.name(number: $1) }
@@ -72,7 +72,7 @@ extension GetRun {
         record(begun: item, task.number)
     }
 
-    /// The engine has done its part: the body is made here, or by a thread of its own where that takes long.
+    /// The engine has finished. The body is processed here, or on a worker thread if that takes long.
     private func loaded<Loaded: Sendable>(
         _ item: ListItem, _ result: Result<Loaded, LoadError>, isSlow: (Loaded) -> Bool = { _ in true },
         _ make: @escaping @Sendable (Loaded) throws(LoadError) -> PictureWork.Made
@@ -117,7 +117,7 @@ extension GetRun {
 
     /// Gives files their names.
     ///
-    /// - Parameter item: the one whose file was written just now.
+    /// - Parameter item: The item whose file was just written.
     func decide(_ decisions: [NameBook.Decision], for item: ListItem? = nil) {
         if let item, !decisions.contains(where: { $0.id == item.id }) { unnamed[item.id] = item }
         for decision in decisions {

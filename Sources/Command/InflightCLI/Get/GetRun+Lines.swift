@@ -2,7 +2,7 @@ import Dispatch
 import Inflight
 import InflightCore
 
-/// Taking lines, as many as can be worked on.
+/// Takes lines, as many as the run can work on.
 extension GetRun {
     var outstanding: Int { max(reporter.outstanding, live.count) }
 
@@ -14,7 +14,7 @@ extension GetRun {
     /// Takes as many lines as can be worked on now.
     func pump() {
         guard !isEnding else { return }
-        // A look-up reads a whole file: others get their turn after each.
+        // Looking up an earlier file reads it completely, so other work gets its turn after each one.
         for _ in 0..<(looksUp ? 1 : Self.linesAtOnce) {
             guard canTakeMore else { return }
             if let url = arguments.popFirst() {

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// What there is of a picture while it comes, as files beside it: each is there, whole, as soon as it can be shown.
+/// Progressive previews, stored as files beside the image. Each appears, complete, as soon as it can be displayed.
 extension GetRun {
     func showPreview(of item: ListItem) -> @Sendable (ImageTask, ImagePreview) -> Void {
         { [self] _, preview in
@@ -20,7 +20,7 @@ extension GetRun {
         }
     }
 
-    /// The picture's own name is settled only with its ending; this one is not shared with another picture either.
+    /// Returns the next preview's name. The image's own is fixed only when its load ends; this one is unique too.
     private func nextPreviewName(_ item: ListItem) -> String {
         let stem = item.previewStem ?? newPreviewStem(item)
         item.previewStem = stem
@@ -28,7 +28,7 @@ extension GetRun {
     }
 
     private func newPreviewStem(_ item: ListItem) -> String {
-        // Cut, so that the numbers behind it never are.
+        // Truncated, so that the numbers after it never are.
         let wanted = NameParts.cut(item.wanted.stem(looksAtBytes: true), to: WantedName.limit - 40)
         var number = 1
         while true {

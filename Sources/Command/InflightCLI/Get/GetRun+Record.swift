@@ -2,9 +2,9 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// What the run says to whoever records it. Nothing is done where nobody does.
+/// Reports the run's progress to the recorder. Without a recorder, nothing is done.
 extension GetRun {
-    /// A load was handed to the engine.
+    /// A load was passed to the engine.
     func record(begun item: ListItem, _ number: PipelineEvent.TaskNumber) {
         guard let recorder else { return }
         item.taskNumber = number
@@ -14,32 +14,32 @@ extension GetRun {
         }
     }
 
-    /// A line asks for what is under way.
+    /// A line has joined a load in flight.
     func record(_ waiter: ListItem.Waiter, joined item: ListItem) {
         guard let recorder, item.taskNumber > 0 else { return }
         let (number, line) = (item.taskNumber, waiter.line)
         recorder.note { $0.claimed(number, by: line) }
     }
 
-    /// What the run's own threads did.
+    /// The run's own threads have done some work.
     func record(_ work: [OwnWork], of item: ListItem) {
         guard let recorder else { return }
         let (line, subject) = (item.waiters[0].line, item.url.string)
         recorder.note { $0.worked(line, work, subject: subject) }
     }
 
-    /// What a line tells of.
+    /// The result that a line reports.
     enum Story {
-        /// An answer that was not there before, got for that line; those who ask for the same later name its key.
+        /// A new result, obtained for that line. Later requests of the same URL refer to it by its key.
         case new(Report, key: String?, line: Int)
         case repeated(key: String)
     }
 
-    /// A line is done with.
+    /// A line has ended.
     ///
     /// - Parameters:
-    ///   - digest: `nil` where the run has ended before.
-    ///   - start: from when its time counts, to `end`: for the record as for the line of JSON.
+    ///   - digest: The digest; `nil` if the run ended first.
+    ///   - start: The start of its duration, which lasts until `end`, for the record as for the line of JSON.
     func record(
         _ waiter: ListItem.Waiter, _ digest: Report.Digest?, from: String?, story: @autoclosure () -> Story?,
         start: MonotonicTime, end: MonotonicTime
@@ -68,7 +68,7 @@ extension GetRun {
         recorder.note { [load, repeats, key] book in
             var load = load
             load.start = book.microseconds(start)
-            // Rounded as the line's own: both say how long it took.
+            // Rounded like that of the line, so that both report the same duration.
             load.end = load.start + duration
             for index in load.marks.indices { load.marks[index].at = load.end }
             if let repeats {
@@ -84,8 +84,8 @@ extension GetRun {
         }
     }
 
-    /// Makes a small picture for the report, if there is one of which it can be made: when the load is done with, so that it
-    /// is in no load's time.
+    /// Makes a thumbnail for the report, if possible. It runs after the load has ended, so that it counts towards no
+    /// load's time.
     func show(_ subject: ThumbnailSubject?, of item: ListItem) {
         guard let recorder, let subject, !isEnding else { return }
         if case .file(_, let format, let pixels) = subject {
@@ -93,7 +93,7 @@ extension GetRun {
         } else {
             guard thumbnails.takes(decoding: 0) else { return }
         }
-        // What it holds in memory counts as a load's body does.
+        // Its memory counts like the body of a load.
         loading += 1
         let line = item.waiters[0].line
         onWorker { [work] in
@@ -106,7 +106,7 @@ extension GetRun {
         }
     }
 
-    /// Tells what happened to the loads that are done with, where that is wanted.
+    /// Prints what happened to the ended loads, if that is requested.
     func tellStories() {
         guard let recorder, narrator.tellsStories else { return }
         for story in recorder.takeStories() {
@@ -128,7 +128,7 @@ extension RunRecord.Load {
         }
     }
 
-    /// What came of the same before.
+    /// Copies the result of an earlier request of the same URL.
     fileprivate mutating func fill(_ other: RunRecord.Load) {
         (bytes, status, format, width, height) = (other.bytes, other.status, other.format, other.width, other.height)
         (file, error, pictureLine) = (other.file, other.error, other.pictureLine)

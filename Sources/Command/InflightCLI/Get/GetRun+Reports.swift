@@ -2,9 +2,9 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Telling what came of each URL.
+/// Reports the result of each URL.
 extension GetRun {
-    /// Reports to every line that asked, and remembers the result for later ones.
+    /// Reports to every line that requested the URL, and remembers the result for later ones.
     func finish(_ item: ListItem, _ report: Report) {
         remove(item)
         var report = report
@@ -29,7 +29,7 @@ extension GetRun {
         }
     }
 
-    /// The run ends before this one: it is not reported.
+    /// Drops an item without reporting it, because the run ends first.
     func forget(_ item: ListItem, _ load: ImageTask? = nil) {
         load?.cancel()
         for waiter in item.waiters {
@@ -40,7 +40,7 @@ extension GetRun {
 
     private func remove(_ item: ListItem) {
         live[item.key] = nil
-        // No file of its own has the name that it asked for.
+        // The item has no file of its own under the name that it asked for.
         guard names.awaits(item.id, stem: stem(of: item)) else { return }
         decide(names.ended(item.id, stem: stem(of: item), .failed(expected: work.expectedParts(item.wanted))))
     }

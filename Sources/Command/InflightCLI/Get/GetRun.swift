@@ -3,17 +3,17 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One `inflight get`: takes URLs as fast as they can be worked on, hands them to the engine, and reports.
+/// One run of `inflight get`: takes URLs as fast as they can be processed, submits them to the engine, and reports.
 ///
-/// Everything happens on `queue`, a serial one: the engine's callbacks, quick work on bodies, the list's bytes, and the
-/// ticks of the progress line. So nothing here needs a lock. Slow work has threads of its own (``PictureWork/isSlow(_:)``).
-// Unchecked: everything mutable is touched on `queue` alone, or before the run is started.
+/// Everything runs on `queue`, a serial one: the engine's callbacks, quick work on bodies, the list's bytes, and
+/// progress ticks. So no locks are needed here. Slow work has threads of its own (``PictureWork/isSlow(_:)``).
+// Unchecked: mutable state is accessed only on `queue`, or before the run starts.
 final class GetRun: @unchecked Sendable {
-    /// Lines that are asked for and not told yet: files that wait for a name, lines that wait for an earlier one.
+    /// The maximum number of lines not reported yet: their files wait for a name, or they wait for earlier lines.
     static let mostOutstanding = 4096
-    /// What the URLs and lines of those may take in memory.
+    /// The maximum number of bytes that the URLs and lines of those take in memory.
     static let mostOutstandingBytes = 8 << 20
-    /// Lines that are taken before others get their turn on the queue.
+    /// The number of lines taken before other work gets its turn on the queue.
     static let linesAtOnce = 256
 
     let options: GetOptions
@@ -22,37 +22,37 @@ final class GetRun: @unchecked Sendable {
     let workers: WorkerThreads
     let narrator: Narrator
     let reporter: Reporter
-    /// Listens, where somebody wants to know afterwards.
+    /// The observer of the run, if it is recorded.
     let recorder: RunRecorder?
-    /// `nil`: nothing is stored. A failure is that of every URL.
+    /// The output directory; if `nil`, nothing is stored. A failure applies to every URL.
     let store: Result<FileStore, LoadError>?
     let work: PictureWork
     let requests: RequestMaker
     let clock = SystemClock()
-    /// Work that has not begun when the run ends early is left.
+    /// Set when the run ends early, so that work that has not begun is skipped.
     let cancellation = CancellationFlag()
     let onEnd: @Sendable (Int32) -> Void
 
     var arguments: ArraySlice<String>
     var list: ListSource?
-    /// What is on its way, by what is asked for.
+    /// The items in flight, by key.
     var live: [String: ListItem] = [:]
-    /// Those whose file waits for earlier items to get their names.
+    /// The items whose files wait for earlier items to get their names.
     var unnamed: [Int: ListItem] = [:]
     var nextID = 0
-    /// Items whose body is being fetched, or is in memory.
+    /// The number of items whose body is being fetched or is in memory.
     var loading = 0
-    /// Jobs of the working threads that are not back.
+    /// The number of jobs that the worker threads have not returned.
     var pendingWork = 0
     var thumbnails = ThumbnailBudget()
     var memory = LongMemory()
     var names: NameBook
-    /// What the names of previews begin with, which no two pictures share.
+    /// The beginnings of preview names, each used by one image only.
     var previewStems: Set<String> = []
     var pumpIsScheduled = false
     var timer: (any ScheduledWork)?
     var isEnding = false
-    /// Whether anything shows more of an item than the totals.
+    /// Whether any output shows more of an item than the totals.
     let tellsDetails: Bool
     var hasEnded = false
     var endStatus: Int32?
@@ -68,7 +68,7 @@ final class GetRun: @unchecked Sendable {
         self.pipeline = pipeline
         self.recorder = recorder
         self.onEnd = onEnd
-        // A second one is worth its stack only where files are encoded.
+        // A second thread is worth its stack only if files are encoded.
         workers = WorkerThreads(count: options.treatment == .remade ? 2 : 1, name: "inflight-files")
         narrator = Narrator(options.network)
         tellsDetails = options.network.json || recorder != nil
@@ -89,7 +89,7 @@ final class GetRun: @unchecked Sendable {
         }
     }
 
-    /// Begins. `onEnd` is called with the exit status when all is done.
+    /// Starts the run. It calls `onEnd` with the exit status when everything is done.
     func begin() {
         queue.async { [self] in
             if narrator.showsProgress { startTicking() }
@@ -98,7 +98,7 @@ final class GetRun: @unchecked Sendable {
         }
     }
 
-    /// Stops at once, keeping what is finished. Any thread.
+    /// Stops the run at once and keeps finished files. May be called from any thread.
     func interrupt(status: Int32, because text: String) {
         queue.async { [self] in
             interruption = text
@@ -106,17 +106,17 @@ final class GetRun: @unchecked Sendable {
         }
     }
 
-    /// Something that the whole run should know of. Any thread.
+    /// Warns about something that concerns the whole run. May be called from any thread.
     func warn(_ text: String) {
         queue.async { [self] in narrator.warn(text) }
     }
 
-    /// Removes every file that is not whole: for an end that cannot wait for the queue. Any thread.
+    /// Removes every incomplete file, for an exit that cannot wait for the queue. May be called from any thread.
     func removeDrafts() {
         try? store?.get().close()
     }
 
-    /// Does something that blocks or computes on a thread of its own, and comes back to the queue with what it gave.
+    /// Runs blocking or computing work on a worker thread, and passes its result to `then` on the queue.
     func onWorker<Value: Sendable>(
         _ body: @escaping @Sendable () -> Value, then: @escaping @Sendable (Value) -> Void
     ) {

@@ -1,15 +1,15 @@
-/// Decides the steps of one item of a run, from its line to its report. Knows no queue, file or clock.
+/// Decides the steps of one item of a run, from its line to its report, without a queue, a file or a clock.
 ///
-/// `Load` stands for a running load, `Made` for a written file without its name.
+/// `Load` is the type of a running load, `Made` that of a written file without its name.
 struct ItemMachine<Load, Made> {
     enum State {
         /// The run looks for a file of an earlier run.
         case lookingUp
-        /// The engine loads it; `nil` until the load has begun.
+        /// The engine loads the item; `nil` until the load has begun.
         case loading(Load?)
-        /// Its body is checked, encoded and written.
+        /// The body is being checked, encoded and written.
         case making
-        /// Its file is written. An earlier item may get the name that it wants.
+        /// The file is written. It waits, because an earlier item may get the name that it wants.
         case unnamed(Made)
         case ended
     }
@@ -20,12 +20,12 @@ struct ItemMachine<Load, Made> {
         case lookedUp(isFound: Bool)
         case loadBegan(Load)
         case loaded(isSuccess: Bool)
-        /// `nil` where nothing was written, by choice or by failure.
+        /// The written file; `nil` if nothing was written, by choice or because of a failure.
         case made(Made?)
         case named
-        /// The run ends before the item; a body that is being made is still reported.
+        /// The run ends before the item. A body that is being processed is still reported.
         case runEnded
-        /// What was being made was cancelled with the run.
+        /// The processing was cancelled with the run.
         case makingCancelled
     }
 
@@ -33,9 +33,9 @@ struct ItemMachine<Load, Made> {
         case none
         case load
         case make
-        /// Ask for a name.
+        /// Request a name.
         case name
-        /// Give the file its name, then report.
+        /// Name the file, then report.
         case publish(Made)
         /// Keep the earlier run's file, then report.
         case skip
@@ -50,7 +50,7 @@ struct ItemMachine<Load, Made> {
         state = looksUp ? .lookingUp : .loading(nil)
     }
 
-    /// Whether it counts as being loaded: the engine works for it, or its body is in memory.
+    /// Whether the item counts as loading: the engine works on it, or its body is in memory.
     var isLoading: Bool {
         switch state {
         case .lookingUp, .loading, .making: true
@@ -58,7 +58,7 @@ struct ItemMachine<Load, Made> {
         }
     }
 
-    /// - Precondition: the event is possible in the state. `runEnded` always is; an item that has ended ignores all.
+    /// - Precondition: The event is possible in the state. `runEnded` always is; an ended item ignores all events.
     mutating func take(_ event: Event) -> Step {
         switch (state, event) {
         case (.ended, _): return .none

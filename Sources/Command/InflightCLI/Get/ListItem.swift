@@ -2,37 +2,37 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One URL from its line to its report, and every line that asks for it meanwhile.
-// Unchecked: touched on the run's queue alone.
+/// One URL from its line to its report, with every line that requests it meanwhile.
+// Unchecked: accessed only on the run's queue.
 final class ListItem: @unchecked Sendable {
     /// A line whose result is not reported yet.
     struct Waiter {
-        /// In the order of asking.
+        /// The number of the line, in request order.
         var number: Int
-        /// As the line spells the URL.
+        /// The URL as spelled in the line.
         var text: String
         var askedAt: MonotonicTime
-        /// Which line of the run it is, from 1.
+        /// The number of the line within the run, from 1.
         var line: Int
     }
 
-    /// Ascending in the order of asking.
+    /// The identifier, ascending in request order.
     let id: Int
     let url: ResourceURL
     let key: String
     let wanted: WantedName
     var machine: ItemMachine<ImageTask, PictureWork.Made>
-    /// The first is the one whose load this is.
+    /// The lines that request the URL. The load was started for the first one.
     var waiters: [Waiter]
-    /// When its load began.
+    /// The time at which the load began.
     var startedAt: MonotonicTime
-    /// The task in the pipeline's events, once its load has begun.
+    /// The number of the task in the pipeline's events, once the load has begun.
     var taskNumber: PipelineEvent.TaskNumber = 0
-    /// Bytes of the body so far, for the progress line.
+    /// The number of body bytes received so far, for the progress line.
     var receivedBytes: Int64 = 0
-    /// The files of its previews.
+    /// The files of the previews.
     var previews: [String] = []
-    /// The beginning of their names, once there is one.
+    /// The beginning of the previews' names, once there is one.
     var previewStem: String?
 
     init(
@@ -48,12 +48,12 @@ final class ListItem: @unchecked Sendable {
         startedAt = first.askedAt
     }
 
-    /// The URL as the first line spells it.
+    /// The URL as spelled in the first line.
     var text: String { waiters[0].text }
 
-    /// The key under which lines for the same URL share one item.
+    /// Returns the key under which lines for the same URL share one item.
     static func key(_ url: ResourceURL) -> String {
-        // A line feed is in no URL.
+        // A URL cannot contain a line feed.
         url.userInfo.map { "\(url.string)\n\($0)" } ?? url.string
     }
 }

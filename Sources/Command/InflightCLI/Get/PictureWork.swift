@@ -2,39 +2,39 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// What is done to a body before it is reported: looking, verifying, encoding, writing. Runs on the run's own threads.
+/// Processes a body before it is reported: inspects, verifies, encodes and writes it, on the run's own threads.
 struct PictureWork: Sendable {
-    /// A body that is done with.
+    /// A processed body.
     struct Made: Sendable {
         var report: Report
-        /// Written under a hidden name; `nil` where nothing is stored.
+        /// The file, written under a hidden name; `nil` if nothing is stored.
         var draft: FileStore.Draft?
         var parts: NameParts
         var writtenBytes: Int64
-        /// What took how long.
+        /// The steps and their durations.
         var work: [OwnWork] = []
-        /// Of which a small picture can be made, where one is wanted.
+        /// The source for a thumbnail, if one is wanted.
         var subject: ThumbnailSubject?
     }
 
     let options: GetOptions
     let codecs: CodecRegistry
-    /// `nil` where nothing is stored, or where it goes to standard output.
+    /// The output directory; `nil` if nothing is stored, or if the output goes to standard output.
     let store: FileStore?
     /// Set when the run ends early.
     let cancellation: CancellationFlag
     let clock = SystemClock()
 
-    /// A body of more bytes takes long to check and to write.
+    /// The size in bytes above which a body takes long to check and to write.
     private static let mostQuickBytes = 1 << 20
 
-    /// Whether ``keep(_:wanted:)`` may take long: it decodes, waits for a reader, or the body is large.
+    /// Returns whether ``keep(_:wanted:)`` may take long: it decodes, waits for a reader, or the body is large.
     func isSlow(_ response: LoadedResponse) -> Bool {
         if case .asItCame(verified: true) = options.treatment, !response.isVerified { return true }
         return options.writesToStandardOutput || response.body.count > Self.mostQuickBytes
     }
 
-    /// Takes a body as it came.
+    /// Processes a body that stays as received.
     func keep(_ response: LoadedResponse, wanted: WantedName) throws(LoadError) -> Made {
         try checkNotCancelled()
         var report = Report(
@@ -57,7 +57,7 @@ struct PictureWork: Sendable {
             made.subject = subject(response.body, info, pixels)
             return made
         } catch {
-            // What could not be stored, or was given up, is no fault of the body.
+            // A failure to store the body, or a cancellation, is no fault of the body.
             guard error.stage != .store, error.code != .cancelled else { throw error }
             report.outcome = .failed
             report.picture = nil
@@ -68,7 +68,7 @@ struct PictureWork: Sendable {
         }
     }
 
-    /// Writes a decoded picture anew.
+    /// Encodes a decoded image and stores it.
     func remake(_ image: LoadedImage, of url: ResourceURL, wanted: WantedName) throws(LoadError) -> Made {
         try checkNotCancelled()
         let source = Report.Picture(format: image.info.format, width: image.info.width, height: image.info.height)
@@ -98,15 +98,15 @@ struct PictureWork: Sendable {
         return made
     }
 
-    /// What an earlier run has left.
+    /// A file of an earlier run.
     struct Existing: Sendable {
-        /// Its name's place among those that were asked for.
+        /// The index of its name among the candidates.
         var index: Int
         var picture: Report.Picture?
         var subject: ThumbnailSubject?
     }
 
-    /// Looks which of these names an earlier run has given to something that is whole.
+    /// Returns the first of these names that an earlier run has given to a complete file.
     func existing(_ names: [String]) -> Existing? {
         guard let store else { return nil }
         for (index, name) in names.enumerated() {
@@ -124,12 +124,12 @@ struct PictureWork: Sendable {
         return nil
     }
 
-    /// What the name is made of, as far as it is known before anything has come.
+    /// Returns the name parts as far as they are known before any bytes arrive.
     func expectedParts(_ wanted: WantedName) -> NameParts {
         wanted.expectedParts(format: options.format, looksAtBytes: options.treatment != .anything)
     }
 
-    /// What the names of an earlier run's file may be made of; the likeliest first.
+    /// Returns the possible name parts of an earlier run's file, the likeliest first.
     func existingParts(_ wanted: WantedName) -> [NameParts] {
         let expected = expectedParts(wanted)
         if options.format != nil || options.treatment == .anything { return [expected] }
@@ -141,7 +141,7 @@ struct PictureWork: Sendable {
         options.format ?? (codecs.encodableFormats.contains(source) ? source : .png)
     }
 
-    /// Made when the load is done with: see ``ThumbnailMaker``.
+    /// Returns a thumbnail. Called after the load has ended: see ``ThumbnailMaker``.
     func thumbnail(of subject: ThumbnailSubject) -> [UInt8]? {
         ThumbnailMaker(codecs: codecs, cancellation: cancellation).thumbnail(of: subject)
     }
@@ -152,9 +152,9 @@ struct PictureWork: Sendable {
             ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
     }
 
-    /// - Returns: what the header says, and a small picture where it was `verified` and one is wanted.
+    /// - Returns: The header's information, and a small image if the body was `verified` and thumbnails are wanted.
     private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
-        // The header's word first: it tells more than where the structure breaks.
+        // The header first: its error tells more than the place where the structure breaks.
         if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
             try info.checkPixels(maximum: options.network.limits.maximumPixels)
         }
@@ -207,7 +207,7 @@ struct PictureWork: Sendable {
         throw LoadError(.cancelled, stage: .process, message: "The run was ended.")
     }
 
-    /// Adds what the server called the bytes, where they are no picture, and the status that they came with.
+    /// Adds the server's media type, if the body is not an image, and the status of the response.
     private static func explained(_ error: LoadError, status: Int?, mediaType: String?) -> LoadError {
         var message = error.message
         if error.code == .notAnImage {
@@ -223,6 +223,6 @@ struct PictureWork: Sendable {
 }
 
 extension LoadError.Code {
-    /// Of this command alone, and never reported: the reader of standard output has gone.
+    /// The reader of standard output has closed it. Used by this command alone, and never reported.
     static let outputClosed = Self(rawValue: "outputClosed")
 }

@@ -1,6 +1,6 @@
 import Inflight
 
-/// Counts what came of each line, and writes the lines of `--json`.
+/// Counts the results of lines, and writes the lines of `--json`.
 ///
 /// Confined to the run's queue.
 final class Reporter {
@@ -13,7 +13,7 @@ final class Reporter {
     private var lines = OrderedLines()
     private var unorderedCount = 0
     private var openBytes = 0
-    /// The exit status that the loss of the output means; `nil` while it is there.
+    /// The exit status to use because the output was lost; `nil` as long as it was not.
     private(set) var outputLoss: Int32?
 
     init(isJSON: Bool, isOrdered: Bool, narrator: Narrator, output: StandardStream = .output) {
@@ -24,13 +24,13 @@ final class Reporter {
         sharesTerminal = output.isTerminal
     }
 
-    /// Lines asked for and not written yet; without JSON, not concluded yet.
+    /// The number of lines requested and not written yet; without JSON, not concluded yet.
     var outstanding: Int { isJSON && isOrdered ? lines.count : unorderedCount }
 
-    /// What those take in memory.
+    /// The number of bytes that those lines take in memory.
     var outstandingBytes: Int { openBytes + lines.waitingBytes }
 
-    /// - Returns: the line's number.
+    /// - Returns: The line's number.
     func opened(_ text: String) -> Int {
         openBytes += text.utf8.count
         guard isJSON && isOrdered else {
@@ -54,7 +54,7 @@ final class Reporter {
         write(lines.closed(number, line))
     }
 
-    /// Writes what is left after an early end, passing over what never ended.
+    /// Writes the remaining lines after an early end, skipping those that never ended.
     func flush() {
         if isJSON && isOrdered { write(lines.remaining()) }
     }

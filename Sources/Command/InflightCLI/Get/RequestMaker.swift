@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// Makes the engine's requests of what the command was told.
+/// Creates the engine's requests from the command's options.
 struct RequestMaker {
     private var template = ImageRequest("")
     private let headersByHost: [NetworkOptions.Header]

@@ -1,6 +1,6 @@
 import Inflight
 
-/// What can be done with which format here, in words and in JSON.
+/// The support for each format in this installation, as text and as JSON.
 enum FormatsText {
     static func output(_ options: NetworkOptions) -> [UInt8] {
         let formats = FormatSupport.all(decoding: options.decoding, decoder: options.decoder())
@@ -29,7 +29,7 @@ enum FormatsText {
         return writer.line
     }
 
-    /// A table, and below it what is missing: each reason once, with the formats that it is about.
+    /// Returns a table, followed by the missing features: each reason once, with the formats that it applies to.
     static func text(_ formats: [FormatSupport], style: Style) -> String {
         var lines = [style.bold(row("", ["decoded", "animated", "previewed", "encoded"]))]
         var gaps: [(names: [String], what: String)] = []

@@ -3,12 +3,12 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One `inflight info`: looks at pictures one after the other and says what their headers say.
+/// One run of `inflight info`: inspects images one after the other and prints their header information.
 struct InfoCommand: Sendable {
     let options: InfoOptions
     let pipeline: ImagePipeline
 
-    /// - Returns: the exit status.
+    /// - Returns: The exit status.
     func run() async -> Int32 {
         var status = CommandLineTool.ExitStatus.success
         let clock = SystemClock()
@@ -79,7 +79,7 @@ struct InfoCommand: Sendable {
         if facts.info.frameCount > 1 { facts.animation = LocalPicture.animation(bytes, pipeline.codecs) }
         if options.wantsMetadata { facts.metadata = try pipeline.codecs.metadata(of: bytes) }
         if options.wantsPlaceholder {
-            // More pixels make no placeholder better.
+            // More pixels do not improve a placeholder.
             var decoding = DecodeOptions(resize: Resize(width: 100, height: 100))
             decoding.maximumPixels = options.network.limits.maximumPixels
             decoding.page = options.page ?? 0
@@ -89,12 +89,12 @@ struct InfoCommand: Sendable {
         return facts
     }
 
-    /// What was asked for, as it is told to people.
+    /// Returns the URL or path as displayed to people.
     static func shown(_ place: String) -> String {
         isURL(place) ? Narrator.shown(place) : Narrator.shown(name: place)
     }
 
-    /// `scheme:` with what looks like a URL behind it; everything else is a file.
+    /// Returns whether the text is a URL: a scheme followed by `://`, or `data:` or `file:`. Everything else is a file.
     static func isURL(_ place: String) -> Bool {
         guard let colon = place.firstIndex(of: ":") else { return false }
         let scheme = place[..<colon]
@@ -105,23 +105,23 @@ struct InfoCommand: Sendable {
     }
 }
 
-/// What is known of a picture without decoding it.
+/// The facts that are known about an image without decoding it, and its placeholders, if requested.
 struct PictureFacts: Sendable {
     var info: ImageInfo
-    /// Of the whole file, where that is known.
+    /// The size of the whole file in bytes, if known.
     var bytes: Int64?
     var readBytes: Int64
     var source: LoadSource
     var finalURL: String?
-    /// Of which page it is told, from 0, where one was asked for.
+    /// The index of the page that the facts are about, from 0, if one was requested.
     var page: Int?
     var placeholder: Placeholder?
     var metadata: ImageMetadata?
-    /// Of a file with several frames, all of which was read.
+    /// The animation of a file with several frames, if all of the file was read.
     var animation: AnimationInfo?
 }
 
-/// What stands for a picture until it is there.
+/// The placeholders of an image, shown until it is loaded.
 struct Placeholder: Sendable {
     var blurHash: String
     var thumbHash: String

@@ -2,7 +2,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// What is known of a picture, in words and in JSON.
+/// The facts about an image, as text and as JSON.
 enum InfoText {
     static func lines(_ place: String, _ facts: PictureFacts, style: Style) -> [String] {
         let info = facts.info
@@ -57,7 +57,7 @@ enum InfoText {
             if info.format == .tiff { writer.add("pages", info.frameCount) }
             if info.mayHaveMoreFrames { writer.add("mayHaveMoreFrames", true) }
             if let animation = facts.animation {
-                // As most formats have it: 0 is for ever.
+                // 0 means forever, as in most formats.
                 writer.add("loops", animation.loopCount ?? 0)
                 writer.add("durationMilliseconds", Int(animation.duration.saturatedNanoseconds / 1_000_000))
             }
@@ -93,7 +93,7 @@ enum InfoText {
         }
     }
 
-    /// A format as people write it.
+    /// Returns the usual spelling of a format.
     static func name(_ format: ImageFormat) -> String {
         let names: [ImageFormat: String] = [
             .jpeg: "JPEG", .png: "PNG", .webp: "WebP", .gif: "GIF", .bmp: "BMP", .ico: "ICO", .avif: "AVIF",

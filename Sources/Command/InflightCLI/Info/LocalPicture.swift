@@ -1,12 +1,12 @@
 import Inflight
 import InflightCore
 
-/// Looks at the header of a file, reading no more of it than that takes; of an animation all, to count its frames and to say
-/// how long they are shown.
+/// Reads the header of a file, and no more bytes than necessary. An animation is read completely, to count its frames
+/// and to measure its duration.
 enum LocalPicture {
     private static let firstRead = 64 * 1024
 
-    /// - Parameter limit: the most bytes that are read.
+    /// - Parameter limit: The maximum number of bytes to read.
     static func look(at path: String, codecs: CodecRegistry, limit: Int) throws(LoadError) -> PictureFacts {
         let file = try reading(path) { () throws(SystemError) in try LocalFile(path) }
         let limit = min(file.size, limit)
@@ -37,14 +37,14 @@ enum LocalPicture {
                         message: "The picture's header is longer than the \(limit) bytes that are read. "
                             + "Raise --max-bytes if the file is trusted.")
                 }
-                // At least twice as much each time, so that what is read in all stays in proportion.
+                // At least doubled each time, so that the total number of bytes read stays proportional.
                 wanted = min(limit, max(count, wanted * 2))
             }
         }
     }
 
-    /// What a whole file's animation says of itself; `nil` where it cannot be told. Nothing is decoded, so that no limit of
-    /// pixels is needed.
+    /// Returns the animation information of a complete file, or `nil` if it is unavailable. Nothing is decoded, so no
+    /// pixel limit is needed.
     static func animation(_ bytes: Bytes, _ codecs: CodecRegistry) -> AnimationInfo? {
         var options = DecodeOptions()
         options.maximumPixels = .max
@@ -52,7 +52,7 @@ enum LocalPicture {
         return try? codecs.animation(of: bytes, options: options).info
     }
 
-    /// All bytes of a file.
+    /// Returns all bytes of a file.
     static func whole(_ path: String, limit: Int) throws(LoadError) -> Bytes {
         let file = try reading(path) { () throws(SystemError) in try LocalFile(path) }
         guard file.size <= limit else {

@@ -1,8 +1,8 @@
 import Inflight
 
-/// What a file says beside its pixels, in words and in JSON.
+/// The metadata of a file, as text and as JSON.
 enum MetadataText {
-    /// Each field by the standard's name, then the place, then how much there is of XMP.
+    /// Returns each field by the standard's name, then the location, then the size of the XMP data.
     static func rows(_ metadata: ImageMetadata) -> [(name: String, value: String)] {
         var rows = metadata.exif?.fields.map { (name: $0.name, value: $0.value.description) } ?? []
         if let place = metadata.exif?.location { rows.append(("place", words(place))) }
@@ -41,6 +41,6 @@ enum MetadataText {
         return "\(rounded(place.latitude)), \(rounded(place.longitude))\(height)"
     }
 
-    /// Six digits are a tenth of a metre.
+    /// Rounds to six decimal places: a tenth of a metre.
     private static func rounded(_ degrees: Double) -> Double { (degrees * 1e6).rounded() / 1e6 }
 }

@@ -1,15 +1,15 @@
 import InflightLab
 
-/// One `inflight lab`: carries out experiments one after the other, and shows what was recorded.
+/// One run of `inflight lab`: performs experiments one after the other, and shows their recordings.
 struct LabCommand: Sendable {
     let options: LabOptions
     var stage = Stage()
-    /// The file of `--svg`, opened before anything else happens.
+    /// The file of `--svg`, opened before anything else.
     var drawing: WholeFile?
 
-    /// Blocks the calling thread, which must not be the main one: the main queue has to be served meanwhile.
+    /// Runs all of them. Blocks the calling thread, which must not be the main one: the main queue has to be served.
     ///
-    /// - Returns: the exit status.
+    /// - Returns: The exit status.
     func run() -> Int32 {
         var status = CommandLineTool.ExitStatus.success
         var results: [(Experiment, [Scene])] = []
@@ -32,7 +32,7 @@ struct LabCommand: Sendable {
         return draw(results) ? status : CommandLineTool.ExitStatus.failure
     }
 
-    /// - Returns: `nil` where it could not be carried out, which has been said.
+    /// - Returns: `nil` if the experiment could not be performed, which has been reported.
     private func perform(_ experiment: Experiment) throws(StandardStream.WriteError) -> [Scene]? {
         let text = Self.text
         if !options.json { try say(text.head(experiment)) }
@@ -64,7 +64,7 @@ struct LabCommand: Sendable {
         try StandardStream.output.write(Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    /// For the terminal as it is now; elsewhere as wide as `COLUMNS` says.
+    /// The text for the terminal as it is now; for other outputs, as wide as `COLUMNS` says.
     private static var text: ExperimentText {
         ExperimentText(columns: columns, style: Style.of(.output))
     }

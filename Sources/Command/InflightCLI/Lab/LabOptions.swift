@@ -1,14 +1,14 @@
 import InflightLab
 
-/// What `inflight lab` was asked to do.
+/// The options of `inflight lab`.
 struct LabOptions: CommandOptions {
-    /// The experiments, in the order of asking; all of them where none is named.
+    /// The experiments, in command-line order; if empty, all of them.
     var experiments: [String] = []
     var list = false
     var json = false
-    /// Where the drawing goes as SVG.
+    /// The file for the drawing as SVG.
     var svg: String?
-    /// The part of an experiment that this process is, and its arguments.
+    /// The part of an experiment that this process runs, and its arguments.
     var child: String?
     var childArguments: [String] = []
 
@@ -50,7 +50,7 @@ struct LabOptions: CommandOptions {
                         """
                         a line of JSON on standard output for each, with all that was recorded, instead of the drawing
                         """, \.json),
-                    // By it the command starts itself for what is too dangerous for its own process.
+                    // The command starts itself with this option for parts that are too dangerous for its own process.
                     Option("--child PART", nil) { $0.child = $1.text },
                 ])
         ]

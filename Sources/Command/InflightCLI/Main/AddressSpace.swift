@@ -2,9 +2,9 @@ import Glibc
 
 /// The address space that `ulimit -v` leaves to this process.
 ///
-/// Where it is used up, no thread starts, and what waits for one waits for ever.
+/// If it is used up, no thread starts, and whatever waits for one waits forever.
 enum AddressSpace {
-    /// For the stacks of a dozen threads, and for bodies and pixels.
+    /// The number of bytes for the stacks of a dozen threads, and for bodies and pixels.
     private static let needed = 160 << 20
 
     /// Returns whether there is enough to begin with. Call it before other threads start.
@@ -13,9 +13,9 @@ enum AddressSpace {
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0,
             limits.rlim_cur != rlim_t.max
         else { return true }
-        // Each thread would reserve 64 MiB for an arena of its own. `Glibc` leaves `mallopt` out.
+        // Otherwise each thread would reserve 64 MiB for an arena of its own. `Glibc` does not import `mallopt`.
         if let symbol = unsafe dlsym(nil, "mallopt") {
-            // Its type by malloc.h; -8 is M_ARENA_MAX.
+            // The type is that in malloc.h; -8 is M_ARENA_MAX.
             _ = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)(-8, 1)
         }
         let memory = unsafe mmap(nil, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)

@@ -3,10 +3,10 @@ import Inflight
 import InflightCore
 import InflightDisk
 
-/// Where the command keeps what it fetched.
+/// The folder of the command's disk cache.
 enum CacheFolder {
-    /// By the XDG Base Directory Specification: `$XDG_CACHE_HOME/inflight`, or `~/.cache/inflight`; `nil` where the user
-    /// has no home. Names that are not absolute do not count, as the specification wants it.
+    /// Returns the folder by the XDG Base Directory Specification: `$XDG_CACHE_HOME/inflight`, or `~/.cache/inflight`;
+    /// `nil` if the user has no home. Paths that are not absolute are ignored, as the specification requires.
     static func ofUser() -> String? {
         if let cache = variable("XDG_CACHE_HOME"), cache.hasPrefix("/") { return cache + "/inflight" }
         guard let home = variable("HOME"), home.hasPrefix("/") else { return nil }
@@ -18,12 +18,12 @@ enum CacheFolder {
         return unsafe String(validatingCString: value)
     }
 
-    /// More than any cache takes: what looks after a cache never evicts.
+    /// More than any cache takes, because cache maintenance never evicts.
     private static let noLimit: Int64 = 1 << 42
 
-    /// A cache that is looked after. Where there is none, none is made.
+    /// Returns a store for the maintenance of an existing cache. It never creates one.
     ///
-    /// - Parameter warn: hears what had to be mended.
+    /// - Parameter warn: Called when the index had to be repaired.
     static func existing(_ folder: String, warn: @escaping @Sendable (String) -> Void) -> DiskStore {
         var configuration = DiskStore.Configuration(folder: folder, limit: noLimit) { event in
             switch event {
@@ -38,9 +38,9 @@ enum CacheFolder {
         return DiskStore(configuration)
     }
 
-    /// The cache that the options ask for; `nil` for none.
+    /// Returns the store that the options request, or `nil` for none.
     ///
-    /// - Parameter warn: hears once why there is none, where one was wanted.
+    /// - Parameter warn: Called once with the reason if a requested cache is unavailable.
     static func store(_ options: CacheOptions, warn: @escaping @Sendable (String) -> Void) -> DiskStore? {
         if options.isOff { return nil }
         guard let folder = options.folder ?? ofUser() else { return nil }

@@ -4,24 +4,24 @@ import InflightConcurrency
 import InflightCore
 import InflightLab
 
-/// The command from its arguments to its exit status.
+/// The command, from its arguments to its exit status.
 enum CommandLineTool {
     enum ExitStatus {
         static let success: Int32 = 0
         static let failure: Int32 = 1
         static let wrongUse: Int32 = 64
         static let noInput: Int32 = 66
-        /// What a shell makes of a program that SIGPIPE ends.
+        /// The status that a shell reports for a program that SIGPIPE ends.
         static let closedOutput: Int32 = 141
     }
 
-    /// This process's arguments, without the name of the program.
+    /// Returns this process's arguments, without the program's name.
     ///
-    /// What is not UTF-8 is refused: `CommandLine.arguments` would repair it, and so name another file.
+    /// Arguments that are not UTF-8 are refused: `CommandLine.arguments` would repair them, and so name another file.
     private static func arguments() throws(UsageError) -> [String] {
         var arguments: [String] = []
         for index in 1..<max(1, Int(CommandLine.argc)) {
-            // The system's own list: it is never changed, and ends behind the last.
+            // The system's own list, which never changes and ends after the last argument.
             guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
             guard let text = unsafe String(validatingCString: argument) else {
                 let shown = unsafe String(cString: argument).quoted
@@ -33,16 +33,16 @@ enum CommandLineTool {
         return arguments
     }
 
-    /// Why a command cannot begin, and the exit status of that.
+    /// The reason why a command cannot start, and its exit status.
     struct Refusal: Error {
         var message: String
         var status = ExitStatus.failure
     }
 
-    /// For one connection, the cache, a list, an output file, and what libraries open for themselves.
+    /// Enough for one connection, the cache, a list, an output file, and the files that libraries open.
     private static let leastDescriptors = 20
 
-    /// Raises the limit of descriptors, and refuses to begin where libraries would trap, or wait for ever.
+    /// Raises the limit of descriptors, and refuses to start if libraries would trap or wait forever.
     private static func prepareLimits() throws(Refusal) {
         DescriptorLimit.raise()
         let available = DescriptorLimit.available
@@ -57,10 +57,10 @@ enum CommandLineTool {
         }
     }
 
-    /// - Returns: the exit status.
+    /// - Returns: The exit status.
     static func run() -> Int32 {
         StandardStream.reserveDescriptors()
-        // A closed pipe, and a file beyond the system's limit, are errors of the call that meets them.
+        // A closed pipe, and a file beyond the system's limit, become errors of the call that meets them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         do {
@@ -100,9 +100,9 @@ enum CommandLineTool {
             }
         }
         let output = try RunOutput(options, arguments: arguments)
-        // Dispatch opens three with the first Swift task, and traps where it cannot.
+        // Dispatch opens three descriptors with the first Swift task, and traps if it cannot.
         let spare = (0..<4).map { _ in unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
-        // The store is made before the run that tells its warnings, and opened by that run's first load.
+        // The store is created before the run that prints its warnings, and opened by that run's first load.
         let listener = Guarded<GetRun?>(nil)
         let warn: @Sendable (String) -> Void = { text in listener.withLock { $0 }?.warn(text) }
         let store = CacheFolder.store(options.cache, warn: warn)
@@ -118,7 +118,7 @@ enum CommandLineTool {
         let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder) { status in
             guard store != nil || output?.writesFiles == true else { return main.end(status) }
             for descriptor in spare { close(descriptor) }
-            // What was fetched is there for the next run.
+            // Completes the store, so that fetched responses are there for the next run.
             Task.detached {
                 await pipeline.shutdown(.cancel)
                 await store?.shutdown()
@@ -135,9 +135,9 @@ enum CommandLineTool {
         }
     }
 
-    /// Writes what is known of the run.
+    /// Writes the trace and the report of the run.
     ///
-    /// - Returns: the exit status: that of the run, unless it went well and this does not.
+    /// - Returns: The exit status: that of the run, unless it succeeded and this fails.
     private static func write(_ output: RunOutput?, of pipeline: ImagePipeline, _ status: Int32) -> Int32 {
         let limits = PipelineEvent.Lane.allCases.map { ($0, pipeline.limit(of: $0)) }
         let problems = output?.write(limits: Dictionary(uniqueKeysWithValues: limits)) ?? []
@@ -186,7 +186,7 @@ enum CommandLineTool {
         Task.detached {
             main.end(await CacheCommand(options: options, folder: folder).run())
         }
-        // What was removed by then stays removed; the store outlives its end at any instruction.
+        // Entries removed by then stay removed. The store survives an exit at any instruction.
         return main.wait {
             main.end($0.status)
         } abandon: {
@@ -205,7 +205,7 @@ enum CommandLineTool {
         }
         let main = MainWait()
         let drawing = command.drawing
-        // The main queue is among what is looked at, so the main thread serves it, and another one hears signals.
+        // Experiments observe the main queue, so the main thread serves it and another thread handles signals.
         WorkerThreads(count: 1, name: "signals").run {
             let status = main.wait {
                 drawing?.abandon()
@@ -229,7 +229,7 @@ enum CommandLineTool {
         }
     }
 
-    /// Says why standard output cannot be written, unless nobody reads it any more.
+    /// Reports why standard output cannot be written, unless its reader has closed it, and returns the exit status.
     static func status(ofOutputLost error: StandardStream.WriteError) -> Int32 {
         if error == .closed { return ExitStatus.closedOutput }
         StandardStream.error.say("inflight: Standard output cannot be written: \(error.system.text).\n")

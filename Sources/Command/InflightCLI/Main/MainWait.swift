@@ -2,30 +2,30 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// Where one thread, the main one mostly, waits for the end of the work, and hears Ctrl-C and SIGTERM meanwhile.
+/// The wait of one thread, usually the main one, for the end of the work, and for Ctrl-C and SIGTERM meanwhile.
 ///
-/// They are blocked in every thread and taken here alone, so they arrive however busy, or stuck, the others are.
+/// The signals are blocked in every thread and taken only here, so they arrive however busy or stuck the others are.
 final class MainWait: Sendable {
-    /// What a signal asks for: an end as the shell's convention tells it.
+    /// A signal's request to end, with the exit status of the shell's convention.
     struct Interruption: Sendable {
         var status: Int32
         var text: String
     }
 
-    /// How long an end in good order may take before it is cut short.
+    /// The time that an orderly end may take before it is cut short.
     private static let patience = Duration.milliseconds(750)
-    /// Wakes the thread that waits when the work has ended.
+    /// The signal that wakes the waiting thread when the work has ended.
     private static let wakeup = SIGUSR1
 
     private let status = Guarded<Int32?>(nil)
     private let watched: sigset_t
 
-    /// Called on the main thread, before any other is started: they inherit what is blocked.
+    /// Call it on the main thread before any other thread starts, because threads inherit the blocked signals.
     init() {
         var set = sigset_t()
         unsafe sigemptyset(&set)
         for signal in [SIGINT, SIGTERM, Self.wakeup] { unsafe sigaddset(&set, signal) }
-        // Whoever started it with `nohup` wants it to go on when the terminal is closed.
+        // A process started with `nohup` is meant to continue when the terminal is closed.
         var hangup = sigaction()
         unsafe sigaction(SIGHUP, nil, &hangup)
         if !Self.isIgnored(hangup) { unsafe sigaddset(&set, SIGHUP) }
@@ -33,18 +33,18 @@ final class MainWait: Sendable {
         watched = set
     }
 
-    /// The work has ended. Any thread; the first status counts.
+    /// The work has ended. May be called from any thread; the first status counts.
     func end(_ value: Int32) {
         status.withLock { if $0 == nil { $0 = value } }
-        // To the process: whoever waits takes it.
+        // To the process, so that the waiting thread takes it.
         kill(getpid(), Self.wakeup)
     }
 
     /// Waits for ``end(_:)``.
     ///
     /// - Parameters:
-    ///   - interrupt: asked to end the work soon, once.
-    ///   - abandon: called where that took too long, or a second signal came: the last chance to clean up.
+    ///   - interrupt: Called once, to end the work soon.
+    ///   - abandon: Called if that takes too long, or a second signal arrives: the last chance to clean up.
     func wait(interrupt: (Interruption) -> Void, abandon: () -> Void) -> Int32 {
         let clock = SystemClock()
         var interruption: Interruption?
@@ -70,7 +70,7 @@ final class MainWait: Sendable {
         }
     }
 
-    /// The next signal; -1 when the time is over.
+    /// Returns the next signal, or -1 when the time is over.
     private func next(within limit: Duration?) -> Int32 {
         var set = watched
         guard let limit else {

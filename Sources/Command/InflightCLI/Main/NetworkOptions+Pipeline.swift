@@ -4,9 +4,9 @@ import InflightCore
 import InflightCurl
 
 extension NetworkOptions {
-    /// Makes the engine as the command needs it.
+    /// Creates the pipeline as the command needs it.
     ///
-    /// - Throws: why there can be none, such as a CA file that cannot be read.
+    /// - Throws: The reason why there can be none, such as a CA file that cannot be read.
     func pipeline(
         decodes: Bool, store: (any ResponseStore)? = nil, listening: PipelineListening? = nil,
         warn: @escaping @Sendable (String) -> Void = { StandardStream.error.say("inflight: \($0)\n") }
@@ -20,7 +20,7 @@ extension NetworkOptions {
         configuration.maximumConcurrentFetches = min(concurrency, connections)
         configuration.maximumConcurrentFetchesPerOrigin = min(perHost, connections)
         configuration.maximumBodyBytesInFlight = maximumBytesInFlight
-        // Two threads write and encode beside those that decode.
+        // Two more threads write and encode beside those that decode.
         configuration.decodeConcurrency = decodes ? min(4, configuration.decodeConcurrency) : 1
         configuration.store = store.map { .shared($0) }
         configuration.retry?.extraTries = retries
@@ -30,7 +30,7 @@ extension NetworkOptions {
             configuration.circuitBreaker = nil
         }
         configuration.listening = listening
-        // Each image is requested once, so none is worth keeping.
+        // Each image is requested once, so none is worth caching in memory.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         do throws(LoadError) {
             return try ImagePipeline(configuration: configuration)
@@ -39,7 +39,7 @@ extension NetworkOptions {
         }
     }
 
-    /// - Parameter warn: called at most once, with what the system lacks.
+    /// - Parameter warn: Called at most once, with the protections that the system lacks.
     func decoder(warn: (@Sendable (String) -> Void)? = nil) -> DecoderConfiguration {
         var decoder = DecoderConfiguration()
         decoder.drawsSVG = drawsSVG

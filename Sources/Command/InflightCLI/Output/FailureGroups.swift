@@ -1,6 +1,6 @@
 import Inflight
 
-/// Which failures are shown one by one: the first few of each origin and error. The others are counted.
+/// Decides which failures are shown one by one: the first few of each origin and error. The others are counted.
 struct FailureGroups {
     struct Group: Hashable {
         var origin: String
@@ -17,7 +17,7 @@ struct FailureGroups {
 
     /// Counts a failure.
     ///
-    /// - Returns: whether it is to be shown.
+    /// - Returns: Whether it should be shown.
     mutating func shows(_ failure: Report.Digest.Failure, of origin: Origin) -> Bool {
         let group = Group(origin: origin.description, failure: failure)
         if let count = counts[group] {
@@ -30,7 +30,7 @@ struct FailureGroups {
         return true
     }
 
-    /// The failures that were not shown, in the order of their groups; each is given once.
+    /// Returns and removes the failures that were not shown, in the order of their groups.
     mutating func takeHidden() -> [(group: Group, count: Int)] {
         defer { (counts, order) = ([:], []) }
         return order.compactMap { group in

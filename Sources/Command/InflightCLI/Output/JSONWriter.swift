@@ -1,16 +1,16 @@
-/// Writes one JSON object as a line of UTF-8 (RFC 8259), its members in the order in which they are added.
+/// Writes one JSON object as a line of UTF-8 (RFC 8259), with its members in the order in which they are added.
 ///
-/// Control characters, and others that a terminal might obey, are escaped, so that a line is safe to show as it is.
+/// Control characters, and others that a terminal might interpret, are escaped, so that a line is safe to display.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
     /// The members, without the braces.
     var members: [UInt8] { bytes }
 
-    /// The whole object.
+    /// The complete object.
     var object: [UInt8] { [UInt8(ascii: "{")] + bytes + [UInt8(ascii: "}")] }
 
-    /// The whole object and the line's end.
+    /// The complete object, and a line feed.
     var line: [UInt8] { object + [UInt8(ascii: "\n")] }
 
     mutating func add(_ name: String, _ value: String) {
@@ -18,7 +18,7 @@ struct JSONWriter {
         Self.append(value, to: &bytes)
     }
 
-    /// Text of which no character needs an escape, such as digits of base 64.
+    /// Adds text in which no character needs an escape, such as base64 digits.
     mutating func add(_ name: String, plain text: [UInt8]) {
         begin(name)
         bytes.append(UInt8(ascii: "\""))
@@ -31,7 +31,7 @@ struct JSONWriter {
         bytes += String(value).utf8
     }
 
-    /// - Precondition: it is finite: JSON has no other.
+    /// - Precondition: The value is finite, because JSON has no other numbers.
     mutating func add(_ name: String, _ value: Double) {
         begin(name)
         bytes += String(value).utf8
@@ -49,7 +49,7 @@ struct JSONWriter {
         bytes += inner.object
     }
 
-    /// An array of objects.
+    /// Adds an array of objects.
     mutating func add<Element>(
         _ name: String, _ elements: some Sequence<Element>, _ build: (inout JSONWriter, Element) -> Void
     ) {
@@ -64,7 +64,7 @@ struct JSONWriter {
         addArray(name, texts) { Self.append($1, to: &$0) }
     }
 
-    /// An array of arrays of text.
+    /// Adds an array of arrays of text.
     mutating func add(_ name: String, _ rows: [[String]]) {
         addArray(name, rows) { bytes, row in Self.appendArray(row, to: &bytes) { Self.append($1, to: &$0) } }
     }
@@ -87,7 +87,7 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// Members that another writer has made.
+    /// Adds members that another writer has written.
     mutating func add(members: [UInt8]) {
         guard !members.isEmpty else { return }
         if !bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }

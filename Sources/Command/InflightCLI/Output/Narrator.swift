@@ -1,9 +1,9 @@
 import Inflight
 import InflightConcurrency
 
-/// Tells people on standard error how it goes: the progress line, failures, and each URL's story where that is wanted.
+/// Reports to people on standard error: the progress line, failures, and, if requested, what happens to each URL.
 ///
-/// Confined to the run's queue. What it tells of servers, lists and files is made safe first.
+/// Confined to the run's queue. Text from servers, lists and files is made safe first.
 final class Narrator {
     private let stream: StandardStream
     private let isQuiet: Bool
@@ -27,23 +27,23 @@ final class Narrator {
 
     func show(_ state: ProgressLine.State) {
         guard showsProgress else { return }
-        // The last column stays free: some terminals begin a new line there.
+        // The last column stays free, because some terminals begin a new line there.
         let text = progress.text(state, columns: max(1, (stream.columns ?? 80) - 1))
         stream.say("\r\(text)\u{1B}[K")
         lineIsShown = true
     }
 
-    /// Whether somebody wants to read what happened to each URL.
+    /// Whether the story of each URL is printed.
     var tellsStories: Bool { isVerbose }
 
-    /// Makes room for something else on the terminal.
+    /// Clears the progress line, to make room for other output.
     func clear() {
         guard lineIsShown else { return }
         stream.say("\r\u{1B}[K")
         lineIsShown = false
     }
 
-    /// Equal failures of one origin are shown a few times, and then counted, unless somebody wants to read everything.
+    /// Reports a failure. Equal ones of one origin are shown a few times and then counted, unless output is verbose.
     func failed(_ url: String, _ error: LoadError) {
         guard tellsFailures else { return }
         if !isVerbose, let origin = (try? ResourceURL(url))?.origin,
@@ -54,13 +54,13 @@ final class Narrator {
         failed(shown: Self.shown(url), error)
     }
 
-    /// - Parameter shown: what failed, fit to be seen.
+    /// - Parameter shown: The failed URL or path, safe to display.
     func failed(shown: String, _ error: LoadError) {
         guard tellsFailures else { return }
         say("\(style.red("failed")) \(shown): \(Report.Digest.Failure(error)): \(TerminalText.safe(error.message))")
     }
 
-    /// Says how many failures were not shown.
+    /// Reports how many failures were not shown.
     func tellHiddenFailures() {
         for (group, count) in failures.takeHidden() {
             say(
@@ -73,13 +73,13 @@ final class Narrator {
         say("inflight: \(TerminalText.safe(text))")
     }
 
-    /// A step in a URL's story.
+    /// Prints a step in a URL's story.
     func tell(_ url: @autoclosure () -> String, _ text: @autoclosure () -> String) {
         guard isVerbose else { return }
         tell(shown: Self.shown(url()), text())
     }
 
-    /// - Parameter shown: what it is about, fit to be seen.
+    /// - Parameter shown: The URL or path, safe to display.
     func tell(shown: String, _ text: String) {
         guard isVerbose else { return }
         say("\(shown): \(TerminalText.safe(text))")
@@ -96,7 +96,7 @@ final class Narrator {
         stream.say(text + "\n")
     }
 
-    /// A URL, or what was meant to be one, without user name and password, not endless, and safe.
+    /// Returns a URL, even an invalid one, without user name and password, shortened and made safe.
     static func shown(_ url: String) -> String {
         let plain: String
         do throws(LoadError) {
@@ -107,7 +107,7 @@ final class Narrator {
         return shown(name: plain)
     }
 
-    /// A name as it is, but for its end and for what is not safe.
+    /// Returns a name, shortened and made safe.
     static func shown(name: String) -> String {
         TerminalText.shortened(TerminalText.safe(String(name.prefix(2000))), to: 300)
     }

@@ -1,13 +1,13 @@
 import InflightConcurrency
 
-/// The one line that tells how far a run is.
+/// The line that shows the progress of a run.
 struct ProgressLine {
     struct State {
         var done = 0
         var failed = 0
-        /// Asked for so far.
+        /// The number of URLs requested so far.
         var asked = 0
-        /// Whether more may be asked for.
+        /// Whether more URLs may be requested.
         var isOpen = false
         var bytes: Int64 = 0
         var elapsed: Duration = .zero
@@ -17,7 +17,7 @@ struct ProgressLine {
     private var lastTime: Duration = .zero
     private var rate: Double?
 
-    /// The line for the present moment, in at most `columns`. The rate is that of the last second or two.
+    /// Returns the current line, in at most `columns`. The rate is that of the last second or two.
     mutating func text(_ state: State, columns: Int) -> String {
         updateRate(state)
         let total = state.isOpen ? "\(Quantity.grouped(state.asked))+" : Quantity.grouped(state.asked)
@@ -27,7 +27,7 @@ struct ProgressLine {
         if let rate, rate >= 1 { parts.append("\(Quantity.bytes(Int64(rate)))/s") }
         if let left = timeLeft(state) { parts.append("\(Quantity.time(left)) left") }
 
-        // What has no room is left out from the end; the bar takes what is over.
+        // Parts without room are left out from the end; the bar takes the remaining room.
         while parts.count > 1, parts.joined(separator: "  ").count > columns { parts.removeLast() }
         let text = parts.joined(separator: "  ")
         let room = min(24, columns - text.count - 3)
@@ -41,7 +41,7 @@ struct ProgressLine {
         let seconds = Self.seconds(state.elapsed - lastTime)
         guard seconds >= 0.05 else { return }
         let present = Double(max(0, state.bytes - lastBytes)) / seconds
-        // The older a measurement, the less it counts: half after a second.
+        // The older a measurement, the less it counts.
         let weight = min(1, seconds)
         rate = rate.map { $0 + (present - $0) * weight } ?? present
         lastBytes = state.bytes

@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// Numbers as people read them: English, decimal units, no more digits than are of use.
+/// Formats numbers for people: English, decimal units, no more digits than useful.
 enum Quantity {
     /// `1,234,567`.
     static func grouped(_ number: some BinaryInteger) -> String {
@@ -41,7 +41,7 @@ enum Quantity {
         return "\(grouped(minutes / 1440)) days"
     }
 
-    /// `1 picture`, `2 pictures`.
+    /// `1 file`, `2 files`.
     static func count(_ number: Int, _ noun: String, _ plural: String? = nil) -> String {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }

@@ -1,6 +1,6 @@
 import Inflight
 
-/// What came of one URL that was asked for.
+/// The result of one requested URL.
 struct Report: Sendable {
     enum Outcome: String, Sendable {
         case ok, failed, skipped
@@ -13,23 +13,23 @@ struct Report: Sendable {
     }
 
     var outcome: Outcome
-    /// From where the command runs.
+    /// The path of the file, as seen from the working directory.
     var file: String?
-    /// What was written, or would have been.
+    /// The image that was written, or would have been.
     var picture: Picture?
     var source: Picture?
-    /// Of the body, after content decoding.
+    /// The size of the body in bytes, after content decoding.
     var bytes: Int64?
-    /// Of the body, before content decoding.
+    /// The size of the body in bytes, before content decoding.
     var wireBytes: Int64?
     var status: Int?
-    /// Where the bytes came from: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
+    /// The source of the bytes: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
     var from: String?
-    /// Where redirects led to, if they led anywhere.
+    /// The final URL, if there were redirects.
     var finalURL: String?
-    /// Whether only a part of the picture could be decoded.
+    /// Whether only a part of the image could be decoded.
     var isIncomplete = false
-    /// The files of what was shown while it came, from where the command runs.
+    /// The paths of the progressive previews, as seen from the working directory.
     var previews: [String] = []
     var error: LoadError?
 
@@ -37,9 +37,9 @@ struct Report: Sendable {
         Report(outcome: .failed, status: error.status, error: error)
     }
 
-    /// What is the same for everyone who asked for this URL.
+    /// Returns the part that is the same for every request of this URL.
     ///
-    /// - Parameter withMembers: whether lines of JSON are written.
+    /// - Parameter withMembers: Whether lines of JSON are written.
     func digest(withMembers: Bool) -> Digest {
         Digest(
             outcome: outcome, hasSource: from != nil,
@@ -71,11 +71,11 @@ struct Report: Sendable {
         return members.members
     }
 
-    /// The part of a report that is remembered for those who ask for the same URL later.
+    /// The part of a report that is remembered for later requests of the same URL.
     struct Digest: Equatable, Sendable {
         struct Failure: Hashable, Sendable, CustomStringConvertible {
             var code: String
-            /// Where that is what is wrong.
+            /// The HTTP status, if that is the failure.
             var status: Int?
 
             init(code: String, status: Int? = nil) {
@@ -91,16 +91,16 @@ struct Report: Sendable {
         }
 
         var outcome: Outcome
-        /// Whether bytes were obtained, so that a repetition shares them.
+        /// Whether bytes were obtained, so that a repeated request shares them.
         var hasSource: Bool
         var failure: Failure?
-        /// Of the JSON line.
+        /// The members of the JSON line.
         var members: [UInt8]
     }
 }
 
 extension Report.Digest {
-    /// The line for one URL that was asked for.
+    /// Returns the line for one requested URL.
     func line(url: String, from: String?, milliseconds: Int) -> [UInt8] {
         var writer = JSONWriter()
         writer.add("url", url)

@@ -1,10 +1,10 @@
 import Inflight
 
-/// What a run adds up to, in memory that does not grow with it.
+/// The totals of a run, in memory that does not grow with it.
 struct RunTotals {
     struct FailureGroup {
         var count: Int
-        /// What the first one said.
+        /// The message of the first one.
         var message: String
         var examples: [String]
     }
@@ -16,16 +16,16 @@ struct RunTotals {
     var ok = 0
     var failed = 0
     var skipped = 0
-    /// Of those asked for, how many took the answer that another one had, or waited for.
+    /// The number of requested URLs that shared the response of another one, finished or in flight.
     var shared = 0
-    /// How many were answered by what was stored of earlier runs.
+    /// The number of responses that came from the disk cache, stored by earlier runs.
     var fromCache = 0
     var requests = 0
     var receivedBytes: Int64 = 0
     var storedFiles = 0
     var storedBytes: Int64 = 0
     private(set) var failures: [Report.Digest.Failure: FailureGroup] = [:]
-    /// In the order in which they were seen first.
+    /// The failures in the order of their first occurrence.
     private(set) var failureOrder: [Report.Digest.Failure] = []
     private(set) var ungroupedFailures = 0
 
@@ -39,7 +39,7 @@ struct RunTotals {
         }
     }
 
-    /// Puts a failure to those of its kind.
+    /// Adds a failure to its group.
     mutating func note(_ failure: Report.Digest.Failure, url: String, message: @autoclosure () -> String) {
         if var group = failures[failure] {
             group.count += 1

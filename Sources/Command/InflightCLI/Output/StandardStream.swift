@@ -1,13 +1,13 @@
 import Glibc
 
-/// Standard output or standard error, written whole and without a buffer of its own.
+/// Standard output or standard error, written completely and without a buffer of its own.
 struct StandardStream: Sendable {
     enum WriteError: Error, Equatable {
-        /// Nobody reads any more.
+        /// The reader has closed the stream.
         case closed
         case failed(errno: Int32)
 
-        /// As the system says it.
+        /// The error as a system error.
         var system: SystemError {
             switch self {
             case .closed: SystemError(code: EPIPE)
@@ -23,20 +23,20 @@ struct StandardStream: Sendable {
 
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// The terminal's width; `nil` where it is none, or does not say.
+    /// The width of the terminal; `nil` if the stream is not a terminal, or if the width is unknown.
     var columns: Int? {
         var size = winsize()
         guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
-    /// How wide lines may be: the terminal's width, or where it is none, what `COLUMNS` says; from 32 to 400.
+    /// The maximum width of lines, from 32 to 400: that of the terminal or, if it is not one, the value of `COLUMNS`.
     var toldColumns: Int? {
         let told = unsafe getenv("COLUMNS").flatMap { unsafe Int(String(cString: $0)) }
         return (columns ?? told).map { min(400, max(32, $0)) }
     }
 
-    /// Blocks until all is written.
+    /// Writes all bytes, and blocks until they are written.
     func write(_ bytes: [UInt8]) throws(WriteError) {
         try unsafe bytes.withUnsafeBytes { buffer in
             Result { () throws(WriteError) in try unsafe write(buffer) }
@@ -60,7 +60,7 @@ struct StandardStream: Sendable {
         }
     }
 
-    /// Writes, and lets it be where that is not possible: for what is said beside the work.
+    /// Writes a message and ignores failures, for output beside the actual work.
     func say(_ text: String) {
         try? write(Array(text.utf8))
     }
@@ -70,11 +70,11 @@ struct StandardStream: Sendable {
         _ = unsafe poll(&watched, 1, -1)
     }
 
-    /// Makes sure that descriptors 0 to 2 are open, so that no file of ours takes their place and no output goes into
-    /// it.
+    /// Opens descriptors 0 to 2 if they are closed, so that no file of the program takes their place and receives
+    /// output.
     static func reserveDescriptors() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
-            // The lowest free number is taken: this one. Open for the other direction, so that use is still an error.
+            // `open` takes the lowest free number, which is this one. The wrong direction keeps its use an error.
             _ = unsafe open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }
     }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Letters in bold and colour, where they are seen by somebody who did not ask for plain ones.
+/// Bold and coloured text, plain unless a person reads it and did not request otherwise.
 struct Style: Equatable, Sendable {
     var isPlain: Bool
 
     static let plain = Style(isPlain: true)
 
-    /// For a stream: plain unless it is a terminal, and where `NO_COLOR` is set or the terminal can do nothing.
+    /// Returns the style for a stream: plain unless it is a terminal with any capabilities and `NO_COLOR` is not set.
     static func of(_ stream: StandardStream) -> Style {
         let noColor = unsafe getenv("NO_COLOR").map { unsafe $0.pointee != 0 } ?? false
         return Style(isPlain: !stream.isTerminal || noColor || !stream.canMoveCursor)
@@ -24,7 +24,7 @@ struct Style: Equatable, Sendable {
 }
 
 extension StandardStream {
-    /// A terminal that understands more than lines of text.
+    /// Whether this is a terminal that supports more than lines of text.
     var canMoveCursor: Bool {
         guard isTerminal, let kind = unsafe getenv("TERM") else { return false }
         let name = unsafe String(cString: kind)

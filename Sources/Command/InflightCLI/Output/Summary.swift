@@ -1,17 +1,17 @@
 import Inflight
 
-/// The last words of a run, for someone who sees them for the first time.
+/// The summary of a run, for a reader who sees one for the first time.
 struct Summary {
     var totals: RunTotals
     var elapsed: Duration
-    /// `nil`: nothing is stored.
+    /// The output directory; if `nil`, nothing is stored.
     var directory: String?
-    /// Whether bytes were taken as they are, without being looked at.
+    /// Whether bytes were accepted without inspection.
     var isOfAnything = false
-    /// What ended the run early.
+    /// The reason why the run ended early.
     var interruption: String?
 
-    /// Lines of at most `columns`, but for URLs, which stay whole so that they can be copied.
+    /// Returns lines of at most `columns`, except for URLs, which stay whole so that they can be copied.
     func lines(columns: Int, style: Style) -> [String] {
         let columns = max(30, columns)
         var lines = TerminalText.wrapped(headline, columns: columns).map { style.bold($0) }

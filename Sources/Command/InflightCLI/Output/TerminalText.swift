@@ -1,7 +1,7 @@
-/// Text that is fit to be shown: what servers, lists and files say never reaches a terminal as commands.
+/// Makes text safe to display: text from servers, lists and files never reaches a terminal as commands.
 enum TerminalText {
-    /// Whether a terminal, or an editor that shows a log, might take it for something else than a letter: control
-    /// characters (C0, DEL, C1), and those that turn the direction of text or begin a line.
+    /// Returns whether a terminal, or an editor that shows a log, might interpret the character: control characters
+    /// (C0, DEL, C1), and those that turn the direction of text or begin a line.
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true
@@ -11,19 +11,19 @@ enum TerminalText {
         }
     }
 
-    /// Whether a character can be seen by itself: no space, no mark on another one, nothing that only tells how to show others.
+    /// Returns whether a character is visible by itself: no space, no combining mark, no formatting character.
     static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.value < 0x7F { return scalar.value > 0x20 }
         return switch scalar.properties.generalCategory {
         case .control, .format, .spaceSeparator, .lineSeparator, .paragraphSeparator, .nonspacingMark, .enclosingMark,
             .surrogate, .privateUse, .unassigned:
             false
-        // Braille's blank has the category of its other patterns.
+        // Braille's blank has the same category as the other patterns.
         default: !scalar.properties.isDefaultIgnorableCodePoint && scalar.value != 0x2800
         }
     }
 
-    /// `text` with every unsafe character written out, such as `\u{1b}`.
+    /// Returns `text` with every unsafe character escaped, such as `\u{1b}`.
     static func safe(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var result = ""
@@ -37,7 +37,7 @@ enum TerminalText {
         return result
     }
 
-    /// How many columns the text takes.
+    /// Returns the number of columns that the text takes.
     static func width(_ text: some StringProtocol) -> Int {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { $0 + width($1) }
@@ -56,7 +56,7 @@ enum TerminalText {
         }
     }
 
-    /// At most `columns` wide: what is too much is taken out of the middle, so that a URL keeps its host and its end.
+    /// Returns the text in at most `columns`. The middle is left out, so that a URL keeps its host and its end.
     static func shortened(_ text: String, to columns: Int) -> String {
         guard width(text) > columns else { return text }
         guard columns > 1 else { return columns == 1 ? "…" : "" }
@@ -65,7 +65,7 @@ enum TerminalText {
         return front + "…" + back
     }
 
-    /// As many whole characters as fit.
+    /// Returns as many whole characters as fit.
     static func prefix(_ text: String, columns: Int) -> String {
         var used = 0
         var result = ""
@@ -77,8 +77,8 @@ enum TerminalText {
         return result
     }
 
-    /// Broken at spaces into lines of at most `columns`; a word that is longer stands alone, unbroken, so that a URL
-    /// can still be copied.
+    /// Returns the text, broken at spaces into lines of at most `columns`. A longer word stands alone, unbroken, so
+    /// that a URL can still be copied.
     static func wrapped(_ text: String, columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""

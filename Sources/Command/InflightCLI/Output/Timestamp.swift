@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Dates as RFC 3339 has them, in UTC.
+/// Formats dates by RFC 3339, in UTC.
 enum Timestamp {
     static func text(secondsSince1970 seconds: Double, fractions: Bool) -> String {
         // The years 0 to 9999.

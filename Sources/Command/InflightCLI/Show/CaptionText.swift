@@ -1,9 +1,9 @@
 import Inflight
 import InflightCore
 
-/// What stands below a picture in a grid, and in place of one that could not be loaded: fit to be seen, in one line.
+/// The line below an image in a grid, or in place of one that failed to load. It is safe to display.
 enum CaptionText {
-    /// The name, shortened to leave room for the size.
+    /// Returns the name, shortened to leave room for the size.
     static func line(_ place: String, width: Int, height: Int, columns: Int) -> String {
         let name = name(of: place)
         let size = "\(width) × \(height)"
@@ -22,7 +22,7 @@ enum CaptionText {
         return TerminalText.shortened(TerminalText.safe("failed: \(failure.code)\(status)"), to: columns)
     }
 
-    /// The last part of a path; of a URL too, or its host where there is none.
+    /// Returns the last component of a path or URL; for a URL without one, its host.
     private static func name(of place: String) -> String {
         var name = String(place.prefix(2000))
         if InfoCommand.isURL(place) {

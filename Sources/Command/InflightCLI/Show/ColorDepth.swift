@@ -1,9 +1,9 @@
-/// Which colours half blocks are drawn in.
+/// The colours that half blocks are drawn in.
 enum ColorDepth: String, CaseIterable, Sendable {
-    /// 24 bits, as they are.
+    /// 24-bit colours, unchanged.
     case truecolor
-    /// The nearest of xterm's palette.
+    /// The nearest colours of xterm's palette.
     case palette = "256"
-    /// None: letters that are darker or lighter.
+    /// No colours, but darker or lighter characters.
     case none
 }

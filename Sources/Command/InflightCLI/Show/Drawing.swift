@@ -1,13 +1,13 @@
 import Inflight
 import InflightCore
 
-/// How pictures are put on this terminal.
+/// The way in which images are drawn on this terminal.
 enum Drawing: Equatable, Sendable {
-    /// As pixels. `isKnown`: whether the terminal has said how large its cells are.
+    /// Pixels. `isKnown` says whether the terminal has reported the size of its cells.
     case kitty(TerminalWindow.Cell, isKnown: Bool)
     case blocks(ColorDepth, TerminalWindow.Cell?)
 
-    /// - Parameter replies: what the terminal answered; `nil` where it was not asked.
+    /// - Parameter replies: The terminal's replies; `nil` if it was not queried.
     init(
         _ mode: ShowOptions.Mode, colors: ColorDepth?, profile: TerminalProfile, window: TerminalWindow,
         replies: TerminalReplies?
@@ -34,7 +34,7 @@ enum Drawing: Equatable, Sendable {
         }
     }
 
-    /// The same in a window of another size, where letters may be of another size, too.
+    /// Returns the same drawing for a window of another size, in which cells may have another size, too.
     func adapted(to window: TerminalWindow) -> Drawing {
         guard let cell = window.cell else { return self }
         switch self {
@@ -43,7 +43,7 @@ enum Drawing: Equatable, Sendable {
         }
     }
 
-    /// What is written for a picture, or for one frame of it.
+    /// The output for an image, or for one frame of it.
     enum Form: Equatable, Sendable {
         case lines([[UInt8]])
         case png(Bytes)

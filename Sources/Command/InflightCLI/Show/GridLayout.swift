@@ -1,28 +1,28 @@
-/// Where pictures stand in a window: one takes all of it, several stand in a grid, each with a line of text below.
+/// The positions of images in a window: one takes all of it, several form a grid, each with a line of text below.
 struct GridLayout: Equatable, Sendable {
-    /// Pictures beside one another.
+    /// The number of images side by side.
     private(set) var across: Int
-    /// The most that one takes, in cells of the terminal.
+    /// The maximum size of an image, in terminal cells.
     private(set) var columns: Int
     private(set) var rows: Int
-    /// Whether there is a line of text below each.
+    /// Whether there is a line of text below each image.
     private(set) var hasCaptions: Bool
 
-    /// Columns that stay free between two.
+    /// The number of free columns between two images.
     static let gap = 2
-    /// Narrower ones are made by nobody but who asks for them.
+    /// Narrower images are drawn only on request.
     private static let leastColumns = 24
-    /// Pictures become no lower than this to have room for all of them in the window: it scrolls instead.
+    /// Images do not become lower than this to make all of them fit into the window. It scrolls instead.
     private static let leastRows = 6
 
     /// - Parameters:
-    ///   - count: how many pictures there are.
-    ///   - size: the most that each may take, where somebody has said so; never more than the window.
-    ///   - across: how many beside one another, where somebody has said so.
+    ///   - count: The number of images.
+    ///   - size: The requested maximum size of each; never more than the window.
+    ///   - across: The requested number of images side by side.
     init(count: Int, window: TerminalWindow, size: OptionValue.Sides = .init(), across wanted: Int? = nil) {
         let count = max(1, count)
         hasCaptions = count > 1
-        // A line is kept for the prompt, where there is more than one.
+        // One line is left for the prompt, if there is more than one.
         let room = max(1, window.rows - 1)
         let most = max(1, (window.columns + Self.gap) / (1 + Self.gap))
         if let wanted {
@@ -42,16 +42,16 @@ struct GridLayout: Equatable, Sendable {
         }
         let lines = (count + across - 1) / across
         let highest = max(1, room - 1)
-        // Square, as cells are twice as high as wide, unless all of them fit into the window with less.
+        // Square, because cells are twice as high as wide, unless all of them fit into the window with less.
         let square = max(1, min(columns / 2, highest))
         let fitting = (room - (lines - 1)) / lines - 1
         rows = min(size.height ?? (fitting >= Self.leastRows ? min(square, fitting) : square), highest)
     }
 
-    /// Where the picture begins, in columns from the left.
+    /// Returns the column in which the image begins, counted from the left.
     func start(of index: Int) -> Int { index % across * (columns + Self.gap) }
 
-    /// The lines of pictures, each as the range of their numbers.
+    /// Returns the lines of images, each as the range of their numbers.
     func bands(count: Int) -> [Range<Int>] {
         stride(from: 0, to: count, by: across).map { $0..<min(count, $0 + across) }
     }

@@ -1,33 +1,33 @@
 import Inflight
 
-/// What is written to put pictures beside one another, and to change one of them later. Pure: bytes for values.
+/// Generates the output that draws images side by side and changes one of them later. Pure: values to bytes.
 enum GridText {
-    /// What stands in one place of the grid.
+    /// The contents of one place in the grid.
     struct Entry: Sendable {
         enum Content: Sendable {
-            /// `id`: of a picture that will move, where the terminal keeps it by a number.
+            /// `id` is the number under which the terminal stores an animated image.
             case picture(Drawing.Form, PictureFit, id: UInt32?)
-            /// Why there is none, in a line.
+            /// The reason for a failure, in one line.
             case failure(String)
         }
 
         var content: Content
-        /// Below it; `nil` where it stands alone.
+        /// The line below; `nil` for a single image.
         var caption: String?
     }
 
     struct Band: Equatable, Sendable {
         var bytes: [UInt8]
-        /// How many lines the cursor has come down.
+        /// The number of lines that the cursor has moved down.
         var lines: Int
     }
 
-    /// One line of pictures with what stands below them. The cursor begins and ends at the left of an empty line.
+    /// Returns one line of images with their captions. The cursor begins and ends at the left of an empty line.
     ///
-    /// Text is written from above to below, so that it is whole in a window of any size, and behind it. Pixels need their
-    /// room first: the cursor goes down and up again.
+    /// Text is written from top to bottom, so that it is complete in a window of any size and in the scrollback. Pixels
+    /// need their room first, so the cursor moves down and up again.
     ///
-    /// - Parameter hasSuccessor: whether another one follows, from which an empty line divides it.
+    /// - Parameter hasSuccessor: Whether another one follows, separated by an empty line.
     static func band(
         _ entries: [Entry], layout: GridLayout, drawing: Drawing, style: Style, hasSuccessor: Bool
     ) -> Band {
@@ -60,9 +60,9 @@ enum GridText {
         return band
     }
 
-    /// Another frame of a picture whose first line stands `up` lines above the cursor, which comes back to where it was.
+    /// Returns another frame of an image whose first line is `up` lines above the cursor, which returns afterwards.
     ///
-    /// - Parameter previous: what is there now: lines that are the same are not written again.
+    /// - Parameter previous: The current lines. Those that are the same are not written again.
     static func frame(
         _ lines: [[UInt8]], previous: [[UInt8]], up distance: Int, column start: Int
     ) -> [UInt8] {
@@ -77,7 +77,7 @@ enum GridText {
         return bytes + down(distance - line) + Array("\r".utf8)
     }
 
-    /// The same as pixels. The new frame is there before the old one goes, so that nothing flickers.
+    /// Returns the same as pixels. The new frame is drawn before the old one is deleted, so that nothing flickers.
     static func frame(
         _ png: Bytes, fit: PictureFit, drawing: Drawing, id: UInt32, previousID: UInt32, up distance: Int,
         column start: Int
@@ -91,7 +91,7 @@ enum GridText {
     private static func rows(_ entry: Entry) -> Int {
         switch entry.content {
         case .picture(_, let fit, _): fit.rows
-        // Alone it is told beside the picture's place: there is none.
+        // A single image that failed takes no line: its error is reported separately.
         case .failure: entry.caption == nil ? 0 : 1
         }
     }
@@ -106,7 +106,7 @@ enum GridText {
         }
     }
 
-    /// One line of text through all places.
+    /// Returns one line of text through all places.
     private static func line(
         _ entries: [Entry], _ layout: GridLayout, _ text: (Entry) -> ([UInt8], Int)?
     ) -> [UInt8] {
@@ -121,13 +121,13 @@ enum GridText {
         return bytes
     }
 
-    /// Said where the terminal does not tell how large its cells are: it knows, and makes it fit.
+    /// Returns the size in cells if the terminal, which scales the image, does not report its cell size.
     private static func cells(_ drawing: Drawing, _ fit: PictureFit) -> (columns: Int, rows: Int)? {
         guard case .kitty(_, isKnown: false) = drawing else { return nil }
         return (fit.columns, fit.rows)
     }
 
-    // CUU, CUD and CHA of ECMA-48, sections 8.3.22, 8.3.19 and 8.3.9.
+    // The sequences CUU, CUD and CHA of ECMA-48, sections 8.3.22, 8.3.19 and 8.3.9.
     private static func up(_ lines: Int) -> [UInt8] { lines > 0 ? Array("\u{1B}[\(lines)A".utf8) : [] }
     private static func down(_ lines: Int) -> [UInt8] { lines > 0 ? Array("\u{1B}[\(lines)B".utf8) : [] }
     private static func column(_ start: Int) -> [UInt8] { Array("\u{1B}[\(start + 1)G".utf8) }

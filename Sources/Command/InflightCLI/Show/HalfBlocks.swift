@@ -1,13 +1,13 @@
-/// Pixels as text: each character shows two, one over the other, in the colour of its letter and of its ground.
+/// Draws pixels as text: each character shows two, one above the other, in its foreground and its background colour.
 ///
 /// Sources: U+2580 and U+2584 of Unicode's block elements; SGR of ECMA-48 section 8.3.117, its parameters 38 and 48 for
-/// colours as xterm takes them, with semicolons, which all terminals understand.
+/// colours in xterm's form, with semicolons, which all terminals understand.
 struct HalfBlocks: Sendable {
     var colors: ColorDepth
 
-    /// A colour as it is sent.
+    /// A colour in its output form.
     private enum Ink: Equatable {
-        /// The terminal's own.
+        /// The terminal's default colour.
         case standard
         case rgb(RGB)
         case palette(UInt8)
@@ -22,8 +22,8 @@ struct HalfBlocks: Sendable {
     private static let lower = Array("▄".utf8)
     private static let blank = Array(" ".utf8)
 
-    /// A line of text for every two rows of pixels, without line ends. Each begins and ends in the terminal's own colours,
-    /// so that one may be written without the others.
+    /// Returns a line of text for every two rows of pixels, without line ends. Each begins and ends in the terminal's
+    /// default colours, so that it may be written without the others.
     func lines(_ pixels: TerminalPixels) -> [[UInt8]] {
         if colors == .none { return LetterRamp.lines(pixels) }
         return stride(from: 0, to: pixels.height, by: 2).map { line(pixels, $0) }
@@ -46,9 +46,9 @@ struct HalfBlocks: Sendable {
         return colors == .palette ? .palette(XtermPalette.nearest(color)) : .rgb(color)
     }
 
-    /// A character and its colours: of those that show the same, the one for which the fewest change.
+    /// Returns a character and its colours: of those that look the same, the one that changes the fewest colours.
     private func cell(_ top: Ink, _ bottom: Ink, _ pen: Pen) -> ([UInt8], Pen) {
-        // The standard colour of letters is no ground's.
+        // The default foreground colour cannot be used as a background.
         if top == bottom { return (Self.blank, Pen(letter: pen.letter, ground: top)) }
         let byUpper = Pen(letter: top, ground: bottom)
         let byLower = Pen(letter: bottom, ground: top)
@@ -79,7 +79,7 @@ struct HalfBlocks: Sendable {
     }
 }
 
-/// Pixels as letters, one for each: for who wants no colours, or has none. Made for light letters on dark ground.
+/// Draws pixels as characters, one for each, for output without colours. Designed for light text on a dark background.
 enum LetterRamp {
     private static let letters = Array(" .:-=+*#%@".utf8)
 
@@ -89,7 +89,7 @@ enum LetterRamp {
         }
     }
 
-    /// By luma, as ITU-R BT.709 weighs it.
+    /// Returns the character by luma, with the weights of ITU-R BT.709.
     private static func letter(_ color: RGB) -> UInt8 {
         let luma = 2126 * Int(color.red) + 7152 * Int(color.green) + 722 * Int(color.blue)
         return letters[min(letters.count - 1, luma * letters.count / (255 * 10_000))]

@@ -1,26 +1,26 @@
-/// How large a picture becomes on the terminal.
+/// The size of an image on the terminal.
 struct PictureFit: Equatable, Sendable {
-    /// What the picture is resized to.
+    /// The size in pixels that the image is resized to.
     private(set) var width: Int
     private(set) var height: Int
-    /// Cells of the terminal that it takes.
+    /// The size in terminal cells.
     private(set) var columns: Int
     private(set) var rows: Int
 
-    /// What one cell of the terminal shows.
+    /// The pixels of one terminal cell.
     struct Raster: Equatable, Sendable {
-        /// Pixels in a cell.
+        /// The number of pixels in a cell.
         var across: Int
         var down: Int
-        /// The height of a pixel beside its width.
+        /// The height of a pixel relative to its width.
         var aspect: Double
 
-        /// A cell whose pixels are the terminal's own.
+        /// A cell with the terminal's own pixels.
         static func pixels(_ cell: TerminalWindow.Cell) -> Raster {
             Raster(across: cell.width, down: cell.height, aspect: 1)
         }
 
-        /// Two pixels in a cell, one over the other.
+        /// A cell with two pixels, one above the other.
         static func halfBlocks(_ cell: TerminalWindow.Cell?) -> Raster {
             Raster(across: 1, down: 2, aspect: shape(cell) / 2)
         }
@@ -36,9 +36,9 @@ struct PictureFit: Equatable, Sendable {
         }
     }
 
-    /// The whole picture, inside of a box of cells, in its own shape as far as whole pixels allow it.
+    /// Fits the whole image into a box of cells, with its aspect ratio as far as whole pixels allow.
     ///
-    /// - Parameter enlarges: whether it may have more pixels than it has.
+    /// - Parameter enlarges: Whether it may get more pixels than the source has.
     init(width sourceWidth: Int, height sourceHeight: Int, in layout: GridLayout, raster: Raster, enlarges: Bool) {
         self.init(
             width: sourceWidth, height: sourceHeight, columns: layout.columns, rows: layout.rows, raster: raster,
@@ -52,7 +52,7 @@ struct PictureFit: Equatable, Sendable {
         let box = (width: columns * raster.across, height: rows * raster.down)
         var scale = min(
             Double(box.width) / source.width, Double(box.height) * raster.aspect / source.height)
-        // Neither side gets more pixels than there are.
+        // Neither side gets more pixels than the source has.
         if !enlarges { scale = min(scale, 1, raster.aspect) }
         width = min(box.width, max(1, Int((source.width * scale).rounded())))
         height = min(box.height, max(1, Int((source.height * scale / raster.aspect).rounded())))

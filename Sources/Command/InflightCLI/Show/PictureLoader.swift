@@ -4,21 +4,21 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Gets pictures ready to be drawn: their bytes first, then their first frame at the size that they have on the terminal.
+/// Prepares images for drawing: first their bytes, then their first frame at its size on the terminal.
 struct PictureLoader: Sendable {
-    /// The bytes of a picture, and what its header says.
+    /// The bytes of an image, and the information of its header.
     struct Source: Sendable {
         var place: String
         var bytes: Bytes
         var info: ImageInfo
     }
 
-    /// A picture at its size.
+    /// An image at its size on the terminal.
     struct Picture: Sendable {
         var source: Source
         var image: AnimatedImage
         var fit: PictureFit
-        /// Of its first frame.
+        /// The output for its first frame.
         var form: Drawing.Form
     }
 
@@ -73,13 +73,13 @@ struct PictureLoader: Sendable {
         return try await withTaskCancellationHandler {
             await bridge.value()
         } onCancel: {
-            // Who has cancelled hears nothing more.
+            // A cancelled task delivers no result, so the bridge is opened here.
             task.cancel()
             bridge.open(with: .failure(Self.cancelled))
         }.get().body
     }
 
-    /// What blocks or computes is done on threads that nobody else waits for.
+    /// Runs blocking or computing work on threads that nothing else waits for.
     private func onWorker<Value: Sendable>(
         _ body: @escaping @Sendable () throws(LoadError) -> Value
     ) async throws(LoadError) -> Value {

@@ -2,10 +2,10 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Shows the frames of one animation, each at its time, where its first one stands.
+/// Plays the frames of one animation, each at its time, in the place of the first one.
 struct PicturePlayer: Sendable {
     enum Ending: Error, Sendable {
-        /// The last frame stays.
+        /// The animation has ended. Its last frame stays.
         case ended
         case failed(LoadError)
         case lost(PictureScreen.Loss)
@@ -14,22 +14,22 @@ struct PicturePlayer: Sendable {
     let image: AnimatedImage
     let fit: PictureFit
     let drawing: Drawing
-    /// Of its first frame, which is there.
+    /// The output for its first frame, which is displayed already.
     let form: Drawing.Form
-    /// Where it stands: lines above the cursor, and columns from the left.
+    /// Its position: lines above the cursor, and columns from the left.
     let distance: Int
     let column: Int
-    /// The numbers under which the terminal keeps a frame and the next one.
+    /// The numbers under which the terminal stores a frame and the next one.
     let ids: (UInt32, UInt32)
     let loops: AnimationLoops
     let codecs: CodecRegistry
 
-    /// Ends early where its task is cancelled.
+    /// Plays the animation. It ends early if its task is cancelled.
     func play(on screen: PictureScreen) async -> Ending {
         var (shown, shownIndex) = (form, 0)
         var (id, other) = ids
         do throws(LoadError) {
-            // A terminal that is slow shows fewer frames, not a slower animation.
+            // A slow terminal shows fewer frames, not a slower animation.
             for try await frame in image.frames(loops: loops, skipsLate: true) {
                 var bytes: [UInt8] = []
                 if frame.index != shownIndex {

@@ -1,19 +1,19 @@
 import Inflight
 import InflightConcurrency
 
-/// The terminal while pictures stand on it: one writer at a time, so that no command stands in the middle of another.
+/// The terminal while it shows images: one writer at a time, so that no command interrupts another.
 ///
-/// An actor, since writing blocks where the terminal does not read.
+/// An actor, because writing blocks while the terminal does not read.
 actor PictureScreen {
     enum Loss: Error, Equatable {
         case stream(StandardStream.WriteError)
-        /// The window has another size now: nothing is where it was.
+        /// The window has another size now, so all positions have changed.
         case resized
     }
 
     private let stream: StandardStream
     private let window: TerminalWindow
-    /// Lines that the cursor has come down since the first.
+    /// The number of lines that the cursor has moved down since the first one.
     private(set) var lines = 0
 
     init(_ stream: StandardStream, window: TerminalWindow) {
@@ -25,20 +25,20 @@ actor PictureScreen {
         try stream.write(bytes)
     }
 
-    /// - Returns: the line that it begins with.
+    /// - Returns: The number of its first line.
     func write(_ band: GridText.Band) throws(StandardStream.WriteError) -> Int {
         defer { lines += band.lines }
         try stream.write(band.bytes)
         return lines
     }
 
-    /// How many lines above the cursor a line stands; `nil` where it has left the window.
+    /// Returns how many lines above the cursor a line is, or `nil` if it has left the window.
     func distance(to line: Int) -> Int? {
         let distance = lines - line
         return distance < window.rows ? distance : nil
     }
 
-    /// Changes something that stands there, unless the window has changed since.
+    /// Changes displayed contents, unless the window size has changed since.
     func change(_ bytes: [UInt8]) throws(Loss) {
         let now = stream.window
         guard now.columns == window.columns, now.rows == window.rows else { throw .resized }

@@ -3,27 +3,27 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One `inflight show`: asks the terminal what it can, puts pictures on it in the order of asking, and moves those that
-/// move. Ends early, and in good order, where its task is cancelled.
+/// One run of `inflight show`: queries the terminal, draws images in command-line order, and plays animations. It ends
+/// early, and in good order, if its task is cancelled.
 struct ShowCommand: Sendable {
-    /// What there is of a picture in one place of the grid.
+    /// The state of an image in one place of the grid.
     private enum Item: Sendable {
         case place(String)
         case source(PictureLoader.Source)
         case failure(String, LoadError)
     }
 
-    /// What stands in a place of the grid now.
+    /// The current contents of one place of the grid.
     private struct Shown: Sendable {
         var item: Item
         var picture: PictureLoader.Picture?
-        /// Of the screen, and from its left.
+        /// The line of the screen, and the column from its left.
         var line: Int
         var column: Int
         var ids: (UInt32, UInt32)
     }
 
-    /// What is told when all is done: below the pictures, where it moves none of them.
+    /// Messages printed at the end, below the images, so that they move none of them.
     private struct Remarks: Sendable {
         var failures: [(String, LoadError)] = []
         var stories: [(String, String)] = []
@@ -33,10 +33,10 @@ struct ShowCommand: Sendable {
 
     let options: ShowOptions
     let pipeline: ImagePipeline
-    /// `nil` where nothing may be asked of it.
+    /// The terminal's modes; `nil` if the terminal may not be queried.
     let terminal: TerminalModes?
     private let output = StandardStream.output
-    /// Pictures that are loaded before it is their turn.
+    /// The number of images loaded ahead of their turn.
     private static let loadsAhead = 8
 
     init(options: ShowOptions, pipeline: ImagePipeline, terminal: TerminalModes?) {
@@ -45,7 +45,7 @@ struct ShowCommand: Sendable {
         self.terminal = terminal
     }
 
-    /// - Returns: the exit status.
+    /// - Returns: The exit status.
     func run() async -> Int32 {
         let window = output.window
         let profile = TerminalProfile.current
@@ -108,7 +108,7 @@ struct ShowCommand: Sendable {
         }
     }
 
-    /// Puts pictures into a grid, line by line, each as soon as all of its pictures are there.
+    /// Draws images in a grid, line by line, each as soon as all of its images are ready.
     private func put(
         _ items: [Item], _ drawing: Drawing, _ window: TerminalWindow, _ screen: PictureScreen,
         _ remarks: inout Remarks
@@ -154,7 +154,7 @@ struct ShowCommand: Sendable {
                         one.line = line
                         return one
                     }
-                    // What has left the window does not move any more, and needs no memory.
+                    // An image that has left the window is not animated any more, and its memory is released.
                     for index in shown.indices where await screen.distance(to: shown[index].line) == nil {
                         shown[index].picture = nil
                         if case .source(let source) = shown[index].item { shown[index].item = .place(source.place) }
@@ -232,7 +232,7 @@ struct ShowCommand: Sendable {
         !options.isStill && picture.image.frameCount > 1
     }
 
-    /// Plays what moves until all of it has ended, the window has changed, or the task is cancelled.
+    /// Plays animations until all have ended, the window size has changed, or the task is cancelled.
     private func play(
         _ shown: [Shown], _ drawing: Drawing, _ screen: PictureScreen
     ) async -> (failures: [(String, LoadError)], loss: PictureScreen.Loss?) {

@@ -1,32 +1,32 @@
 import Inflight
 
-/// What `inflight show` was asked to do.
+/// The options of `inflight show`.
 struct ShowOptions: CommandOptions {
-    /// How pictures are put on the terminal.
+    /// The way in which images are drawn on the terminal.
     enum Mode: String, CaseIterable, Sendable {
-        /// Kitty graphics where the terminal says that it has them, half blocks elsewhere.
+        /// Kitty graphics if the terminal reports support, half blocks otherwise.
         case auto
         case kitty
         case blocks
     }
 
-    /// URLs and paths, in the order of asking.
+    /// The URLs and paths, in command-line order.
     var places: [String] = []
     var mode = Mode.auto
-    /// `nil`: what the terminal's names say that it can.
+    /// The colours; if `nil`, those that the terminal's environment indicates.
     var colors: ColorDepth?
-    /// The most that a picture takes, in cells of the terminal; `nil`: as much as there is.
+    /// The maximum size of an image, in terminal cells; a side that is `nil` takes as much as there is.
     var size = OptionValue.Sides()
     var enlarges = false
-    /// How many pictures stand beside one another; `nil`: as many as have room.
+    /// The number of images side by side; if `nil`, as many as fit.
     var pictureColumns: Int?
-    /// Whether of an animation only the first frame is shown.
+    /// Whether only the first frame of an animation is shown.
     var isStill = false
-    /// How often an animation is shown; `nil`: as its file says.
+    /// The number of times to play an animation; if `nil`, as its file says.
     var loops: Int?
-    /// What shines through; `nil`: the terminal's own background.
+    /// The colour behind transparent pixels; if `nil`, the terminal's own background.
     var background: [UInt8]?
-    /// Which page, from 0.
+    /// The index of the page, from 0.
     var page = 0
     var network = NetworkOptions(concurrency: 8, perHost: 6)
 

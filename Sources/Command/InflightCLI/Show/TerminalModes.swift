@@ -2,19 +2,19 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// The terminal that a command is controlled from: what is changed of it for a while, and put back whatever happens.
+/// The controlling terminal: changes its modes temporarily, and restores them whatever happens.
 ///
-/// May be used from any thread. There is one for a process at most.
+/// May be used from any thread. There is at most one per process.
 final class TerminalModes: Sendable {
-    /// Where answers are read: the terminal itself, whatever standard input is.
+    /// The descriptor for reading replies: the terminal itself, whatever standard input is.
     let descriptor: Int32
     private let original: termios
     private let isChanged = Guarded(false)
-    /// For a terminal that takes nothing when the end cannot wait, in milliseconds.
+    /// The maximum wait, in milliseconds, for a terminal that accepts no output while the process has to exit.
     private static let longestWait: Int32 = 250
 
-    /// `nil` where `stream` is not the terminal that this process is controlled from, or where another job has it: whoever
-    /// runs in the background is stopped for changing it.
+    /// Returns `nil` if `stream` is not the controlling terminal of this process, or if another job has it: the system
+    /// stops a background process that changes it.
     init?(_ stream: StandardStream) {
         guard tcgetpgrp(stream.descriptor) == getpgrp() else { return nil }
         let descriptor = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -30,8 +30,8 @@ final class TerminalModes: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Nothing that is typed, or answered, is seen on the screen or waits for the end of a line. Ctrl-C stays what it is;
-    /// Ctrl-Z does nothing, as nobody could put back what a stopped program has changed.
+    /// Turns off echo and line buffering for typed input and for replies. Ctrl-C still works. Ctrl-Z does nothing,
+    /// because a stopped program could not restore the terminal.
     func silence() {
         var quiet = original
         quiet.c_lflag &= ~tcflag_t(ECHO | ICANON)
@@ -48,9 +48,9 @@ final class TerminalModes: Sendable {
         }
     }
 
-    /// Puts everything back.
+    /// Restores the terminal.
     ///
-    /// - Parameter forgetsInput: what has come in and nobody has read is dropped: half an answer is no command for the
+    /// - Parameter forgetsInput: Whether to drop unread input, so that half a reply does not become a command for the
     ///   shell.
     func restore(forgetsInput: Bool) {
         isChanged.withLock { isChanged in
@@ -62,13 +62,13 @@ final class TerminalModes: Sendable {
         }
     }
 
-    /// As ``restore(forgetsInput:)``, for an end that does not wait for whoever is writing: whatever that may be is ended
-    /// first.
+    /// Restores the terminal like ``restore(forgetsInput:)``, for an exit that does not wait for a writer. It first
+    /// ends any command that is being written.
     func abandon() {
         let sequence = Array(TerminalRescue.sequence.utf8)
         let isWritable = isChanged.withLock { isChanged in
-            // A terminal that takes nothing, as after Ctrl-S, would hold up the end. One that another thread is writing to
-            // right now takes nothing either, but soon does.
+            // A terminal that accepts no output, as after Ctrl-S, would hold up the exit. One that another thread is
+            // writing to at the moment accepts none either, but soon does.
             var watched = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             return unsafe isChanged && poll(&watched, 1, Self.longestWait) > 0
         }
@@ -77,9 +77,9 @@ final class TerminalModes: Sendable {
     }
 }
 
-/// Puts the terminal back where the process crashes in between.
+/// Restores the terminal if the process crashes meanwhile.
 enum TerminalRescue {
-    /// Ends whatever command is being written, brings back the terminal's own colours and its cursor.
+    /// Ends any command that is being written, and restores the default colours and the cursor.
     static let sequence = "\u{1B}\\\u{1B}[0m\u{1B}[?25h"
 
     private struct Saved {
@@ -87,7 +87,7 @@ enum TerminalRescue {
         var modes: termios
     }
 
-    // Written once, before any handler is set; a handler only reads. Never released: a crash may come at any time.
+    // Written once, before any handler is set; a handler only reads. Never released, as a crash may come at any time.
     nonisolated(unsafe) private static let saved = UnsafeMutablePointer<Saved>.allocate(capacity: 1)
     // Written once, as above.
     nonisolated(unsafe) private static let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(
@@ -102,7 +102,7 @@ enum TerminalRescue {
 
     static func arm() {
         for number in signals {
-            // Everything called in here may be called in a handler (POSIX.1-2017, 2.4.3).
+            // A signal handler may call everything that is called here (POSIX.1-2017, 2.4.3).
             signal(number) { number in
                 _ = unsafe tcsetattr(
                     TerminalRescue.saved.pointee.descriptor, TCSANOW, &TerminalRescue.saved.pointee.modes)

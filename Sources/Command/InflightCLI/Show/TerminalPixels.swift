@@ -1,17 +1,17 @@
 import Inflight
 
-/// A colour of sRGB.
+/// An sRGB colour.
 struct RGB: Hashable, Sendable {
     var red: UInt8
     var green: UInt8
     var blue: UInt8
 }
 
-/// Pixels as a terminal shows them: a colour, or none, where its own background is seen.
+/// Pixels as a terminal shows them: a colour, or none, which shows the terminal's own background.
 struct TerminalPixels: Equatable, Sendable {
     let width: Int
     let height: Int
-    /// Row after row; `nil` where nothing is drawn.
+    /// The colours, row after row; `nil` for pixels that are not drawn.
     let colors: [RGB?]
 
     init(width: Int, height: Int, colors: [RGB?]) {
@@ -21,8 +21,8 @@ struct TerminalPixels: Equatable, Sendable {
         self.colors = colors
     }
 
-    /// Of red, green, blue and straight alpha. What a terminal's background is nobody knows, so nothing is mixed with it:
-    /// a pixel that is half transparent or more is left out, and any other drawn in its own colour.
+    /// Converts pixels of red, green, blue and straight alpha. The terminal's background is unknown, so nothing is
+    /// blended with it: a pixel that is half transparent or more is left out, and any other is drawn in its own colour.
     init(_ pixels: PixelBuffer) {
         precondition(pixels.format.order == .rgba && pixels.format.alpha != .premultiplied, "pixels of another form")
         var colors: [RGB?] = []
@@ -40,7 +40,7 @@ struct TerminalPixels: Equatable, Sendable {
         self.init(width: pixels.width, height: pixels.height, colors: colors)
     }
 
-    /// `nil` outside, too.
+    /// The colour of a pixel; also `nil` below the last row.
     subscript(x: Int, y: Int) -> RGB? {
         y < height ? colors[y * width + x] : nil
     }

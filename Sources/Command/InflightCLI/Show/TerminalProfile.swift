@@ -1,17 +1,17 @@
 import Glibc
 
-/// What a terminal's environment says of it, without asking the terminal itself.
+/// The capabilities of a terminal according to its environment, without querying the terminal itself.
 struct TerminalProfile: Equatable, Sendable {
-    /// How colours are drawn where nobody says otherwise.
+    /// The colours to use unless an option sets them.
     var colors: ColorDepth
-    /// Whether it is worth while to ask for Kitty graphics: `tmux` and `screen` answer for themselves, and pass on no
-    /// pictures; what can do nothing answers nothing.
+    /// Whether querying Kitty graphics is worthwhile. `tmux` and `screen` reply for themselves and pass on no images; a
+    /// dumb terminal does not reply.
     var mayHaveKitty: Bool
 
-    /// - Parameter variable: a variable of the environment; `nil` where it is not set.
+    /// - Parameter variable: Returns an environment variable, or `nil` if it is not set.
     ///
-    /// Sources: `NO_COLOR` from no-color.org; `COLORTERM` as terminals have agreed on, and names that end in `-direct` from
-    /// ncurses' terminfo; 256 colours elsewhere.
+    /// Sources: `NO_COLOR` from no-color.org; `COLORTERM` as terminals have agreed on, and names that end in `-direct`
+    /// from ncurses' terminfo; 256 colours otherwise.
     init(_ variable: (String) -> String?) {
         let kind = variable("TERM") ?? ""
         let isDumb = kind.isEmpty || kind == "dumb"
@@ -28,7 +28,7 @@ struct TerminalProfile: Equatable, Sendable {
         }
     }
 
-    /// That of this process.
+    /// The profile of this process.
     static var current: TerminalProfile {
         TerminalProfile { name in
             unsafe getenv(name).map { unsafe String(cString: $0) }

@@ -2,22 +2,21 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// Asks a terminal what it can, and waits for the answer for as long as that is reasonable.
+/// Queries the capabilities of a terminal, and waits for the replies as long as is reasonable.
 ///
-/// A thread of its own reads until the last answer has come. A terminal that takes its time is not waited for, but heard
-/// out: what it answers late is read here, so that it is not left to the shell.
+/// A thread of its own reads until the last reply has arrived. The command does not wait for a slow terminal, but late
+/// replies are still read here, so that they are not left to the shell.
 final class TerminalQuery: Sendable {
-    /// How long nobody goes on without the answer: a terminal answers in milliseconds, one behind a slow line in a few
-    /// hundred.
+    /// The maximum wait for the replies: a terminal replies in milliseconds, over a slow connection in a few hundred.
     static let patience = Duration.milliseconds(500)
-    /// How long it is listened to, before the terminal is given back.
+    /// The maximum time to read replies before the terminal is restored.
     static let attention = Duration.seconds(2)
 
     private let heard = ValueBridge<TerminalReplies>()
     private let ended = ValueBridge<Bool>()
     private let thread = WorkerThreads(count: 1, name: "terminal")
 
-    /// - Parameter terminal: silenced by the caller, and given back by it after ``end()``.
+    /// - Parameter terminal: Silenced by the caller, and restored by it after ``end()``.
     init(_ terminal: TerminalModes, asksCell: Bool) {
         let question = KittyGraphics.question(asksCell: asksCell)
         thread.run { [heard, ended] in
@@ -26,12 +25,12 @@ final class TerminalQuery: Sendable {
         }
     }
 
-    /// What was answered in good time. To be called once.
+    /// Returns the replies that arrived in time. Call it once.
     func answer() async -> TerminalReplies { await heard.value() }
 
-    /// Waits until nothing more is to come. To be called once.
+    /// Waits until no more replies are expected. Call it once.
     ///
-    /// - Returns: whether all was answered.
+    /// - Returns: Whether all replies have arrived, or none can arrive any more.
     func end() async -> Bool { await ended.value() }
 
     private static func listen(
@@ -55,7 +54,7 @@ final class TerminalQuery: Sendable {
             var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&watched, 1, Int32(left.saturatedNanoseconds / 1_000_000) + 1) > 0 else { continue }
             let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-            // A terminal that is gone has nothing more to say.
+            // A terminal that is gone sends nothing more.
             if count < 0, errno != EINTR, errno != EAGAIN { return true }
             if count == 0, watched.revents & Int16(POLLHUP) != 0 { return true }
             guard count > 0 else { continue }

@@ -1,24 +1,23 @@
-/// Reads what a terminal answers to ``KittyGraphics/question(asksCell:)``, in whatever pieces it comes, between what is
-/// typed meanwhile.
+/// Parses a terminal's replies to ``KittyGraphics/question(asksCell:)``, in arbitrary pieces, mixed with typed input.
 struct TerminalReplies: Equatable, Sendable {
-    /// Whether it said that it has Kitty graphics.
+    /// Whether the terminal has reported Kitty graphics.
     private(set) var hasKitty = false
     private(set) var cell: TerminalWindow.Cell?
-    /// Whether the last answer is there: who the terminal is.
+    /// Whether the last reply, the device attributes, has arrived.
     private(set) var isComplete = false
 
     private enum State: Equatable {
         case ground
         case escape
         case sequence
-        /// Up to its end, ST or BEL: a command to an application, where that is what it is.
+        /// Up to its end, ST or BEL. `isCommand` says whether it is a command to an application.
         case string(isCommand: Bool)
         case stringEscape(isCommand: Bool)
     }
 
     private var state = State.ground
     private var text: [UInt8] = []
-    /// Longer ones are no answers to what was asked.
+    /// The maximum length; longer ones are no replies to the query.
     private static let longest = 256
 
     init() {}
@@ -36,7 +35,7 @@ struct TerminalReplies: Equatable, Sendable {
             switch byte {
             case UInt8(ascii: "["): state = .sequence
             case UInt8(ascii: "_"): state = .string(isCommand: true)
-            // DCS, SOS, OSC and PM end as it does.
+            // DCS, SOS, OSC and PM end in the same way.
             case UInt8(ascii: "P"), UInt8(ascii: "X"), UInt8(ascii: "]"), UInt8(ascii: "^"):
                 state = .string(isCommand: false)
             case 0x1B: break
@@ -78,7 +77,7 @@ struct TerminalReplies: Equatable, Sendable {
         case UInt8(ascii: "c") where parameters.hasPrefix("?"):
             isComplete = true
         case UInt8(ascii: "t"):
-            // 6, the height and the width (XTWINOPS of xterm).
+            // The reply consists of 6, the height and the width (XTWINOPS of xterm).
             let numbers = parameters.split(separator: ";").map { Int($0) ?? 0 }
             if numbers.count == 3, numbers[0] == 6 {
                 cell = TerminalWindow.Cell(width: numbers[2], height: numbers[1])

@@ -1,32 +1,32 @@
 import Glibc
 
-/// How large a terminal's window is.
+/// The size of a terminal's window.
 struct TerminalWindow: Equatable, Sendable {
-    /// The pixels of one cell.
+    /// The size of one cell in pixels.
     struct Cell: Equatable, Sendable {
         var width: Int
         var height: Int
 
-        /// `nil` for what no cell can be: a terminal that does not know says zero, or nonsense.
+        /// Returns `nil` for impossible sizes: a terminal that does not know its cell size reports zero or nonsense.
         init?(width: Int, height: Int) {
             guard (2...200).contains(width), (2...400).contains(height) else { return nil }
             self.width = width
             self.height = height
         }
 
-        /// What most have, near enough: twice as high as wide.
+        /// The cell of most terminals, approximately: twice as high as wide.
         static let usual = Cell(width: 10, height: 20)!
     }
 
     var columns: Int
     var rows: Int
-    /// `nil` where the terminal does not say.
+    /// The size of a cell; `nil` if the terminal does not report it.
     var cell: Cell?
 
-    /// What a terminal is taken for that says nothing.
+    /// The assumed size of a terminal that reports none.
     static let usual = TerminalWindow(columns: 80, rows: 24)
 
-    /// More than these are no use to anybody, and would take memory.
+    /// The maximum number of columns, and of rows. More would be useless, and would take memory.
     private static let most = 2000
 
     init(columns: Int, rows: Int, cell: Cell? = nil) {
@@ -35,9 +35,9 @@ struct TerminalWindow: Equatable, Sendable {
         self.cell = cell
     }
 
-    /// What the system says (`TIOCGWINSZ`); zeros are not known.
+    /// Creates a window from the system's values (`TIOCGWINSZ`), in which zero means unknown.
     ///
-    /// - Parameter told: what the environment says where the system does not: columns and rows.
+    /// - Parameter told: The columns and rows from the environment, for values that the system does not know.
     init(_ size: winsize, told: (columns: Int?, rows: Int?) = (nil, nil)) {
         let (columns, rows) = (Int(size.ws_col), Int(size.ws_row))
         self.init(
@@ -50,7 +50,7 @@ struct TerminalWindow: Equatable, Sendable {
 }
 
 extension StandardStream {
-    /// The window of the terminal; what is usual where nothing is known of it.
+    /// The window of the terminal; the usual one if nothing is known of it.
     var window: TerminalWindow {
         func told(_ name: String) -> Int? {
             unsafe getenv(name).flatMap { unsafe Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }

@@ -3,11 +3,11 @@
 enum XtermPalette {
     private static let levels: [Int] = [0, 95, 135, 175, 215, 255]
 
-    /// Which colour stands for that one: the nearest, where green counts most and red least, about as eyes have it
-    /// (2, 4 and 3 for the squares of the differences).
+    /// Returns the index of the nearest colour. Green counts most and red least, about as eyes perceive them (weights
+    /// of 2, 4 and 3 for the squares of the differences).
     static func nearest(_ color: RGB) -> UInt8 {
         let (red, green, blue) = (Int(color.red), Int(color.green), Int(color.blue))
-        // Each weighs for itself, so that the nearest level of each gives the nearest of the cube.
+        // The channels are weighted independently, so the nearest level of each gives the nearest colour of the cube.
         let (r, g, b) = (level(red), level(green), level(blue))
         let cube = distance(color, levels[r], levels[g], levels[b])
         // The sum of the squares is least at the weighted mean.
@@ -17,7 +17,7 @@ enum XtermPalette {
         return UInt8(distance(color, value, value, value) < cube ? 232 + grey : 16 + 36 * r + 6 * g + b)
     }
 
-    /// A colour of the palette, from 16.
+    /// Returns a colour of the palette, for an index from 16.
     static func color(_ index: UInt8) -> RGB {
         precondition(index >= 16, "the first sixteen are the theme's")
         if index >= 232 {
@@ -35,7 +35,7 @@ enum XtermPalette {
     }
 
     private static func level(_ value: Int) -> Int {
-        // Half-way between two levels.
+        // The boundaries are halfway between two levels.
         value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40
     }
 }

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// One job of the engine, or piece of the command's own work, as its events tell of it: what it was at, and when.
+/// One job of the engine, or piece of the command's own work, as its events report it: its stages and their times.
 ///
 /// Confined to the queue of its book. Times are microseconds since the run began.
 final class JobTrack {
@@ -10,7 +10,7 @@ final class JobTrack {
     let kind: RunRecord.Job.Kind
     let subject: String
     let start: Int
-    /// The job whose result it works on.
+    /// The job whose result this one works on.
     let after: JobTrack?
     private(set) var end: Int?
     var waiters = 0
@@ -20,17 +20,17 @@ final class JobTrack {
     var firstLine: Int?
     private(set) var spans: [(stage: Stage, start: Int, end: Int)] = []
     private(set) var marks: [RunRecord.Mark] = []
-    /// What was found where, in words, in order: for one load's story.
+    /// The results of cache lookups and other events in words, in order, for the story of one load.
     private(set) var words: [String] = []
-    /// Where it is: in which lane, and whether it works there.
+    /// The lane that the job is in, and whether it is running there.
     var place: (lane: PipelineEvent.Lane, isRunning: Bool)?
-    /// Bytes of the body that have been told.
+    /// The number of body bytes reported so far.
     var receivedBytes: Int64 = 0
-    /// Whether what it asks now lies on this machine.
+    /// Whether the current request reads from this machine.
     private(set) var isLocal = false
 
     private var open: (stage: Stage, since: Int)?
-    /// Since when the next thing of the connection is waited for.
+    /// The time since which the next step of the connection is awaited.
     private var point = 0
     private var hasConnected = false
     private var hasFirstByte = false
@@ -44,10 +44,10 @@ final class JobTrack {
         self.after = after
     }
 
-    /// Whether nothing more will be told of it.
+    /// Whether no more events will follow.
     var isOver: Bool { end != nil && storing.isEmpty }
 
-    /// The job, and those whose results it works on.
+    /// The job, after those whose results it works on.
     var chain: [JobTrack] { (after?.chain ?? []) + [self] }
 
     func add(_ stage: Stage, from start: Int, to end: Int) {
@@ -74,7 +74,7 @@ final class JobTrack {
         marks.append(RunRecord.Mark(kind: kind, at: time, why: why))
     }
 
-    /// - Returns: whether it was an event of this job's work, not of its place.
+    /// Records an event of this job's work. Events of its place in a lane are left to the book.
     func hear(_ kind: PipelineEvent.Kind, at time: Int) {
         switch kind {
         case .lookedUp(let found): words.append(Self.word(found))

@@ -1,5 +1,5 @@
-/// What is kept of many loads: the first, the last, and the slowest of those between them, so that a run of a million lines
-/// takes no more memory than one of some thousands.
+/// The loads that are kept of many: the first, the last, and the slowest of those between them, so that a run of a
+/// million lines takes no more memory than one of a few thousand.
 struct KeptLoads<Load> {
     private let first: Int
     private let last: Int
@@ -9,7 +9,7 @@ struct KeptLoads<Load> {
     private var latest: [Load] = []
     private var oldest = 0
     private var slowest: [(load: Load, duration: Int)] = []
-    /// What is faster than this is not among the slowest.
+    /// A load that is not slower than this is not among the slowest.
     private var threshold = -1
     private var durations: [Int] = []
 
@@ -19,7 +19,7 @@ struct KeptLoads<Load> {
         slow = max(1, slowest)
     }
 
-    /// - Returns: those that are not kept any more.
+    /// - Returns: The loads that are not kept any more.
     mutating func add(_ load: Load, duration: Int) -> [Load] {
         if beginning.count < first {
             beginning.append(load)
@@ -40,13 +40,13 @@ struct KeptLoads<Load> {
     private mutating func offer(_ load: Load, _ duration: Int) -> [Load] {
         guard duration > threshold else { return [load] }
         slowest.append((load, duration))
-        // Sorted now and then: nothing is sorted for each.
+        // Sorted only now and then, to avoid sorting for each load.
         return slowest.count >= slow * 2 ? settle() : []
     }
 
-    /// Brings what is kept down to its limit, which it passes by some for a while.
+    /// Reduces the kept loads to their limit, which they exceed slightly for a while.
     ///
-    /// - Returns: those that are not kept any more.
+    /// - Returns: The loads that are not kept any more.
     mutating func settle() -> [Load] {
         guard slowest.count > slow else { return [] }
         slowest.sort { $0.duration > $1.duration }
@@ -56,6 +56,6 @@ struct KeptLoads<Load> {
         return forgotten
     }
 
-    /// In no particular order.
+    /// All kept loads, in no particular order.
     var all: [Load] { beginning + latest + slowest.map(\.load) }
 }

@@ -1,6 +1,6 @@
 import InflightCore
 
-/// How full the lanes are, as far as events tell it.
+/// The occupancy of the lanes, as far as events report it.
 struct LaneBook {
     typealias Place = (lane: PipelineEvent.Lane, isRunning: Bool)
 
@@ -12,7 +12,7 @@ struct LaneBook {
     private var levels: [PipelineEvent.Lane: Level] = [:]
     private var samples: [PipelineEvent.Lane: Samples<Level>] = [:]
 
-    /// A job goes from one place to another.
+    /// Moves a job from one place to another.
     mutating func move(_ place: inout Place?, to next: Place?, at time: Int) {
         if let place { change(place, by: -1) }
         if let next { change(next, by: 1) }
@@ -37,9 +37,9 @@ struct LaneBook {
     }
 }
 
-/// Values over time, thinned out as they become many: the latest of each of so many stretches of time, all as long.
+/// Values over time, thinned out as they become many: the latest of each interval, with intervals of equal length.
 struct Samples<Value: Equatable> {
-    /// As much as a drawing can show.
+    /// As many as a drawing can show.
     private static var most: Int { 2000 }
 
     private(set) var values: [(at: Int, value: Value)] = []

@@ -1,6 +1,6 @@
 import Inflight
 
-/// One load in words: what was found where, what was sent, what was shared, and what each stage took.
+/// One load in words: the results of lookups, the requests, the shared jobs, and the duration of each stage.
 struct LoadStory: Sendable {
     var url: String
     var lines: [String]
@@ -37,7 +37,7 @@ struct LoadStory: Sendable {
         }
     }
 
-    /// Down to tenths of a millisecond, which many stages are a fraction of.
+    /// Returns a time with tenths of a millisecond, because many stages take a fraction of one.
     static func time(_ microseconds: Int) -> String {
         if microseconds < 100 { return "\(microseconds) µs" }
         if microseconds < 10_000 { return "\(microseconds / 1000).\(microseconds / 100 % 10) ms" }

@@ -1,24 +1,24 @@
 import Inflight
 import InflightCore
 
-/// One load of the engine for the command, as its events tell of it, and what the command itself says of it.
+/// One load of the engine for the command, as its events and the command itself report it.
 ///
 /// Confined to the queue of its book. Times are microseconds since the run began.
 final class LoadTrack {
-    /// The jobs that it has waited for, in the order in which it came to them; the command's own work last.
+    /// The jobs that the load has waited for, in that order; the command's own work comes last.
     private(set) var jobs: [JobTrack] = []
     private(set) var marks: [RunRecord.Mark] = []
-    /// In words, in order: what it shared, where it went instead.
+    /// Its events in words, in order: jobs it shared, and other ways it took.
     private(set) var words: [String] = []
-    /// Whether the engine has told its ending.
+    /// Whether the engine has reported its end.
     private(set) var isOver = false
     /// The line that it was begun for.
     var firstLine: Int?
-    /// Whether a line is known that it is for.
+    /// Whether a line that it is for is known.
     var isClaimed = false
     private var finishedAt: Int?
     private var delivered: (start: Int, end: Int)?
-    /// Its lines that are done with, until the engine has told its ending too.
+    /// Its ended lines, until the engine has reported the end of the load, too.
     var concluded: [RunRecord.Load] = []
 
     func waits(for job: JobTrack) {
@@ -49,7 +49,7 @@ final class LoadTrack {
         }
     }
 
-    /// The command's own work on it.
+    /// The command has done some work on the load.
     func worked(_ stage: RunRecord.Stage, _ kind: RunRecord.Job.Kind, subject: String, from start: Int, to end: Int) {
         let job = JobTrack(kind: kind, subject: subject, start: start)
         job.waiters = 1
@@ -58,7 +58,7 @@ final class LoadTrack {
         jobs.append(job)
     }
 
-    /// What of all that lies within a line's own time. A job's number is its place in ``jobs``.
+    /// Returns the spans within a line's own time. The number of a job is its index in ``jobs``.
     func spans(from start: Int, to end: Int) -> [RunRecord.Span] {
         var spans: [RunRecord.Span] = []
         for (number, job) in jobs.enumerated() {

@@ -1,22 +1,22 @@
-/// What a recorded run adds up to.
+/// The totals of a recorded run.
 struct RecordTotals: Equatable, Sendable {
     var loads = 0
     var outcomes: [RunRecord.Load.Outcome: Int] = [:]
-    /// Of all bodies that were handed out; one that several loads got counts for each.
+    /// The bytes of all delivered bodies; one that several loads got counts for each.
     var bytes: Int64 = 0
     var jobs: [RunRecord.Job.Kind: Int] = [:]
     var marks: [RunRecord.Mark.Kind: Int] = [:]
 
     init() {}
 
-    /// Of all loads, those too that are not listed.
+    /// Adds up all loads, including those that are not listed.
     init(_ record: RunRecord) {
         self = record.unlisted
         for load in record.loads { add(load) }
         for job in record.jobs { jobs[job.kind, default: 0] += 1 }
     }
 
-    /// Adds a load with its marks; jobs are added by themselves, because loads share them.
+    /// Adds a load with its marks. Jobs are added separately, because loads share them.
     mutating func add(_ load: RunRecord.Load) {
         loads += 1
         outcomes[load.outcome, default: 0] += 1

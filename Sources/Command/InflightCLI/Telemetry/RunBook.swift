@@ -2,11 +2,11 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Makes the record of a run of what its pipeline tells and what the command itself says: no clock, no lock, no I/O.
+/// Builds the record of a run from pipeline events and the command's reports: no clock, no lock, no I/O.
 ///
-/// Confined to the queue of the recorder that holds it. What it keeps is bounded, however many lines there are.
+/// Confined to the queue of the recorder that holds it. Its memory is bounded, however many lines there are.
 struct RunBook {
-    /// A load that is done with, on all sides.
+    /// A load that has ended for the engine and for the command.
     struct Kept {
         var load: RunRecord.Load
         let track: LoadTrack?
@@ -15,11 +15,11 @@ struct RunBook {
     private let start: MonotonicTime
     private var tasks: [PipelineEvent.TaskNumber: LoadTrack] = [:]
     private var jobs: [PipelineEvent.JobNumber: JobTrack] = [:]
-    /// Which task's load a line takes.
+    /// The load that each line takes.
     private var claims: [Int: LoadTrack] = [:]
-    /// Lines that take another line's load, and which.
+    /// The lines that take another line's load, with that line.
     private var sharers: [Int: Int] = [:]
-    /// Ended, and no line has claimed it: what the engine asks for itself, or a line that is about to.
+    /// Ended tasks that no line has claimed: the engine's own, or those that a line is about to claim.
     private var unclaimed: [PipelineEvent.TaskNumber] = []
     private static let mostUnclaimed = 4096
     private(set) var kept: KeptLoads<Kept>
@@ -28,13 +28,13 @@ struct RunBook {
     private var receivedBytes: Int64 = 0
     private var histograms: [String: Histogram] = [:]
     private var missedEvents = 0
-    /// What the loads add up to that are not kept.
+    /// The totals of the loads that are not kept.
     private var unlisted = RecordTotals()
-    /// Small pictures, by the line whose load gave them: as many as a run makes.
+    /// The thumbnails, by the line whose load provided the image: as many as a run makes.
     private var thumbnails: [Int: [UInt8]] = [:]
     private var answers: [String: RunRecord.Load] = [:]
     private static let mostAnswers = 10_000
-    /// Lines that are done with since the last time somebody looked, where somebody does.
+    /// The lines that have ended since the last ``takeFinished()``, if stories are printed.
     private var finished: [Kept] = []
     private let tellsStories: Bool
 
@@ -48,7 +48,7 @@ struct RunBook {
         max(0, Int((time - start).saturatedNanoseconds / 1000))
     }
 
-    // MARK: Told by the pipeline
+    // MARK: Events from the pipeline
 
     mutating func hear(_ event: PipelineEvent) {
         let time = microseconds(event.time)
@@ -120,7 +120,7 @@ struct RunBook {
         if job.isOver { jobs[number] = nil }
     }
 
-    /// Events were lost: what they would have ended ends when the command says so.
+    /// Events were lost. The loads that they would have ended end with the command's report.
     mutating func missed(_ count: Int) {
         guard count > 0 else { return }
         missedEvents += count
@@ -140,9 +140,9 @@ struct RunBook {
         histograms[name, default: Histogram()].record(Int64(value))
     }
 
-    // MARK: Told by the command
+    // MARK: Reports from the command
 
-    /// A line's load was begun, or it takes the load of one that is under way.
+    /// A line's load has begun, or the line takes a load in flight.
     mutating func claimed(_ number: PipelineEvent.TaskNumber, by line: Int) {
         guard number > 0 else { return }
         let track = tasks[number] ?? LoadTrack()
@@ -154,12 +154,12 @@ struct RunBook {
         name(track, line)
     }
 
-    /// The jobs of a load are known by the first line that waited for them.
+    /// Labels the jobs of a load with the first line that waited for them.
     private func name(_ track: LoadTrack, _ line: Int) {
         for job in track.jobs where job.firstLine == nil { job.firstLine = line }
     }
 
-    /// The command's own work on the load of a line.
+    /// The command has done some work on the load of a line.
     mutating func worked(_ line: Int, _ work: [OwnWork], subject: String) {
         guard let track = claims[line] else { return }
         for work in work {
@@ -170,19 +170,19 @@ struct RunBook {
         }
     }
 
-    /// A small picture was made of what a line's load gave.
+    /// A thumbnail was made from the result of a line's load.
     mutating func showed(_ thumbnail: [UInt8], of line: Int) {
         thumbnails[line] = thumbnail
     }
 
-    /// The answer that later lines of the same may take: of the first thousands, as many as are kept.
+    /// Remembers a result that later lines for the same URL may take: the first 10,000 of them.
     mutating func remember(_ load: RunRecord.Load, as key: String) {
         if answers.count < Self.mostAnswers, answers[key] == nil { answers[key] = load }
     }
 
     func answer(of key: String) -> RunRecord.Load? { answers[key] }
 
-    /// A line is done with.
+    /// A line has ended.
     mutating func concluded(_ load: RunRecord.Load) {
         var load = load
         if let first = sharers.removeValue(forKey: load.id) {
@@ -207,11 +207,11 @@ struct RunBook {
 
     private mutating func keep(_ load: Kept) {
         for other in kept.add(load, duration: load.load.end - load.load.start) { forget(other) }
-        // What several lines share is told once.
+        // A load that several lines share is reported once.
         if tellsStories, load.track?.firstLine == load.load.id { finished.append(load) }
     }
 
-    /// A load is not kept: it counts all the same, and so does the work that it waited for.
+    /// Drops a load. It still counts, and so does the work that it waited for.
     private mutating func forget(_ kept: Kept) {
         var load = kept.load
         if let track = kept.track {
@@ -227,7 +227,7 @@ struct RunBook {
 
     var hasFinished: Bool { !finished.isEmpty }
 
-    /// What is done with since this was last asked.
+    /// Returns and removes the loads that have ended since the last call.
     mutating func takeFinished() -> [Kept] {
         defer { finished = [] }
         return finished
@@ -235,7 +235,7 @@ struct RunBook {
 
     // MARK: The record
 
-    /// After the run: lines that have not been told an ending are left out.
+    /// Returns the record after the run. Lines without a reported ending are left out.
     mutating func record(
         command: String, startedAt: String, end: MonotonicTime, limits: [PipelineEvent.Lane: Int]
     ) -> RunRecord {
@@ -254,7 +254,7 @@ struct RunBook {
                         let number = numbers[ObjectIdentifier(job)] ?? record.jobs.count
                         if number == record.jobs.count {
                             numbers[ObjectIdentifier(job)] = number
-                            // With another load that had a part in it.
+                            // It was counted with another load that shared it.
                             if job.isCounted { unlisted.jobs[job.kind, default: 0] -= 1 }
                             record.jobs.append(
                                 RunRecord.Job(
@@ -278,7 +278,7 @@ struct RunBook {
         return record
     }
 
-    /// What is counted beside the stages: how long loads took, and how large bodies were.
+    /// The histograms beside the stages: durations of loads, and sizes of bodies.
     private static let total = "total"
     private static let bodies = "bodies"
 
@@ -295,7 +295,7 @@ struct RunBook {
     }
 }
 
-/// A piece of the command's own work on what was loaded.
+/// A piece of the command's own work on a loaded body.
 struct OwnWork: Sendable {
     var stage: RunRecord.Stage
     var start: MonotonicTime

@@ -1,8 +1,8 @@
 import Inflight
 import InflightCore
 
-/// What is written of a run when it is over: the files are opened before it begins, so that what is wrong with them is known
-/// before anything is asked for.
+/// The files written when a run is over. They are opened before it begins, so that problems are known before any
+/// request.
 struct RunOutput: Sendable {
     let recorder: RunRecorder
     private let trace: Output?
@@ -14,9 +14,9 @@ struct RunOutput: Sendable {
         let path: String
     }
 
-    /// `nil` where nobody wants to know.
+    /// Returns `nil` if the run is not recorded.
     ///
-    /// - Throws: what to do, where a file cannot be written.
+    /// - Throws: A refusal with a remedy, if a file cannot be written.
     init?(_ options: GetOptions, arguments: [String]) throws(CommandLineTool.Refusal) {
         guard options.isRecorded else { return nil }
         recorder = RunRecorder(tellsStories: options.network.isVerbose)
@@ -47,9 +47,9 @@ struct RunOutput: Sendable {
     /// Whether there are files to write.
     var writesFiles: Bool { trace != nil || report != nil }
 
-    /// Writes all there is to write. After the pipeline's shutdown.
+    /// Writes all files. Call it after the pipeline's shutdown.
     ///
-    /// - Returns: what went wrong.
+    /// - Returns: The problems.
     func write(limits: [PipelineEvent.Lane: Int]) -> [String] {
         guard writesFiles else { return [] }
         let record = recorder.record(command: command, limits: limits)
@@ -72,7 +72,7 @@ struct RunOutput: Sendable {
         return problems
     }
 
-    /// Leaves nothing behind.
+    /// Discards the files, and leaves nothing behind.
     func abandon() {
         trace?.file.abandon()
         report?.file.abandon()

@@ -1,38 +1,38 @@
-/// All that is known of one run of the command afterwards: what `--report` and `--trace` are made from.
+/// The full record of one run of the command, from which `--report` and `--trace` are made.
 ///
-/// Times are microseconds since the run began, by the pipeline's clock. Texts are as they came from servers and lists:
-/// whoever writes them out makes them safe for the place where they go.
+/// Times are microseconds since the run began, by the pipeline's clock. Texts are as received from servers and lists;
+/// the code that writes them out makes them safe for their destination.
 struct RunRecord: Sendable {
-    /// One URL that was asked for, in the order of asking.
+    /// One requested URL, in request order.
     struct Load: Sendable {
         enum Outcome: String, Sendable, CaseIterable {
             case ok, failed, skipped, cancelled
         }
 
-        /// From 1.
+        /// The number of the line, from 1.
         var id: Int
-        /// Without user name and password.
+        /// The URL, without user name and password.
         var url: String
         var outcome: Outcome
-        /// Where the bytes came from, as in `--json`: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
+        /// The source, as in `--json`: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
         var from: String?
         var start: Int
         var end: Int
-        /// The body's, after content decoding.
+        /// The size of the body in bytes, after content decoding.
         var bytes: Int64?
         var status: Int?
         var format: String?
         var width: Int?
         var height: Int?
-        /// From where the command runs.
+        /// The path of the file, as seen from the working directory.
         var file: String?
         var error: Failure?
-        /// What it waited for, and how long: in order of their beginnings.
+        /// The stages that it waited for, and their times, in order of their beginnings.
         var spans: [Span] = []
         var marks: [Mark] = []
-        /// The load that its picture came with, this one or an earlier one of the same; `nil` where there is no picture.
+        /// The line whose load provided the image, this one or an earlier one for the same URL; `nil` without an image.
         var pictureLine: Int?
-        /// A small picture, encoded by this program: see ``ThumbnailMaker``. Not every picture has one.
+        /// The thumbnail, encoded by this program: see ``ThumbnailMaker``. Not every image has one.
         var thumbnail: [UInt8]?
     }
 
@@ -42,20 +42,20 @@ struct RunRecord: Sendable {
         var message: String
     }
 
-    /// What a load can be at. The order is the order in which they usually come.
+    /// The stages of a load, in their usual order.
     enum Stage: String, Sendable, CaseIterable {
-        /// Waiting for a place in a lane.
+        /// Waiting for a slot in a lane.
         case queued
         /// Reading from the disk cache, or from a file.
         case disk
-        /// Waiting before another try.
+        /// Waiting before a retry.
         case backoff
         case nameLookup, connect, tls
-        /// From the request's last byte to the answer's first.
+        /// From the last byte of the request to the first byte of the response.
         case firstByte
         case download
         case decode, process, encode
-        /// Writing into the disk cache, or the file that was asked for.
+        /// Writing into the disk cache, or into the requested file.
         case store
         /// Waiting for the callback queue.
         case deliver
@@ -65,12 +65,12 @@ struct RunRecord: Sendable {
         var stage: Stage
         var start: Int
         var end: Int
-        /// Whose work this was, where it was a job's: an index into ``RunRecord/jobs``. Several loads that name the same
-        /// job shared it.
+        /// The job that this span belongs to, if any: an index into ``RunRecord/jobs``. Several loads that name the
+        /// same job shared it.
         var job: Int?
     }
 
-    /// What happened at one moment.
+    /// An event at one moment.
     struct Mark: Sendable {
         enum Kind: String, Sendable, CaseIterable {
             case joined, redirected, retried, revalidated, resumed, preview, cancelled, failed
@@ -78,26 +78,26 @@ struct RunRecord: Sendable {
 
         var kind: Kind
         var at: Int
-        /// Why, in a few words: `503, waits 1.2 s`. Empty where there is nothing to say.
+        /// The reason in a few words, such as `503, waits 1.2 s`; empty if there is none.
         var why: String
     }
 
-    /// One piece of work that loads may share.
+    /// One job that loads may share.
     struct Job: Sendable {
         enum Kind: String, Sendable, CaseIterable {
             case fetch, decode, process, encode, store
         }
 
         var kind: Kind
-        /// What it is about: a URL without credentials, or a URL and what is made of its picture.
+        /// The subject: a URL without credentials, or a URL and the processing of its image.
         var subject: String
         var start: Int
         var end: Int
-        /// How many loads waited for it in all.
+        /// The total number of loads that waited for it.
         var waiters: Int
     }
 
-    /// How full one lane was: a sample each time it changed, thinned out to what a drawing can show.
+    /// The occupancy of one lane: a sample each time it changed, thinned out to as many as a drawing can show.
     struct Lane: Sendable {
         struct Sample: Sendable {
             var at: Int
@@ -112,12 +112,12 @@ struct RunRecord: Sendable {
 
     struct Histogram: Sendable {
         struct Bucket: Sendable {
-            /// The greatest value that falls into it, microseconds or bytes.
+            /// The greatest value that falls into it, in microseconds or bytes.
             var upper: Int
             var count: Int
         }
 
-        /// What fine buckets come to as a drawing shows them: four ranges for each power of two, none left out between the
+        /// Returns fine buckets merged for a drawing: four ranges for each power of two, with none left out between the
         /// first and the last.
         static func ranges(_ fine: [(upper: Int64, count: Int)]) -> [Bucket] {
             var ranges: [Bucket] = []
@@ -132,14 +132,14 @@ struct RunRecord: Sendable {
             return ranges
         }
 
-        /// The greatest value of the range that a value lies in.
+        /// Returns the greatest value of the range that contains a value.
         private static func upper(of value: Int) -> Int {
             let shift = max(0, Int.bitWidth - 3 - value.leadingZeroBitCount)
             return value | ((1 << shift) - 1)
         }
 
         var name: String
-        /// `us` or `B`.
+        /// The unit: `us` or `B`.
         var unit: String
         var buckets: [Bucket] = []
         var count: Int
@@ -149,15 +149,15 @@ struct RunRecord: Sendable {
         var p99: Int
     }
 
-    /// What came off the network since the beginning, where it changed.
+    /// The number of bytes received from the network since the beginning, sampled when it changed.
     struct BytesSample: Sendable {
         var at: Int
         var bytes: Int64
     }
 
-    /// The command line, with credentials taken out.
+    /// The command line, without credentials.
     var command: String
-    /// When the run began: RFC 3339, UTC.
+    /// The start of the run: RFC 3339, UTC.
     var startedAt: String
     var duration: Int
     var loads: [Load] = []
@@ -165,8 +165,8 @@ struct RunRecord: Sendable {
     var lanes: [Lane] = []
     var bytes: [BytesSample] = []
     var histograms: [Histogram] = []
-    /// What the loads add up to that are not among ``loads``, because there were too many to keep: see ``KeptLoads``.
+    /// The totals of the loads that are not among ``loads``, because there were too many to keep: see ``KeptLoads``.
     var unlisted = RecordTotals()
-    /// Events that were not heard, because there were too many at once. 0 in an ordinary run.
+    /// The number of lost events, because there were too many at once. 0 in an ordinary run.
     var dropped: Int = 0
 }

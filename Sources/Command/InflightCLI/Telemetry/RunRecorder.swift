@@ -3,8 +3,8 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Listens to the run's pipeline and to the run itself, on a queue of its own, so that neither waits for it.
-// Unchecked: `book` and `onFinished` are touched on `queue` alone, or before anybody listens.
+/// Observes the run's pipeline and the run itself, on a queue of its own, so that neither waits for it.
+// Unchecked: `book` and `onFinished` are accessed only on `queue`, or before the observer is attached.
 final class RunRecorder: PipelineListener, @unchecked Sendable {
     private let queue = DispatchQueue(label: "inflight.telemetry")
     private var book: RunBook
@@ -19,7 +19,7 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
         startedAt = Timestamp.text(secondsSince1970: clock.secondsSince1970(), fractions: true)
     }
 
-    /// `body` is called when there are stories to take, on a thread of this recorder's.
+    /// Sets a function to call when there are stories to take. It is called on a thread of this recorder.
     func whenFinished(_ body: @escaping @Sendable () -> Void) {
         queue.async { [self] in onFinished = body }
     }
@@ -32,7 +32,7 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
         tell()
     }
 
-    /// What the command itself knows. Any thread; returns at once.
+    /// Records facts that the command knows. May be called from any thread; returns at once.
     func note(_ body: @escaping @Sendable (inout RunBook) -> Void) {
         queue.async { [self] in
             body(&book)
@@ -44,18 +44,18 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
         if tellsStories, book.hasFinished { onFinished?() }
     }
 
-    /// The stories of the loads that are done with since this was last called. Waits until what was told so far is heard.
+    /// Returns the stories of loads that ended since the last call. Waits until all events so far are processed.
     func takeStories() -> [LoadStory] {
         hearAll()
         return queue.sync { book.takeFinished().map(LoadStory.init) }
     }
 
-    /// Waits until what the pipeline has told so far is heard: what came while a batch was heard is the next one.
+    /// Waits until all events of the pipeline so far are processed. Those that came during one batch form the next one.
     private func hearAll() {
         for _ in 0..<2 { queue.sync {} }
     }
 
-    /// After the pipeline's shutdown.
+    /// Returns the record. Call it after the pipeline's shutdown.
     func record(command: String, limits: [PipelineEvent.Lane: Int]) -> RunRecord {
         hearAll()
         return queue.sync {

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// What is known of each load, a column for each kind of it; -1 where something is not known.
+/// The facts about each load, with a column for each; -1 if unknown.
 struct LoadColumns {
     private var id = NumberColumn()
     private var url = NumberColumn()
@@ -48,7 +48,7 @@ struct LoadColumns {
     }
 }
 
-/// Failures, each once.
+/// The failures, each once.
 struct FailureColumns {
     private var numbers: [RunRecord.Failure: Int] = [:]
     private var code = NumberColumn()
@@ -72,7 +72,7 @@ struct FailureColumns {
     }
 }
 
-/// The jobs that listed loads name, numbered as they are named first.
+/// The jobs that listed loads name, numbered in the order in which they are first named.
 struct JobColumns {
     private var numbers: [Int: Int] = [:]
     private var kind = NumberColumn()
@@ -86,7 +86,7 @@ struct JobColumns {
         let number = numbers.count
         numbers[index] = number
         kind.append(RunRecord.Job.Kind.allCases.firstIndex(of: job.kind) ?? 0)
-        // What only one load waited for is told by that load.
+        // A job with a single load needs no subject: that load names it.
         subject.append(job.waiters > 1 ? texts.number(job.subject) : -1)
         start.append(difference: job.start)
         length.append(max(0, job.end - job.start))
@@ -105,21 +105,21 @@ struct JobColumns {
     }
 }
 
-/// Small pictures, each once, as many as there is room for: those of the first loads.
+/// The thumbnails of the first loads, each once, as many as there is room for.
 struct ThumbnailColumns {
     private var loads = NumberColumn()
-    /// Which of ``pictures`` each of those loads has.
+    /// The index in ``pictures`` for each of those loads.
     private var numbers = NumberColumn()
     private var pictures: [String] = []
 
-    /// - Parameter room: the bytes that they may take in the page.
+    /// - Parameter room: The number of bytes that they may take in the page.
     init(_ all: [RunRecord.Load], room: Int) {
         var left = room - 64
         var known: [[UInt8]: Int] = [:]
         for (index, load) in all.enumerated() {
             guard let bytes = load.thumbnail, let type = Self.mediaType(bytes) else { continue }
             let number = known[bytes] ?? pictures.count
-            // Two numbers; and base 64, its beginning, quotation marks and comma.
+            // Two numbers; for a new one also base64, its prefix, quotation marks and comma.
             let cost = 8 + (number == pictures.count ? (bytes.count + 2) / 3 * 4 + 32 : 0)
             guard cost <= left else { continue }
             left -= cost
@@ -137,7 +137,7 @@ struct ThumbnailColumns {
         writer.add("pictures", pictures)
     }
 
-    /// What the first bytes are those of; `nil` where this program's encoders cannot have written them.
+    /// Returns the media type for the first bytes, or `nil` if this program's encoders cannot have written them.
     private static func mediaType(_ bytes: [UInt8]) -> String? {
         if bytes.starts(with: Array("RIFF".utf8)), bytes.dropFirst(8).starts(with: Array("WEBP".utf8)) {
             return "image/webp"
@@ -147,9 +147,9 @@ struct ThumbnailColumns {
     }
 }
 
-/// Fewer samples of what changes with time, spread over all of it.
+/// Reduces the samples of a value that changes with time, spread over all of the time.
 enum Thinning {
-    /// Of each part of the time the last, and the one where most was to do.
+    /// Returns the last sample of each interval, and the busiest one.
     static func lane(_ samples: [RunRecord.Lane.Sample], to most: Int) -> [RunRecord.Lane.Sample] {
         guard samples.count > most, let end = samples.last?.at else { return samples }
         var result: [RunRecord.Lane.Sample] = []
@@ -169,7 +169,7 @@ enum Thinning {
         return result
     }
 
-    /// Of each part of the time the last: what has come by then.
+    /// Returns the last sample of each interval: the bytes received by then.
     static func bytes(_ samples: [RunRecord.BytesSample], to most: Int) -> [RunRecord.BytesSample] {
         guard samples.count > most, let end = samples.last?.at else { return samples }
         var result: [RunRecord.BytesSample] = []

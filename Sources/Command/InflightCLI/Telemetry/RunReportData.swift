@@ -3,13 +3,13 @@ import InflightCore
 
 /// A recorded run as the page's script reads it: each text once, numbers in columns.
 struct RunReportData {
-    /// JSON in which no `<` stands, so that it cannot end the element that it is in.
+    /// JSON without any `<`, so that it cannot end the element that contains it.
     private(set) var json: [UInt8] = []
 
     private var texts = TextTable()
     private var jobs = JobColumns()
 
-    /// - Parameter room: how many bytes it may become by its pictures; what is listed is not cut by it.
+    /// - Parameter room: The number of bytes up to which thumbnails are added. The lists are never shortened.
     init(_ record: RunRecord, room: Int) {
         let listed = record.loads
         var writer = JSONWriter()
@@ -34,7 +34,7 @@ struct RunReportData {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
         for byte in bytes {
-            // It stands in texts only: JSON itself has none.
+            // It occurs only in texts, because JSON's own syntax has none.
             if byte == UInt8(ascii: "<") { result += "\\u003c".utf8 } else { result.append(byte) }
         }
         return result
@@ -99,7 +99,7 @@ struct RunReportData {
                     continue
                 }
                 let number = jobs.number(index, all[index], texts: &texts)
-                // Zero is for none: differences from nothing upwards are one more.
+                // Zero means none, so a difference that is not negative is increased by one.
                 job.append(number >= lastJob ? number - lastJob + 1 : number - lastJob)
                 lastJob = number
             }
@@ -173,6 +173,6 @@ struct RunReportData {
 }
 
 extension CaseIterable where Self: Equatable {
-    /// Its place among all cases, by which the page knows it.
+    /// The index among all cases, by which the page knows it.
     fileprivate var number: Int { Array(Self.allCases).firstIndex(of: self) ?? 0 }
 }

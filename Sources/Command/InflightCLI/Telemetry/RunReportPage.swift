@@ -2,17 +2,16 @@ import CInflightReport
 import Inflight
 import InflightCore
 
-/// A recorded run as one HTML file that asks for nothing else: style, script and data are inside. Every load of the record
-/// is listed; how many a record has at most, ``KeptLoads`` says.
+/// A recorded run as one self-contained HTML file, with style, script and data inside. It lists every load of the
+/// record; ``KeptLoads`` limits how many a record has.
 ///
-/// What servers and lists said stands in it as JSON alone, in which no character can end the element around it; the
-/// script makes text of it and never markup. A policy in the page (CSP level 2) lets just this style and this script act,
-/// by their SHA-256, and lets nothing be loaded but pictures that are
-/// written out in the page: those are this program's own.
+/// Text from servers and lists appears only as JSON, in which no character can end the element around it. The script
+/// makes text of it, and never markup. A policy in the page (CSP level 2) allows only this style and this script, by
+/// their SHA-256, and no loading except of images embedded in the page, which are this program's own.
 struct RunReportPage {
-    /// How large a page may become by its pictures, in bytes. Ten thousand loads without them stay well below it.
+    /// The size in bytes up to which thumbnails are added to a page. Ten thousand loads without any stay well below it.
     static let mostBytesWithPictures = 2_900_000
-    /// Samples of one lane, or of the bytes, that are kept: more than there are pixels in a line.
+    /// The maximum number of samples of one lane, or of the bytes: more than there are pixels in a line.
     static let mostSamples = 4000
 
     let record: RunRecord
@@ -51,7 +50,7 @@ struct RunReportPage {
         return page + after
     }
 
-    // The bytes are the program's own, and stay.
+    // The bytes are static data of the program.
     private static var body: [UInt8] {
         var count = 0
         let start = unsafe inflight_report_body(&count)
@@ -74,7 +73,7 @@ struct RunReportPage {
         unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// What the policy calls a part by.
+    /// Returns the name of a part in the policy.
     private static func source(_ bytes: [UInt8]) -> String {
         var hash = SHA256()
         hash.append(bytes)

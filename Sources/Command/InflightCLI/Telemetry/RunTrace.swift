@@ -1,9 +1,9 @@
-/// The record of a run as a trace: each load a row of its own as long as it lasts, each place of a lane a row, the lanes'
-/// fullness and the bytes as counters, and arrows from loads to the work that they share.
+/// The record of a run as a trace: each load on a row of its own while it lasts, each slot of a lane as a row, the
+/// lanes' occupancy and the bytes as counters, and arrows from loads to the jobs that they share.
 struct RunTrace {
     static let loads = 1
     static let lanes = 2
-    /// Rows of loads are numbered from this; those of lanes from ``TraceWork`` on. There are at most 10,000 loads.
+    /// The first number of the loads' rows; ``TraceWork`` numbers those of lanes. There are at most 10,000 loads.
     private static let firstRow = 11
 
     private let record: RunRecord
@@ -16,7 +16,7 @@ struct RunTrace {
         addWork(work)
         addCounters()
         addFlows(work)
-        // Viewers do not need it, but whoever reads along does: metadata first, then by time, the longer slice first.
+        // Viewers do not need this order, but human readers do: metadata first, then by time, the longer slice first.
         events = events.enumerated().sorted { left, right in
             let (first, second) = (left.element, right.element)
             let isMetadata = (first.phase == .metadata, second.phase == .metadata)
@@ -27,9 +27,9 @@ struct RunTrace {
         }.map(\.element)
     }
 
-    /// The whole file, in pieces.
+    /// Writes the whole file, in pieces.
     func write(_ write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
-        // Without `displayTimeUnit`: viewers show milliseconds by themselves, and some took it for the unit of all times.
+        // Without `displayTimeUnit`: viewers show milliseconds by default, and some took it for the unit of all times.
         var bytes = Array("{\"otherData\":{".utf8)
         var writer = JSONWriter()
         writer.add("command", record.command)
@@ -47,7 +47,7 @@ struct RunTrace {
         try write(bytes + Array("]}\n".utf8))
     }
 
-    /// Names a process, or a thread of it, and says where it stands among the others.
+    /// Names a process or a thread of it, and sets its position among the others.
     private mutating func name(process: Int, thread: Int? = nil, _ name: String, order: Int) {
         let what = thread == nil ? "process" : "thread"
         for (kind, value) in [("name", TraceEvent.Argument.text(name)), ("sort_index", .number(order))] {
@@ -58,7 +58,7 @@ struct RunTrace {
         }
     }
 
-    /// Adds a slice, and leaves nothing out that a viewer needs of it.
+    /// Adds a slice with everything that a viewer needs.
     private mutating func add(
         _ name: String, _ category: String, process: Int, thread: Int, from start: Int, to end: Int,
         _ arguments: [(name: String, value: TraceEvent.Argument)] = []
@@ -157,7 +157,7 @@ struct RunTrace {
 
     // MARK: Flows
 
-    /// From each load to each job that it waited for, as long as both last.
+    /// Adds an arrow from each load to each job that it waited for, while both last.
     private mutating func addFlows(_ work: [TraceWork]) {
         let rows = loadRows
         let pieces = Dictionary(grouping: work, by: \.job)
@@ -182,12 +182,12 @@ struct RunTrace {
     }
 }
 
-/// Lays intervals out on as few rows as hold them without overlap.
+/// Places intervals on as few rows as possible without overlap.
 enum TraceRows {
-    /// - Returns: the row of each, from 0.
+    /// - Returns: The row of each interval, from 0.
     static func rows(of intervals: [(start: Int, end: Int)]) -> [Int] {
         var rows = [Int](repeating: 0, count: intervals.count)
-        /// When each row is free.
+        /// The time at which each row is free.
         var free: [Int] = []
         for index in intervals.indices.sorted(by: { (intervals[$0].start, $0) < (intervals[$1].start, $1) }) {
             let row = free.firstIndex { $0 <= intervals[index].start } ?? free.count

@@ -1,9 +1,9 @@
 import Inflight
 import InflightCore
 
-/// A command line as it may be shown to others: what is secret is taken out, the rest can be typed again.
+/// A command line that may be shown to others: secrets are removed, and the rest can be typed again.
 enum ShownCommand {
-    /// - Parameter arguments: without the name of the program.
+    /// - Parameter arguments: The arguments without the program's name.
     static func text(_ arguments: [String]) -> String {
         var words = ["inflight"]
         var hidden: Set<Int> = []
@@ -25,17 +25,17 @@ enum ShownCommand {
         return withoutUser(argument)
     }
 
-    /// A URL, or what was meant to be one, without user name and password, and otherwise as it was given.
+    /// Returns a URL, even an invalid one, without user name and password, and otherwise unchanged.
     static func withoutUser(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         let slashes = text.firstRange(of: "//")
-        // With a scheme that is known, an at sign behind the authority is no secret's end; nor is one in `data:`.
+        // With a known scheme, an at sign after the authority does not end a secret; nor does one in `data:`.
         if let url = try? ResourceURL(text), url.userInfo == nil, slashes != nil || url.scheme == "data" { return text }
         var start = slashes?.upperBound ?? text.startIndex
         if text[..<start].contains("@") { start = text.startIndex }
         let rest = text[start...]
         var end = rest.firstIndex { "/?#\\".contains($0) } ?? rest.endIndex
-        // A password that was not encoded may hold a delimiter, and a name alone is no secret in `logo@2x.png`.
+        // A password that was not encoded may contain a delimiter. A name alone, as in `logo@2x.png`, is no secret.
         if (try? ResourceURL(text))?.userInfo == nil {
             guard slashes != nil || rest[..<end].contains(":") else { return text }
             if rest[..<end].contains(":") { end = rest.endIndex }
@@ -44,7 +44,7 @@ enum ShownCommand {
         return "\(text[..<start])\(text[text.index(after: at)...])"
     }
 
-    /// The name of a header; its value may be a secret.
+    /// Returns the name of a field. Its value may be a secret.
     private static func withoutValue(_ header: String) -> String {
         guard let colon = header.firstIndex(of: ":") else { return "…" }
         return "\(header[..<colon]): …"
@@ -57,7 +57,7 @@ enum ShownCommand {
             && word.unicodeScalars.allSatisfy {
                 $0.properties.isAlphabetic || ("0"..."9").contains($0) || plain.unicodeScalars.contains($0)
             }
-        // A shell takes these for something else.
+        // A shell would interpret these characters.
         if isPlain, !word.contains(where: { "?&#~".contains($0) }) { return word }
         return "'" + word.replacing("'", with: #"'\''"#) + "'"
     }

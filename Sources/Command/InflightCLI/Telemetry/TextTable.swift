@@ -1,21 +1,21 @@
-/// Texts, each once, by their numbers. Of what a text begins with as one of those before it did only the length is written:
-/// the URLs and files of a run are much alike.
+/// Texts, each once, by number. If a text begins like one of those before it, only the length of that prefix is
+/// written, because the URLs and files of a run are similar.
 struct TextTable {
-    /// Longer ones are cut, and say by how much: a page is to be read.
+    /// The maximum length. Longer texts are truncated and say by how much, because a page is meant to be read.
     static let longest = 2000
-    /// How many of those before are looked at.
+    /// The number of preceding texts to compare.
     private static let window = 4
 
-    /// What is left of each behind the part that it shares.
+    /// The rest of each text after the shared prefix.
     private var rests: [String] = []
-    /// How far before it the one stands that it shares its beginning with.
+    /// The distance back to the text that shares the prefix.
     private var back = NumberColumn()
-    /// How many of its characters those are, all of ASCII.
+    /// The number of shared characters, all of them ASCII.
     private var shared = NumberColumn()
     private var numbers: [String: Int] = [:]
     private var latest: [[UInt8]] = []
 
-    /// The number of a text; -1 for none.
+    /// Returns the number of a text, or -1 for none.
     mutating func number(_ text: String?) -> Int {
         guard let text else { return -1 }
         if let number = numbers[text] { return number }
@@ -47,7 +47,7 @@ struct TextTable {
     }
 
     static func cut(_ text: String) -> String {
-        // Bytes are counted first: they are at hand.
+        // The number of bytes is checked first, because it is known.
         guard text.utf8.count > longest, text.unicodeScalars.count > longest else { return text }
         var cut = String(String.UnicodeScalarView(text.unicodeScalars.prefix(longest)))
         cut += "… and \(Quantity.grouped(text.unicodeScalars.count - longest)) more characters"

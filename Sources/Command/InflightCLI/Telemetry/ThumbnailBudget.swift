@@ -1,18 +1,18 @@
-/// How many small pictures a run makes for its report: the first ones, until one of these is used up. So a run of a million
-/// pictures takes little more time and memory for them than one of a thousand, and the page has room for what is listed.
+/// Limits the thumbnails that a run makes for its report: the first ones, until a limit is reached. So they take little
+/// more time and memory for a million images than for a thousand, and leave the page room for its lists.
 struct ThumbnailBudget: Equatable, Sendable {
-    /// Small pictures of one run.
+    /// The number of thumbnails left.
     var pictures = 1000
-    /// Their bytes together. What is being made when they are used up is made.
+    /// The number of bytes left for all thumbnails together. One that is being made when they are used up is completed.
     var bytes = 600_000
-    /// Pixels of files that are decoded for their small pictures alone.
+    /// The number of pixels left for files that are decoded only for their thumbnails.
     var pixels = 2_000_000_000
-    /// One file has at most these: what has more costs more than a glance at it is worth.
+    /// The maximum number of pixels of one such file. A larger one costs more than a glance at it is worth.
     var pixelsOfOne = 16_000_000
 
-    /// Whether one more is made; then its place is taken.
+    /// Returns whether one more thumbnail is made, and then reserves its slot.
     ///
-    /// - Parameter decoding: the pixels of the file that has to be decoded for it; 0 where they are there already.
+    /// - Parameter decoding: The number of pixels of the file to decode for it; 0 if the pixels are available already.
     mutating func takes(decoding count: Int) -> Bool {
         guard pictures > 0, bytes > 0, count <= min(pixels, pixelsOfOne) else { return false }
         pictures -= 1
@@ -20,7 +20,7 @@ struct ThumbnailBudget: Equatable, Sendable {
         return true
     }
 
-    /// One that has taken its place is made, of so many bytes; `nil`: nothing came of it, and another may have the place.
+    /// A reserved thumbnail was made, with that many bytes. If `nil`, it failed, and another one may have its slot.
     mutating func made(_ count: Int?) {
         if let count { bytes -= count } else { pictures += 1 }
     }

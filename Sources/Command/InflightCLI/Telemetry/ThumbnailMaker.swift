@@ -2,30 +2,30 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// What a small picture for the report is made of.
+/// The source of a thumbnail for the report.
 enum ThumbnailSubject: Sendable {
-    /// The run has decoded it.
+    /// Pixels that the run has decoded.
     case pixels(PixelBuffer)
-    /// A file that was not decoded, of so many pixels by its header.
+    /// A file that was not decoded, with the number of pixels by its header.
     case file(Bytes, ImageFormat, pixels: Int)
 }
 
-/// Makes the small pictures of a report, on the run's own threads: of what the run has decoded, or of a file as it came
-/// where that is decoded quickly. Nothing is ever fetched for one.
+/// Makes the thumbnails of a report on the run's own threads, from pixels that the run has decoded, or from a file as
+/// received if that is decoded quickly. It never fetches anything.
 struct ThumbnailMaker: Sendable {
-    /// The larger side, in pixels; what is smaller stays as it is.
+    /// The longer side, in pixels; smaller images keep their size.
     static let side = 48
-    /// Decoded for their small pictures alone are these: quick to read, and by the program's own libraries.
+    /// The formats that are decoded only for thumbnails: quick to read, and by the program's own libraries.
     static let quickFormats: Set<ImageFormat> = [.jpeg, .png, .webp, .gif, .bmp, .ico]
-    /// For them too, what decoding one may take in memory, in bytes.
+    /// The maximum memory for decoding one of those, in bytes.
     private static let memory = 96 << 20
 
     let codecs: CodecRegistry
-    /// Set when the run ends early: then none is made any more.
+    /// Set when the run ends early. No more thumbnails are made then.
     let cancellation: CancellationFlag
 
-    /// A file of its own, by an encoder of this program alone; `nil` where the subject turns out to be damaged, to take too
-    /// much memory, or where the run has ended.
+    /// Returns a separate file, written by an encoder of this program alone, or `nil` if the source is damaged or takes
+    /// too much memory, or if the run has ended.
     func thumbnail(of subject: ThumbnailSubject) -> [UInt8]? {
         guard !cancellation.isCancelled, let pixels = smallPixels(of: subject),
             let file = try? codecs.encode(pixels, options: encoding)
@@ -46,7 +46,7 @@ struct ThumbnailMaker: Sendable {
         }
     }
 
-    /// The smallest: WebP has no tables in front, which are most of a JPEG of this size.
+    /// The smallest: WebP has no leading tables, which are most of a JPEG of this size.
     private var encoding: EncodeOptions {
         let formats = codecs.encodableFormats
         let format = [ImageFormat.webp, .jpeg].first { formats.contains($0) } ?? .png

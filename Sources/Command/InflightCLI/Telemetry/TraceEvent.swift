@@ -1,14 +1,14 @@
-/// One event of the trace format that Perfetto and `chrome://tracing` read: "Trace Event Format", JSON Object Format.
-/// Times are microseconds.
+/// One event of the format that Perfetto and `chrome://tracing` read: "Trace Event Format", JSON Object Format. Times
+/// are microseconds.
 struct TraceEvent: Equatable, Sendable {
     enum Phase: String, Sendable {
-        /// A slice with a length.
+        /// A slice with a duration.
         case complete = "X"
         case instant = "i"
         case counter = "C"
-        /// An arrow from the slice that holds its moment…
+        /// The start of an arrow, in the slice that contains its time.
         case flowStart = "s"
-        /// … to the slice that holds this one's.
+        /// The end of an arrow, in the slice that contains its time.
         case flowEnd = "f"
         case metadata = "M"
     }
@@ -22,18 +22,18 @@ struct TraceEvent: Equatable, Sendable {
     var name: String
     var category = ""
     var process: Int
-    /// 0: the process's own. Viewers know threads by their numbers alone: none is another process's too, or a process's.
+    /// The thread; 0 is the process's own. Viewers know threads by number alone, so all numbers have to differ.
     var thread = 0
     var time = 0
-    /// Of a slice.
+    /// The duration of a slice.
     var duration: Int?
-    /// Of a flow.
+    /// The ID of a flow.
     var id: Int?
     var arguments: [(name: String, value: Argument)] = []
 
     static func == (left: TraceEvent, right: TraceEvent) -> Bool { left.json == right.json }
 
-    /// As a JSON object.
+    /// The event as a JSON object.
     var json: [UInt8] {
         var writer = JSONWriter()
         writer.add("ph", phase.rawValue)
@@ -46,7 +46,7 @@ struct TraceEvent: Equatable, Sendable {
         if let id { writer.add("id", id) }
         switch phase {
         case .instant: writer.add("s", "t")
-        // To the slice around it, not to the next one.
+        // Ends in the slice around it, not in the next one.
         case .flowEnd: writer.add("bp", "e")
         default: break
         }

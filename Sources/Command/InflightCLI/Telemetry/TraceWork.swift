@@ -1,4 +1,4 @@
-/// One stretch of time in which a job had a place in a lane, and the row of that place.
+/// One interval in which a job had a slot in a lane, and the row of that slot.
 struct TraceWork {
     struct Part: Equatable {
         var stage: RunRecord.Stage
@@ -18,12 +18,12 @@ struct TraceWork {
     var stages: [Part]
     var thread = 0
 
-    /// Rows of one lane are numbered from a multiple of this, the first lane's from one of it: below are those of loads.
+    /// Lane n, from 0, numbers its rows from (n + 1) times this. Lower numbers are those of loads.
     private static let rowsOfLane = 100_000
-    /// The lanes of the engine, and the command's own threads behind them.
+    /// The lanes of the engine, followed by the command's own threads.
     private static let names = ["store", "fetch", "decode", "write"]
 
-    /// In which lane that is done; `nil`: nowhere.
+    /// Returns the lane of a stage, or `nil` if it runs in none.
     private static func lane(_ stage: RunRecord.Stage) -> Int? {
         switch stage {
         case .disk: 0
@@ -34,9 +34,9 @@ struct TraceWork {
         }
     }
 
-    /// All work that some load has waited for.
+    /// Returns all work that some load has waited for.
     static func of(_ record: RunRecord) -> [TraceWork] {
-        // Those who came late know only the end of it, those who left only the beginning.
+        // Late subscribers know only the end of a job, those that left only its beginning.
         var parts: [Int: [RunRecord.Stage: [Part]]] = [:]
         for load in record.loads {
             for span in load.spans {
@@ -52,7 +52,7 @@ struct TraceWork {
             for part in merged {
                 guard let lane = lane(part.stage) else { continue }
                 if let last = work.last, last.job == job, last.lane == lane, part.start <= last.end {
-                    // One after the other: what overlaps is cut.
+                    // Stages follow one another, so overlaps are cut.
                     let start = max(part.start, last.stages.last?.end ?? part.start)
                     guard part.end > start else { continue }
                     work[work.count - 1].stages.append(Part(stage: part.stage, start: start, end: part.end))
@@ -71,7 +71,7 @@ struct TraceWork {
         return work
     }
 
-    /// What is the same, told by several.
+    /// Merges the parts that several loads report of the same work.
     private static func merged(_ parts: [Part]) -> [Part] {
         var merged: [Part] = []
         for part in parts.sorted(by: { $0.start < $1.start }) {
@@ -84,7 +84,7 @@ struct TraceWork {
         return merged
     }
 
-    /// The rows that there are, with their names: as many as a lane has places, where not all are known to be needed.
+    /// Returns the rows in use, with their names. Rows beyond a lane's limit are marked.
     static func rows(of work: [TraceWork], limits: [RunRecord.Lane]) -> [Row] {
         names.enumerated().flatMap { lane, name in
             let used = work.filter { $0.lane == lane }.map { $0.thread - (lane + 1) * rowsOfLane + 1 }.max() ?? 0

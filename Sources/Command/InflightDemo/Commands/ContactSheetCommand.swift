@@ -1,6 +1,6 @@
 import Inflight
 
-/// `inflight-demo contact-sheet DIR -o FILE.png`: all pictures of a folder, small, on one sheet.
+/// `inflight-demo contact-sheet DIR -o FILE.png`: all images of a folder, as thumbnails on one sheet.
 struct ContactSheetCommand {
     let folder: String
     let output: String
@@ -25,7 +25,7 @@ struct ContactSheetCommand {
         ["jpg", "png", "webp", "gif"].contains { name.hasSuffix("." + $0) }
     }
 
-    /// Through the library, at the size of a thumbnail; what is no picture is left out.
+    /// Loads the images through the library, at thumbnail size. Other files are left out.
     private func load(_ names: [String]) async throws -> [PixelBuffer] {
         let pipeline = try ImagePipeline(configuration: .init())
         let resize = Resize(
@@ -47,7 +47,7 @@ struct ContactSheetCommand {
     }
 
     private static func arranged(_ pictures: [PixelBuffer]) -> PixelBuffer {
-        // As many columns as make the sheet about three times as wide as it is high, for a wide thumbnail.
+        // As many columns as make the sheet about twice as wide as it is high, for a wide thumbnail.
         let columns = min(pictures.count, max(1, Int((Double(pictures.count) * 1.65).squareRoot().rounded())))
         let rows = (pictures.count + columns - 1) / columns
         let step = (x: thumbnail.width + margin, y: thumbnail.height + margin)

@@ -1,6 +1,6 @@
 import Inflight
 
-/// Writes stills as GIF, with up to 256 colours chosen for the picture: the library itself reads GIF only.
+/// Encodes still images as GIF, with up to 256 colours chosen for the image: the library itself only reads GIF.
 struct GIFEncoder {
     private let pixels: PixelBuffer
     private var bytes: [UInt8] = []
@@ -44,14 +44,14 @@ struct GIFEncoder {
     }
 }
 
-/// GIF's form of LZW: codes that grow from 9 to 12 bits, then start anew.
+/// GIF's variant of LZW: codes that grow from 9 to 12 bits, then start over.
 private struct CodeWriter {
     var bytes: [UInt8] = []
     private var pending: UInt32 = 0
     private var pendingBits = 0
     private var width = 9
     private var next = 258
-    /// The code for a known string and one more byte; 0 where there is none yet.
+    /// The code for a known string and one more byte; 0 if there is none yet.
     private var children = [UInt16](repeating: 0, count: 4096 * 256)
     private var used: [Int] = []
 
@@ -95,10 +95,10 @@ private struct CodeWriter {
     }
 }
 
-/// 256 colours for a picture, by cutting the box of its colours in two again and again (Heckbert's median cut).
+/// Chooses 256 colours for an image by splitting the box of its colours repeatedly (Heckbert's median cut).
 private struct ColorTable {
     private(set) var colors: [SIMD4<Int32>] = []
-    /// The nearest colour to each of 32 × 32 × 32; made when it is needed first.
+    /// The nearest colour for each of 32 × 32 × 32 cells, computed on first use.
     private var nearest = [Int16](repeating: -1, count: 32768)
 
     init(_ pixels: PixelBuffer) {
@@ -108,7 +108,7 @@ private struct ColorTable {
         }
         var boxes = [(0..<32768).filter { counts[$0] > 0 }.map { (cell: $0, count: counts[$0]) }]
         while boxes.count < 256 {
-            // The box in which most pixels lie over the widest span.
+            // The box of colours with the widest span.
             let widths = boxes.map { box in box.count < 2 ? 0 : Self.widest(box).span }
             guard let index = boxes.indices.max(by: { widths[$0] < widths[$1] }), widths[index] > 0 else { break }
             let axis = Self.widest(boxes[index]).axis
@@ -131,7 +131,7 @@ private struct ColorTable {
         while colors.count < 256 { colors.append(.zero) }
     }
 
-    /// Each pixel's colour, the error handed on to its neighbours (Floyd and Steinberg).
+    /// Returns each pixel's colour, with the error passed on to its neighbours (Floyd and Steinberg).
     func indices(of pixels: PixelBuffer) -> [UInt8] {
         var table = self
         var result: [UInt8] = []

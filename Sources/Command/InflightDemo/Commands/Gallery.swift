@@ -1,7 +1,7 @@
 import Dispatch
 import Inflight
 
-/// The demo's pictures: what they are called, how large they are, in which format.
+/// The demo's images: their names, sizes and formats.
 struct Gallery {
     struct Item: Sendable {
         var name: String
@@ -20,7 +20,7 @@ struct Gallery {
         var name: String
     }
 
-    /// Paints and encodes all pictures, on all processors.
+    /// Paints and encodes all images, on all processors.
     static func painted() throws -> Gallery {
         let plans = Self.plans
         let results = Guarded([Result<Item, LoadError>?](repeating: nil, count: plans.count))
@@ -52,9 +52,9 @@ struct Gallery {
         ]
         let formats: [ImageFormat] = [.jpeg, .jpeg, .webp, .jpeg, .png, .jpeg, .gif, .jpeg]
         let scenes = Scene.allCases
-        // With the one that has moved they are sixty, which fills a sheet.
+        // With the redirected one there are sixty, which fill a sheet.
         return (0..<59).map { index in
-            // Neighbours in the list are of different kinds.
+            // Neighbours in the list show different scenes.
             let scene = scenes[(index * 7 + index / scenes.count * 3) % scenes.count]
             var (width, height) = sizes[(index * 5) % sizes.count]
             var format = formats[(index * 3 + index / 8) % formats.count]

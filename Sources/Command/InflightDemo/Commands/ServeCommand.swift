@@ -2,11 +2,11 @@ import Glibc
 import Inflight
 import InflightTestSupport
 
-/// `inflight-demo serve --list FILE`: paints the pictures, serves them on loopback, and lists their URLs in a file.
+/// `inflight-demo serve --list FILE`: paints the images, serves them on loopback, and lists their URLs in a file.
 struct ServeCommand {
     let list: String
 
-    /// Returns when standard input has ended; a signal ends the program earlier.
+    /// Runs until standard input ends; a signal ends the program earlier.
     func run() throws {
         let gallery = try Gallery.painted()
         let server = try LoopbackServer()
@@ -20,17 +20,17 @@ struct ServeCommand {
         while unsafe read(0, &byte, 1) > 0 {}
     }
 
-    /// Tells the server what to answer, and returns what is to be asked for, in this order.
+    /// Configures the server's responses, and returns the URLs to request, in order.
     private func serve(_ gallery: Gallery, _ server: LoopbackServer) -> [String] {
         let items = gallery.items
         for (index, item) in items.enumerated() {
             var response = LoopbackServer.Response.ok(item.bytes, type: item.format.mediaType)
-            // A few come slowly, so that there is progress to see.
+            // A few responses are slow, so that there is progress to see.
             if index % 13 == 5 { response = response.dripping(max(1, item.bytes.count / 8), every: .milliseconds(90)) }
             server.serve("/\(item.name)", response)
         }
         var paths = items.map(\.name)
-        // Asked for again and again: one request each goes out.
+        // These are requested again and again, but only one request each is sent.
         for round in 0..<8 {
             for favourite in [2, 9, 23, 31, 47] { paths.insert(items[favourite].name, at: 12 + round * 8) }
         }

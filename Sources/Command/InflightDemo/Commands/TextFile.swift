@@ -1,11 +1,11 @@
 import Glibc
 import Inflight
 
-/// The few things that the demo does with files, by the system's own calls.
+/// The demo's few file operations, by calls of the system.
 enum TextFile {
     static func write(_ text: String, to path: String) throws { try write(Bytes(text), to: path) }
 
-    /// Writes beside and renames, so that nobody sees half of it.
+    /// Writes a file beside it and renames that, so that no reader sees a partial file.
     static func write(_ bytes: Bytes, to path: String) throws {
         let hidden = path + ".part"
         guard let file = unsafe fopen(hidden, "w") else { throw Usage("\(path) cannot be written: errno \(errno).") }
@@ -17,7 +17,7 @@ enum TextFile {
         }
     }
 
-    /// What lies in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     static func names(in folder: String) throws -> [String] {
         guard let stream = unsafe opendir(folder) else { throw Usage("\(folder) cannot be read: errno \(errno).") }
         defer { unsafe closedir(stream) }
@@ -37,7 +37,7 @@ enum TextFile {
         return unsafe String(cString: resolved)
     }
 
-    /// The `file:` URL of an absolute path.
+    /// Returns the `file:` URL of an absolute path.
     static func url(_ path: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var text = Array("file://".utf8)

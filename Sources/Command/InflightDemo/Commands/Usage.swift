@@ -1,4 +1,4 @@
-/// What is wrong with the command line, or with a file that it names.
+/// An error in the command line, or in a file that it names.
 struct Usage: Error, CustomStringConvertible {
     let description: String
 

@@ -1,4 +1,4 @@
-/// Where the light comes from.
+/// The source of light.
 struct Sun {
     var u: Float
     var v: Float
@@ -6,7 +6,7 @@ struct Sun {
 }
 
 extension Canvas {
-    /// A sky down to the horizon, with a sun, its glow, and clouds.
+    /// Paints a sky down to the horizon, with a sun, its glow, and clouds.
     mutating func paintSky(_ palette: Palette, horizon: Float, sun: Sun, clouds: Float, seed: UInt32) {
         let rows = 0..<min(height, Int(horizon * Float(height)) + 2)
         paint(rows: rows) { u, v, _ in
@@ -47,7 +47,7 @@ extension Canvas {
         }
     }
 
-    /// Mirrors what stands above the waterline in what lies below it, with ripples that grow towards the viewer.
+    /// Mirrors the scene above the waterline in the area below it, with ripples that grow towards the viewer.
     mutating func paintWater(from waterline: Float, tint: Color, darkness: Float, ripples: Float, seed: UInt32) {
         let first = min(height, max(0, Int(waterline * Float(height))))
         let size = pixel

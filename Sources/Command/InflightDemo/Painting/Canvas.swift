@@ -1,6 +1,6 @@
 import Inflight
 
-/// A picture while it is painted. Places are given in units of its height: `v` runs from 0 at the top to 1, `u` from 0 to
+/// An image while it is painted. Positions are in units of its height: `v` runs from 0 at the top to 1, `u` from 0 to
 /// ``aspect``.
 struct Canvas {
     let width: Int
@@ -17,7 +17,7 @@ struct Canvas {
     /// The size of a pixel.
     var pixel: Float { 1 / Float(height) }
 
-    /// Paints each pixel with what `shade` makes of its place and of what is there.
+    /// Paints each pixel with the result of `shade` for its position and its present colour.
     @inline(__always)
     mutating func paint(rows: Range<Int>? = nil, _ shade: (_ u: Float, _ v: Float, _ below: Color) -> Color) {
         let size = pixel
@@ -30,14 +30,14 @@ struct Canvas {
         }
     }
 
-    /// The heights of a line, one for each column.
+    /// Returns the heights of a line, one for each column.
     @inline(__always)
     func heights(of line: (_ u: Float) -> Float) -> [Float] {
         (0..<width).map { line((Float($0) + 0.5) * pixel) }
     }
 
-    /// Paints what lies below a line; the edge is smoothed.
-    /// - Parameter covers: lines that are painted over this later, so that nothing below them has to be painted now.
+    /// Paints the area below a line, with a smoothed edge.
+    /// - Parameter covers: Lines that are painted over this later, so that the area below them can be skipped.
     @inline(__always)
     mutating func paintBelow(
         _ tops: [Float], until bottom: Float = 1, covers: ArraySlice<[Float]> = [],
@@ -100,7 +100,7 @@ struct Canvas {
         }
     }
 
-    /// The colour at a place; the nearest one where that is outside.
+    /// Returns the colour at a position; outside the image, the nearest one.
     @inline(__always)
     func color(_ u: Float, _ v: Float) -> Color {
         let x = min(width - 1, max(0, Int(u * Float(height))))
@@ -108,7 +108,7 @@ struct Canvas {
         return pixels[y * width + x]
     }
 
-    /// The finished picture: darker towards the corners, with a little grain, which also keeps gradients smooth.
+    /// Returns the finished image: darker towards the corners, with a little grain, which also keeps gradients smooth.
     func developed(seed: UInt32) -> PixelBuffer {
         let middle = aspect / 2
         let reach = 1 / (middle * middle + 0.25)

@@ -1,33 +1,33 @@
 import InflightTestSupport
 
-/// Red, green and blue from 0 to 1, as sRGB stores them; the fourth lane is not used.
+/// Red, green and blue from 0 to 1, as sRGB stores them; the fourth lane is unused.
 typealias Color = SIMD4<Float>
 
 extension SIMD4<Float> {
-    /// A colour as it is written on the web: `Color(0xFF8800)`.
+    /// Creates a colour from its notation on the web: `Color(0xFF8800)`.
     init(_ hex: UInt32) {
         self.init(Float(hex >> 16 & 255) / 255, Float(hex >> 8 & 255) / 255, Float(hex & 255) / 255, 0)
     }
 
-    /// This colour at 0, `other` at 1; not beyond them.
+    /// Returns this colour at 0, `other` at 1, and a mixture between. The amount is limited to that range.
     @inline(__always)
     func mixed(with other: Color, _ amount: Float) -> Color {
         self + (other - self) * Math.clamped(amount)
     }
 
-    /// Adds light without ever passing white.
+    /// Returns the colour with light added, never beyond white.
     @inline(__always)
     func lit(by light: Color, _ amount: Float) -> Color {
         self + (Color(repeating: 1) - self) * light * Swift.max(0, amount)
     }
 }
 
-/// Small functions that pictures are made of.
+/// Small functions for painting.
 enum Math {
     @inline(__always)
     static func clamped(_ value: Float) -> Float { min(1, max(0, value)) }
 
-    /// 0 up to `low`, 1 from `high` on, and a soft way between them.
+    /// Returns 0 up to `low`, 1 from `high` on, and a smooth transition between them.
     @inline(__always)
     static func step(_ low: Float, _ high: Float, _ value: Float) -> Float {
         let t = clamped((value - low) / (high - low))
@@ -35,12 +35,12 @@ enum Math {
     }
 }
 
-/// Numbers that are the same on every machine and in every run.
+/// Random numbers that are the same on every machine and in every run.
 struct Dice {
     private var numbers: SeededGenerator
 
     init(seed: UInt64) {
-        // Apart, so that neighbouring seeds do not give neighbouring rows.
+        // Spread, so that neighbouring seeds do not give neighbouring sequences.
         numbers = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1)
     }
 

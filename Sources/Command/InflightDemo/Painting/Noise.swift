@@ -1,4 +1,4 @@
-/// Smooth randomness on a line and in the plane, from 0 to 1: what clouds and mountains are made of.
+/// Smooth noise on a line and in the plane, from 0 to 1, for clouds and mountains.
 enum Noise {
     @inline(__always)
     static func hash(_ x: Int32, _ y: Int32, _ seed: UInt32) -> Float {
@@ -10,7 +10,7 @@ enum Noise {
 
     @inline(__always)
     static func plane(_ x: Float, _ y: Float, _ seed: UInt32) -> Float {
-        // As `rounded(.down)`, but without a call on every processor that lacks the instruction.
+        // Like `rounded(.down)`, but without a call on every processor that lacks the instruction.
         let ix = Int32(x) - (x < 0 ? 1 : 0)
         let iy = Int32(y) - (y < 0 ? 1 : 0)
         let tx = x - Float(ix)
@@ -22,7 +22,7 @@ enum Noise {
         return top * (1 - sy) + bottom * sy
     }
 
-    /// Several sizes of noise over one another, each half as strong and twice as fine as the one before.
+    /// Returns the sum of several octaves of noise, each half as strong and twice as fine as the one before.
     @inline(__always)
     static func clouds(_ x: Float, _ y: Float, octaves: Int, _ seed: UInt32) -> Float {
         var sum: Float = 0
@@ -38,10 +38,10 @@ enum Noise {
 
     static func line(_ x: Float, _ seed: UInt32) -> Float { plane(x, 0.5, seed) }
 
-    /// Rolling: hills.
+    /// Returns rolling noise, for hills.
     static func hills(_ x: Float, octaves: Int, _ seed: UInt32) -> Float { clouds(x, 0.37, octaves: octaves, seed) }
 
-    /// Creased upwards: mountain ridges.
+    /// Returns noise with upward creases, for mountain ridges.
     static func ridges(_ x: Float, octaves: Int, _ seed: UInt32) -> Float {
         var sum: Float = 0
         var strength: Float = 0.5

@@ -1,16 +1,16 @@
-/// The colours of one hour of the day, somewhere.
+/// The colours of a place at one hour of the day.
 struct Palette {
     var zenith: Color
     var middle: Color
     var horizon: Color
     var sun: Color
-    /// The nearest land, in shade.
+    /// The colour of the nearest land, in shade.
     var land: Color
-    /// How light falls on land and trees.
+    /// The colour of the light on land and trees.
     var light: Color
     var isNight = false
 
-    /// The sky's colour, from the horizon (0) to the zenith (1).
+    /// Returns the sky's colour, from the horizon (0) to the zenith (1).
     @inline(__always)
     func sky(_ height: Float) -> Color {
         height < 0.42

@@ -1,5 +1,5 @@
 extension Canvas {
-    /// Rolling hills with trees under a wide sky.
+    /// Paints rolling hills with trees under a wide sky.
     mutating func paintMeadow(_ dice: inout Dice) {
         let palette = dice.pick(from: [.noon, .autumn, .golden, .rose, .arctic, .dawn])
         let horizon = dice.float(0.48...0.6)
@@ -43,7 +43,7 @@ extension Canvas {
         }
     }
 
-    /// A round tree: a heap of leaves, lighter on top.
+    /// Paints a round tree: a heap of leaves, lighter on top.
     mutating func paintTree(
         _ u: Float, _ foot: Float, _ size: Float, _ leaf: Color, _ light: Color, _ dice: inout Dice
     ) {
@@ -80,7 +80,7 @@ extension Canvas {
         }
     }
 
-    /// Trunks in the mist, and light that falls between them.
+    /// Paints trunks in the mist, and light between them.
     mutating func paintForest(_ dice: inout Dice) {
         let palette = dice.pick(from: [.teal, .golden, .autumn, .rose, .noon])
         let glow = Sun(u: dice.float(0.3...0.7) * aspect, v: dice.float(0.25...0.45), radius: 0.1)
@@ -119,7 +119,7 @@ extension Canvas {
                 let tuft = Noise.clouds(u * 22, v * 26, octaves: 2, seed &+ 7)
                 return color.mixed(with: moss, Math.step(0.35, 0.75, tuft) * (1 - depth))
             }
-            // Leaves above, the farther the paler.
+            // Leaves above, paler with distance.
             let canopy = 0.05 + 0.16 * (1 - nearness) + 0.06 * nearness
             let rows = 0..<Int((canopy + 0.22) * Float(height))
             paint(rows: rows) { u, v, below in
@@ -142,7 +142,7 @@ extension Canvas {
         }
     }
 
-    /// Balloons over hills.
+    /// Paints balloons over hills.
     mutating func paintBalloons(_ dice: inout Dice) {
         let palette = dice.pick(from: [.dawn, .rose, .golden, .noon, .desert])
         let horizon = dice.float(0.62...0.74)
@@ -170,7 +170,7 @@ extension Canvas {
         paintBox(u - radius * 1.1...u + radius * 1.1, v - radius * 1.1...v + radius * 2.2) { x, y, below in
             let dx = (x - u) / radius
             let dy = (y - v) / radius
-            // A sphere above, drawn in to a neck below.
+            // A sphere above, which narrows to a neck below.
             let half =
                 dy < 0 ? (1 - min(1, dy * dy)).squareRoot() : max(0.16, (1 - dy * dy * 0.46).squareRoot() - dy * 0.1)
             if dy > -1, dy < 1.36 {

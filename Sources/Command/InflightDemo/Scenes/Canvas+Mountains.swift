@@ -10,7 +10,7 @@ extension Canvas {
         paintPines(palette.land * 0.75, baseline: 0.93, height: dice.float(0.1...0.2), &dice)
     }
 
-    /// Mountains that stand still in a lake.
+    /// Paints mountains mirrored in a lake.
     mutating func paintLake(_ dice: inout Dice) {
         let palette = dice.pick(from: [.dawn, .golden, .noon, .teal, .rose, .arctic, .autumn, .violet])
         let waterline = dice.float(0.54...0.64)
@@ -29,7 +29,7 @@ extension Canvas {
         }
     }
 
-    /// Ranges behind one another: the farther, the more of the sky's colour lies over them; mist stands in between.
+    /// Paints ranges one behind another, with mist between; the farther ones take more of the sky's colour.
     mutating func paintRanges(
         _ palette: Palette, sun: Sun, from far: Float, to near: Float, count: Int, _ dice: inout Dice
     ) {
@@ -51,7 +51,7 @@ extension Canvas {
             let snow = palette.sun.mixed(with: body, 0.12)
             let mist = palette.horizon.mixed(with: palette.middle, 0.25)
             paintBelow(lines[index], covers: lines[(index + 1)...]) { u, v, depth in
-                // Gullies run down the slopes; what faces the sun is lighter.
+                // Gullies run down the slopes; the side that faces the sun is lighter.
                 let grain = Noise.clouds(u * 16 + depth * 9, v * 11, octaves: 3, seed &+ 5)
                 let slope = Noise.plane(u * 7 + depth * 5 * (sun.u > u ? 1 : -1), depth * 4, seed &+ 3)
                 var color = body.mixed(with: lit, Math.step(0.35, 0.75, slope * 0.6 + grain * 0.4))
@@ -65,7 +65,7 @@ extension Canvas {
         }
     }
 
-    /// A line of firs in front of everything.
+    /// Paints a line of firs in front of everything.
     mutating func paintPines(
         _ color: Color, baseline: Float, height: Float, spacing: Float = 0.03, _ dice: inout Dice
     ) {
@@ -80,7 +80,7 @@ extension Canvas {
         }
     }
 
-    /// One fir: tiers of branches, wider towards the ground, ragged.
+    /// Paints one fir: ragged tiers of branches, wider towards the ground.
     mutating func paintFir(_ u: Float, _ foot: Float, _ size: Float, _ color: Color, _ dice: inout Dice) {
         let tiers = max(4, size * 60)
         let spread = size * dice.float(0.17...0.24)

@@ -1,5 +1,5 @@
 extension Canvas {
-    /// Northern lights over firs.
+    /// Paints northern lights over firs.
     mutating func paintAurora(_ dice: inout Dice) {
         let palette = Palette.night
         let horizon: Float = 0.82
@@ -39,7 +39,7 @@ extension Canvas {
         paintPines(Color(0x02060A), baseline: 0.93, height: dice.float(0.16...0.28), &dice)
     }
 
-    /// Lights out of focus.
+    /// Paints lights out of focus.
     mutating func paintBokeh(_ dice: inout Dice) {
         let sets: [(Color, Color, [UInt32])] = [
             (Color(0x0B1026), Color(0x3A1C4A), [0xFFB347, 0xFF7F6B, 0xFFD98A, 0xC792EA, 0x7FB7FF]),
@@ -70,7 +70,7 @@ extension Canvas {
         }
     }
 
-    /// A city at dusk, on the water.
+    /// Paints a city at dusk, on the water.
     mutating func paintSkyline(_ dice: inout Dice) {
         let palette = dice.pick(from: [.blueHour, .violet, .ember, .dawn, .night])
         let waterline = dice.float(0.7...0.8)

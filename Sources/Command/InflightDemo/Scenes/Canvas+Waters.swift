@@ -1,5 +1,5 @@
 extension Canvas {
-    /// The open sea, with the sun's path on it.
+    /// Paints the open sea, with the sun's reflection on it.
     mutating func paintSea(_ dice: inout Dice) {
         let palette = dice.pick(from: [.golden, .ember, .violet, .dawn, .blueHour, .rose, .noon])
         let horizon = dice.float(0.46...0.6)
@@ -33,7 +33,7 @@ extension Canvas {
         if dice.int(0...1) == 0 { paintSail(palette, horizon: horizon, &dice) }
     }
 
-    /// A sailing boat, far out.
+    /// Paints a sailing boat, far out.
     private mutating func paintSail(_ palette: Palette, horizon: Float, _ dice: inout Dice) {
         let size = dice.float(0.05...0.11)
         let u = dice.float(0.15...0.85) * aspect
@@ -64,7 +64,7 @@ extension Canvas {
         }
     }
 
-    /// Dunes: each has a bright side and a dark one, parted by its crest.
+    /// Paints dunes, each with a bright side and a dark one, divided by its crest.
     mutating func paintDunes(_ dice: inout Dice) {
         let palette = dice.pick(from: [.desert, .desert, .golden, .ember, .rose, .violet])
         let horizon = dice.float(0.4...0.5)
@@ -88,7 +88,7 @@ extension Canvas {
             let bright = palette.light.mixed(with: palette.horizon, 0.6 - 0.4 * nearness)
             let dark = palette.land.mixed(with: palette.middle, 0.5 - 0.35 * nearness).mixed(with: palette.light, 0.25)
             paintBelow(crests[index], covers: crests[(index + 1)...]) { u, v, depth in
-                // Which side of the crest above this place: the edge runs down from the crest in a bow.
+                // The side of the crest above this position: the edge runs down from the crest in a bow.
                 let bow = u * scale + fromLeft * (depth * 1.6 + depth * depth * 1.5) * scale
                 let slope = Noise.line(bow + 0.04, seed) - Noise.line(bow - 0.04, seed)
                 let isRising = Noise.line(bow, seed) < 0.5 ? slope : -slope

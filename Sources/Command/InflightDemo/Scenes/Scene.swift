@@ -1,10 +1,10 @@
 import Inflight
 
-/// The kinds of pictures that the demo paints.
+/// The kinds of images that the demo paints.
 enum Scene: String, CaseIterable {
     case mountains, lake, sea, dunes, aurora, bokeh, skyline, meadow, forest, balloons
 
-    /// Paints a picture: the same one for the same arguments, on every machine.
+    /// Paints an image: the same one for the same arguments, on every machine.
     func picture(width: Int, height: Int, seed: UInt64) -> PixelBuffer {
         var dice = Dice(seed: seed)
         var canvas = Canvas(width: width, height: height)

@@ -1,6 +1,6 @@
 internal import Dispatch
 
-/// From `async` to a thread that may wait: an experiment's own, never one of the pool's.
+/// Runs `async` work from a thread that may block: an experiment's own, never one of the pool's.
 enum Await {
     static func task(_ body: @escaping @Sendable () async -> Void) {
         let done = DispatchSemaphore(value: 0)

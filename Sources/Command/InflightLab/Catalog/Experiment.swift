@@ -1,13 +1,13 @@
-/// One experiment: what it shows, and how it is carried out.
+/// One experiment: its description, and the code that performs it.
 package struct Experiment: Sendable {
-    /// What it is called by on the command line.
+    /// The name of the experiment on the command line.
     package var name: String
     package var title: String
-    /// What to look at in its drawing.
+    /// The aspect of its drawing to look at.
     package var lookAt: String
-    /// What Linux, with its libdispatch, does otherwise than Apple's systems.
+    /// The differences between Linux, with its libdispatch, and Apple's systems.
     package var platform: String
-    /// Carries it out on the calling thread, which must not be the main one, and returns when all of it has ended.
+    /// Performs it on the calling thread, which must not be the main one, and returns when all of it has ended.
     package var perform: @Sendable (Stage) throws(LabError) -> [Scene]
 
     package init(
@@ -22,14 +22,14 @@ package struct Experiment: Sendable {
     }
 }
 
-/// One run within an experiment, and what was found in it.
+/// One run within an experiment, and its findings.
 package struct Scene: Equatable, Sendable {
     package var title: String
     package var recording: Recording
     package var table: Table?
-    /// Sentences, made from the records.
+    /// The findings: sentences made from the records.
     package var findings: [String]
-    /// Something did not hold that has to.
+    /// Whether something that must hold did not.
     package var hasFailed: Bool
 
     package init(
@@ -53,7 +53,7 @@ package struct Table: Equatable, Sendable {
     }
 }
 
-/// Why an experiment could not be carried out.
+/// The reason why an experiment could not be performed.
 package struct LabError: Error, Equatable {
     package var message: String
 

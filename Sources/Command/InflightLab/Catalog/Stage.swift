@@ -1,11 +1,11 @@
 internal import Glibc
 internal import InflightConcurrency
 
-/// Where experiments are carried out: how long their pieces of work take, and who starts their child processes.
+/// The environment of experiments: the duration of their pieces of work, and the launcher of their child processes.
 package struct Stage: Sendable {
-    /// What a piece of work takes, about. Drawings are made for 20 ms; tests take less.
+    /// The approximate duration of a piece of work. Drawings are made for 20 ms; tests take less.
     package var unit: Duration
-    /// How long a child process may take, and whatever else could wait for ever.
+    /// The time limit of a child process, and of anything else that could wait forever.
     package var patience: Duration
     package var children: ChildLauncher
 
@@ -17,7 +17,7 @@ package struct Stage: Sendable {
         self.children = children
     }
 
-    /// The thread sleeps: work that waits for a disk or a server.
+    /// Lets the thread sleep, like work that waits for a disk or a server.
     package func rest(_ units: Double = 1) {
         let nanoseconds = Int64(Double(unit.saturatedNanoseconds) * units)
         var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
@@ -25,13 +25,13 @@ package struct Stage: Sendable {
         while unsafe nanosleep(&time, &left) != 0, errno == EINTR { time = left }
     }
 
-    /// The thread computes for that long, by its own time: longer where it has to share its processor.
+    /// Lets the thread compute for that long, by its own CPU time: longer if it has to share its processor.
     package func compute(_ units: Double = 1) {
         let end = Self.threadTime() + Int64(Double(unit.saturatedNanoseconds) * units)
         while Self.threadTime() < end {}
     }
 
-    /// `units` from now.
+    /// Returns the duration of that many units.
     package func units(_ units: Double) -> Duration {
         .nanoseconds(Int64(Double(unit.saturatedNanoseconds) * units))
     }

@@ -1,42 +1,42 @@
 internal import Glibc
 package import InflightConcurrency
 
-/// Carries out what may crash, hang or corrupt memory in a process of its own, and ends that process.
+/// Runs code that may crash, hang or corrupt memory in a process of its own, and ends that process.
 ///
-/// The command starts itself again, with a hidden argument. The child tells each record at once, so that what came
+/// The command starts itself again, with a hidden argument. The child reports each record at once, so that everything
 /// before a crash is known.
 package struct ChildLauncher: Sendable {
-    /// How a child came to its end.
+    /// The way in which a child ended.
     package enum Ending: Equatable, Sendable {
         case exited(status: Int)
         case crashed(signal: Int)
-        /// It was there still when the time was over, and was ended.
+        /// The child was still running when the time was over, and was killed.
         case overdue
     }
 
     package struct Outcome: Sendable {
         package var ending: Ending
         package var events: [RecordedEvent]
-        /// When it had ended, on the clock of the records.
+        /// The time at which it had ended, on the clock of the records.
         package var endedAt: MonotonicTime
-        /// The beginning of what it said on standard error.
+        /// The beginning of its output on standard error.
         package var errors: String
     }
 
-    /// Bytes that are taken of each of a child's streams.
+    /// The maximum number of bytes taken of each of a child's streams.
     private static let limit = 1 << 20
 
-    /// The command's file.
+    /// The path of the command's executable.
     private let executable: String
 
-    /// - Parameter executable: by default this process's own.
+    /// - Parameter executable: By default this process's own.
     package init(executable: String = "/proc/self/exe") {
         self.executable = executable
     }
 
-    /// Runs one child to its end, which comes within `patience`: by itself, or because it is ended.
+    /// Runs one child to its end, which comes within `patience`: by itself, or because it is killed.
     ///
-    /// Blocks the calling thread. Where this process ends meanwhile, by whatever signal, the child ends with it.
+    /// Blocks the calling thread. If this process ends meanwhile, by whatever signal, the child ends with it.
     package func run(_ name: String, _ arguments: [String] = [], patience: Duration) throws(LabError) -> Outcome {
         let (output, errors) = (try Pipe(), try Pipe())
         let child = try spawn(["lab", "--child", name, "\(getpid())"] + arguments, output, errors)
@@ -76,7 +76,7 @@ package struct ChildLauncher: Sendable {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // This process may have blocked or ignored signals: the child has to be ended by them.
+        // This process may have blocked or ignored signals, but the child has to be ended by them.
         var (none, all) = (sigset_t(), sigset_t())
         unsafe sigemptyset(&none)
         unsafe sigfillset(&all)
@@ -97,7 +97,7 @@ package struct ChildLauncher: Sendable {
         return child
     }
 
-    /// This process's, but that nobody writes a page about a crash that is wanted.
+    /// This process's environment, but without backtraces, because the crash is intended.
     private static var environment: [UnsafeMutablePointer<CChar>?] {
         var variables = unsafe [strdup("SWIFT_BACKTRACE=enable=no")]
         var next = unsafe environ
@@ -121,7 +121,7 @@ package struct ChildLauncher: Sendable {
         for index in streams.indices where watched[index].revents != 0 { streams[index].take(limit: limit) }
     }
 
-    /// The way from the child to us.
+    /// The pipe from the child to this process.
     private final class Pipe {
         let reading: Int32
         let writing: Int32
@@ -149,7 +149,7 @@ package struct ChildLauncher: Sendable {
             writingIsOpen = false
         }
 
-        /// What is there; beyond the limit it is thrown away, so that the child never waits for us.
+        /// Reads the available bytes. Those beyond the limit are discarded, so that the child never has to wait.
         func take(limit: Int) {
             var chunk = [UInt8](repeating: 0, count: 16_384)
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(reading, $0.baseAddress, $0.count) }
@@ -163,7 +163,7 @@ package struct ChildLauncher: Sendable {
 }
 
 extension ChildLauncher.Ending {
-    /// As a sentence's end.
+    /// The text at the end of a sentence.
     package var text: String {
         switch self {
         case .exited(let status): status == 0 ? "ended by itself" : "ended by itself with status \(status)"
@@ -172,7 +172,7 @@ extension ChildLauncher.Ending {
         }
     }
 
-    /// Beside a mark.
+    /// The text beside a mark.
     package var mark: String {
         switch self {
         case .exited: "ended"
@@ -181,7 +181,7 @@ extension ChildLauncher.Ending {
         }
     }
 
-    /// For a table.
+    /// The text in a table.
     package var short: String {
         switch self {
         case .exited(let status): "status \(status)"

@@ -5,7 +5,7 @@ internal import Foundation
 enum DeadlockChild {
     static let track = "main queue"
 
-    /// `main.sync` from the main queue: the call waits for the queue, and the queue for the call.
+    /// Calls `main.sync` from the main queue: the call waits for the queue, and the queue for the call.
     static func syncOnMain(_ recorder: Recorder) {
         DispatchQueue.main.async {
             let work = recorder.begin(track, "work")
@@ -17,7 +17,7 @@ enum DeadlockChild {
         MainThread.serve()
     }
 
-    /// The same in two steps, which nothing notices: the main queue waits for a semaphore that only it would signal.
+    /// Does the same in two steps, undetected: the main queue waits for a semaphore that only it would signal.
     static func waitOnMain(_ recorder: Recorder) {
         DispatchQueue.main.async {
             let work = recorder.begin(track, "work")
@@ -36,10 +36,10 @@ enum DeadlockChild {
     }
 }
 
-/// The thread that the process began with, given to the main queue.
+/// The first thread of the process, which serves the main queue.
 package enum MainThread {
-    /// Serves the main queue for ever. Called on the main thread, which stays: `dispatchMain()` would end it and let
-    /// other threads serve, and with it goes what the system tells of a process by its first thread.
+    /// Serves the main queue forever. Call it on the main thread, which stays: `dispatchMain()` would end it and let
+    /// other threads serve, and the system's information on a process that comes from its first thread would be lost.
     package static func serve() -> Never {
         while true { _ = RunLoop.main.run(mode: .default, before: .distantFuture) }
     }

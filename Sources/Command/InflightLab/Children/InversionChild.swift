@@ -2,18 +2,18 @@ internal import CInflightLab
 internal import Dispatch
 internal import InflightConcurrency
 
-/// An important task waits for a thing that an unimportant one holds; and a third kind keeps that one from its processor.
+/// An important task waits for an unimportant one's lock, and a third kind keeps that one from its processor.
 enum InversionChild {
     static let (low, medium, high) = ("low: background", "medium: default", "high: interactive")
     static let holds = "holds the lock"
     static let waits = "wants the lock"
     static let gotIt = "has the lock"
 
-    /// How many tasks of medium importance there are: with them the low one has 1/38 of the processor.
+    /// The number of tasks of medium importance. With them, the low one has 1/38 of the processor.
     private static let mediumTasks = 4
 
     static func run(_ recorder: Recorder, hasThird: Bool) {
-        // More than one processor would let everybody run.
+        // On more than one processor all tasks would run.
         recorder.count("processors pinned", lab_use_one_processor() == 0 ? 1 : 0)
         let stage = Stage()
         let lock = DispatchSemaphore(value: 1)
@@ -43,7 +43,7 @@ enum InversionChild {
         if hasThird {
             for number in 1...mediumTasks {
                 DispatchQueue(label: "medium \(number)").async(group: group) {
-                    // It has enough to do for as long as anybody looks.
+                    // It has enough to do for the whole observation.
                     recorder.span(medium, "computes") { while !isOver.isCancelled { stage.compute(0.1) } }
                 }
             }

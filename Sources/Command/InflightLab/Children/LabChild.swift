@@ -3,10 +3,10 @@ internal import Dispatch
 internal import Glibc
 internal import InflightConcurrency
 
-/// What runs in a child process: the hidden side of the experiments that are too dangerous for the command's own.
+/// The code that runs in a child process: the hidden side of experiments too dangerous for the command's own.
 package enum LabChild {
-    /// - Parameter arguments: the parent's process number, and what the part needs.
-    /// - Returns: the status to exit with; some never get there.
+    /// - Parameter arguments: The parent's process ID, and the arguments of the part.
+    /// - Returns: The exit status; some parts never return.
     package static func run(_ name: String, _ arguments: [String]) -> Int32 {
         guard let parent = arguments.first.flatMap(Int32.init) else { return 64 }
         guard lab_prepare_child(parent) == 0 else { return 1 }
@@ -25,12 +25,12 @@ package enum LabChild {
         return 0
     }
 
-    /// To the parent, at once: the next thing may be a crash.
+    /// Reports to the parent at once, because the next thing may be a crash.
     private static func tell(_ event: RecordedEvent) {
         var rest = Array(event.line.utf8)[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
-            // Nobody listens any more.
+            // The parent does not read any more.
             guard count > 0 else { _exit(1) }
             rest = rest.dropFirst(count)
         }

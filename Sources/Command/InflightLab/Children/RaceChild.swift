@@ -9,15 +9,15 @@ internal import Synchronization
     internal import Glibc
 #endif
 
-/// Two threads add to one number, and nothing guards it.
+/// Two threads that add to one number, without any synchronization.
 enum RaceChild {
-    /// Of each thread.
+    /// The number of additions of each thread.
     static let additions = 500_000
 
-    /// The first thread stops once between its read and its write, until the second has added, as a scheduler may have it
-    /// stop anywhere: so at least one addition is lost, however idle or busy the machine is.
+    /// The first thread stops once between its read and its write, until the second has added, as a scheduler may stop
+    /// it anywhere. So at least one addition is lost, however idle or busy the machine is.
     static func run(_ recorder: Recorder) {
-        // Racing is what it is here for: reads and writes of both threads meet, and the process is thrown away after.
+        // The race is intended: reads and writes of both threads meet, and the process is discarded afterwards.
         nonisolated(unsafe) let counter = UnsafeMutablePointer<Int>.allocate(capacity: 1)
         unsafe counter.initialize(to: 0)
         defer { unsafe counter.deallocate() }
@@ -49,7 +49,7 @@ enum RaceChild {
         recorder.count("counted", unsafe counter.pointee)
     }
 
-    /// Neither is inlined: else the compiler adds them all in one step, and there is no race to see.
+    /// Neither is inlined. Otherwise the compiler adds them all in one step, and there is no race to see.
     @inline(never)
     private static func read(_ counter: UnsafeMutablePointer<Int>) -> Int { unsafe counter.pointee }
 
@@ -64,7 +64,7 @@ enum RaceChild {
     }
 }
 
-/// Holds everybody until all are there, so that they begin together.
+/// Holds all threads until the last one has arrived, so that they begin together.
 struct StartLine {
     private let group = DispatchGroup()
 

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import InflightConcurrency
 
-/// Ten ways in which two tasks, by way of queues, write into one string: the usual one, and a guarded one beside it.
+/// Ten ways in which two tasks write into one string through queues: the usual string, and a guarded one beside it.
 package enum StringSetup: String, CaseIterable, Sendable {
     case globalSync, globalAsync, serialSync, serialAsync, concurrentSync, concurrentAsync
     case twoSerial, twoQualities, later, pauses
@@ -21,7 +21,7 @@ package enum StringSetup: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the queues promise that the two tasks never write at the same time.
+    /// Whether the queues guarantee that the two tasks never write at the same time.
     package var isExclusive: Bool {
         switch self {
         case .globalSync, .serialSync, .serialAsync, .concurrentSync: true
@@ -29,7 +29,7 @@ package enum StringSetup: String, CaseIterable, Sendable {
         }
     }
 
-    /// How many letters each of the two writes.
+    /// The number of letters that each of the two writes.
     package var letters: Int { self == .pauses ? 20 : Self.rounds * Self.lettersInRound }
 
     private static let rounds = 6
@@ -37,8 +37,8 @@ package enum StringSetup: String, CaseIterable, Sendable {
 
     package static let writers = ["A", "B"]
 
-    /// Both write, and what came of it is counted. In a process of its own: where nothing keeps the two apart, the memory
-    /// of the usual string may be damaged.
+    /// Lets both write, and counts the results. It runs in a process of its own: if nothing keeps the two apart, the
+    /// memory of the usual string may be damaged.
     func run(_ recorder: Recorder) {
         let strings = Strings()
         let group = DispatchGroup()
@@ -91,7 +91,7 @@ package enum StringSetup: String, CaseIterable, Sendable {
 }
 
 /// The usual string and the guarded one.
-// Unchecked: `usual` is what races, on purpose, in a process that is thrown away after.
+// Unchecked: `usual` is raced on purpose, in a process that is discarded afterwards.
 private final class Strings: @unchecked Sendable {
     private var usual = ""
     private let guarded = QueueGuarded("")
@@ -111,7 +111,7 @@ private final class Strings: @unchecked Sendable {
 
     func count(_ recorder: Recorder) {
         let guarded = guarded.read { $0 }
-        // First what no damage can keep from being told.
+        // First the value that no damage can keep from being reported.
         recorder.count("guarded", guarded.utf8.count)
         recorder.count("usual", usual.utf8.count)
         recorder.count("match", usual == guarded ? 1 : 0)

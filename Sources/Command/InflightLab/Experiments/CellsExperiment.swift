@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Inflight
 
 extension Experiment {
-    /// Recycled cells, with and without the check that the row still wants the picture.
+    /// Recycled cells, with and without the check that the row still wants the image.
     static let cells = Experiment(
         name: "cells", title: "Recycled cells",
         lookAt:
@@ -13,7 +13,7 @@ extension Experiment {
     }
 }
 
-/// What a cell does against late answers.
+/// A cell's protection against late responses.
 private enum CellCare: CaseIterable {
     case none, check, loader
 
@@ -26,8 +26,8 @@ private enum CellCare: CaseIterable {
     }
 }
 
-/// Four cells that show eight rows. All of it is confined to `screen`, a serial queue.
-// Unchecked: what is mutable is touched on `screen` alone.
+/// Four cells that show eight rows. All state is confined to `screen`, a serial queue.
+// Unchecked: mutable state is accessed only on `screen`.
 private final class CellScene: @unchecked Sendable {
     private static let cells = 4
 
@@ -38,7 +38,7 @@ private final class CellScene: @unchecked Sendable {
     private let source: LoopbackSource
     private let pipeline: ImagePipeline
     private let answered = DispatchSemaphore(value: 0)
-    /// What each cell is to show, and what it shows.
+    /// The row that each cell should show, and the one that it shows.
     private var rows = [Int](repeating: -1, count: cells)
     private var shown = [Int?](repeating: nil, count: cells)
     private var loaders: [ImageLoader] = []
@@ -62,7 +62,7 @@ private final class CellScene: @unchecked Sendable {
         screen.sync { for row in 0..<cells { bind(row) } }
         let first = source.waitForRequests(cells, patience: stage.patience)
         stage.rest()
-        // The list is scrolled: the cells of the first rows are used again.
+        // The list is scrolled: the cells of the first rows are reused.
         screen.sync { for row in cells..<2 * cells { bind(row) } }
         let second = source.waitForRequests(2 * cells, patience: stage.patience)
         stage.rest()
@@ -70,7 +70,7 @@ private final class CellScene: @unchecked Sendable {
         for _ in 0..<cells { answered.wait() }
         stage.rest()
         source.open("first rows")
-        // A loader never tells of what was replaced: nothing can be waited for.
+        // A loader never reports a replaced request, so there is nothing to wait for.
         if care == .loader { stage.rest() } else { for _ in 0..<cells { answered.wait() } }
         let last = screen.sync {
             loaders = []

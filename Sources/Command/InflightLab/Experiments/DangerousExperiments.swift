@@ -103,23 +103,23 @@ extension Experiment {
 }
 
 extension ChildLauncher.Outcome {
-    /// The record of how the process ended, which it cannot make itself.
+    /// Returns the record of how the process ended, which it cannot make itself.
     fileprivate func end(on track: String) -> RecordedEvent {
         RecordedEvent(
             time: endedAt.nanoseconds, what: .marked(track: track, label: ending.mark, isTrouble: true, thread: 0))
     }
 }
 
-/// What the thread sanitizer wrote about a child process.
+/// The thread sanitizer's report on a child process.
 struct SanitizerReport: Equatable {
-    /// One line: what it is, and where.
+    /// The kind of problem and its place, in one line.
     var summary: String
 
-    /// `nil`: it wrote nothing of a race.
+    /// Returns `nil` if the text reports no race.
     init?(_ text: String) {
         let lines = text.split(separator: "\n")
         guard lines.contains(where: { $0.contains("WARNING: ThreadSanitizer: data race") }) else { return nil }
-        // `SUMMARY: ThreadSanitizer: data race PATH/FILE[:LINE:COLUMN] in FUNCTION`, the function by its mangled name.
+        // `SUMMARY: ThreadSanitizer: data race PATH/FILE[:LINE:COLUMN] in FUNCTION`, with the function's mangled name.
         let place = lines.first { $0.hasPrefix("SUMMARY: ") }?.split(separator: " ").first { $0.contains(".swift") }
         summary = place.map { "a data race at \($0.split(separator: "/").last ?? $0)." } ?? "a data race."
     }

@@ -54,7 +54,7 @@ extension Experiment {
         return scene("Synchronous work, async(group:)", recorder)
     }
 
-    /// Work that only starts something: it returns long before that has ended.
+    /// Performs work that only starts something, and returns long before that has ended.
     private static func asynchronous(_ stage: Stage, enters: Bool) -> Scene {
         let recorder = Recorder(tracks: [caller, work])
         let (group, done, ended) = (DispatchGroup(), DispatchSemaphore(value: 0), DispatchGroup())
@@ -68,7 +68,7 @@ extension Experiment {
                 DispatchQueue(label: "lab.timer").asyncAfter(
                     deadline: .now() + .nanoseconds(Int(stage.units(Double(number)).saturatedNanoseconds))
                 ) {
-                    // What the wrong group says comes first, however busy the machine is.
+                    // The report of the wrong group comes first, however busy the machine is.
                     if !enters { isTold.wait() }
                     span.end()
                     ended.leave()

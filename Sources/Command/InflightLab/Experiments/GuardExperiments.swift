@@ -2,7 +2,7 @@ internal import Dispatch
 internal import InflightConcurrency
 
 extension Experiment {
-    /// A string written by two tasks, in ten set-ups of queues.
+    /// A string written by two tasks, in ten setups of queues.
     static let string = Experiment(
         name: "string", title: "A string that two tasks write",
         lookAt: """
@@ -37,7 +37,7 @@ extension Experiment {
         ]
     }
 
-    /// What each guard loses, and what it costs.
+    /// The letters that each guard loses, and its cost.
     static let guards = Experiment(
         name: "guards", title: "Guards, and what they cost",
         lookAt: "Four tasks write into one string. How long is each guard's span, and what is lost?",
@@ -69,7 +69,7 @@ extension Experiment {
 }
 
 extension Experiment {
-    /// The same without a guard. Where the two writers happen not to meet it is tried again.
+    /// Returns the same without a guard. If the two writers happen not to meet, it is tried again, five times in all.
     private static func unguarded(_ stage: Stage) throws(LabError) -> [String] {
         let setup = StringSetup.twoSerial
         let written = setup.letters * StringSetup.writers.count
@@ -83,7 +83,7 @@ extension Experiment {
     }
 }
 
-/// What came of one set-up.
+/// The result of one setup.
 private struct StringVerdict {
     var usual = "?"
     var guarded = "?"
@@ -108,7 +108,7 @@ private struct StringVerdict {
 }
 
 extension Recording {
-    /// Takes in what another process recorded, as a track of this one, behind what is there.
+    /// Appends the recording of another process, as one track after the existing records.
     mutating func append(_ other: Recording, as track: String) {
         let (number, time) = (tracks.count, duration)
         let order = (spans.flatMap { [$0.startOrder, $0.endOrder ?? $0.startOrder] } + marks.map(\.order)).max() ?? -1
@@ -136,7 +136,7 @@ extension Recording {
     }
 }
 
-/// Four ways to let one at a time write into a string.
+/// Four ways to let one task at a time write into a string.
 enum StringGuard: String, CaseIterable {
     case serial = "serial queue, sync"
     case isolation = "concurrent queue, barrier"
@@ -146,9 +146,9 @@ enum StringGuard: String, CaseIterable {
     static let (writers, letters) = (4, 5000)
     static var all: Int { writers * letters }
 
-    /// All writers at once.
+    /// Runs all writers concurrently.
     ///
-    /// - Returns: how many letters the string has then.
+    /// - Returns: The number of letters that the string has then.
     func write() -> Int {
         switch self {
         case .serial:
@@ -186,8 +186,8 @@ enum StringGuard: String, CaseIterable {
     }
 }
 
-/// A string that lives on a serial queue.
-// Unchecked: `string` is touched on the queue alone.
+/// A string confined to a serial queue.
+// Unchecked: `string` is accessed only on the queue.
 private final class SerialString: @unchecked Sendable {
     private let queue = DispatchQueue(label: "lab.string")
     private var string = ""

@@ -47,7 +47,7 @@ extension Experiment {
                 recorder.span(main, "bytes") { received.withLock { $0 = (try? result.get().body.count) ?? 0 } }
                 done.signal()
             }
-            // The server does not end before the heart has beaten twice more.
+            // The server does not finish before the heart has beaten twice more.
             let isAsked = source.waitForRequests(1, patience: stage.patience)
             let isAlive = isAsked && heart.waitForBeats(2, patience: stage.patience)
             source.open("alive")
@@ -71,7 +71,7 @@ extension Experiment {
     }
 }
 
-/// Beats on the main queue until it is stopped: each beat asks for the next.
+/// Beats on the main queue until it is stopped. Each beat schedules the next.
 private final class Heart: Sendable {
     private let recorder: Recorder
     private let track: String
@@ -91,13 +91,13 @@ private final class Heart: Sendable {
         DispatchQueue.main.async { self.beat() }
     }
 
-    /// Returns when there will be no beat any more. Not on the main queue.
+    /// Returns when no beat will follow. Do not call it on the main queue.
     func stop() {
         isStopped.cancel()
         stopped.wait()
     }
 
-    /// - Returns: whether so many more came in time.
+    /// - Returns: Whether that many more beats came in time.
     func waitForBeats(_ count: Int, patience: Duration) -> Bool {
         while beats.wait(timeout: .now()) == .success {}
         let deadline = DispatchTime.now() + .nanoseconds(Int(patience.saturatedNanoseconds))

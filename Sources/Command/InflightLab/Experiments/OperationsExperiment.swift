@@ -60,7 +60,7 @@ extension Experiment {
     }
 
     static func loading(_ stage: Stage) throws(LabError) -> Scene {
-        // Nobody is answered before all have asked: none of them needs a thread for that.
+        // No response is sent before all requests have arrived: none of the operations needs a thread for that.
         let source = try prepared([.gate("all have asked"), .pause(stage.units(3))])
         let pipeline = try LabPictures.pipeline()
         let recorder = Recorder(tracks: [track])
@@ -95,9 +95,9 @@ extension Experiment {
     }
 }
 
-/// How many threads this process has.
+/// The number of threads of this process.
 enum ThreadCount {
-    /// `nil` where the system does not tell.
+    /// The current number; `nil` if the system does not report it.
     static var now: Int? {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task"))?.count
     }

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Inflight
 
 extension Experiment {
-    /// A picture loaded in four ways.
+    /// An image loaded in four ways.
     static let picture = Experiment(
         name: "picture", title: "A picture loaded in four ways",
         lookAt: "The picture is the same. Which threads stand still until it is there?",

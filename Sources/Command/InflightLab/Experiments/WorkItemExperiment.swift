@@ -60,7 +60,7 @@ extension Experiment {
         }
         isCancelled.signal()
         group.wait()
-        // The item holds its closure, and the closure the item.
+        // Breaks the retain cycle of the item and its closure.
         itself.withLock { $0 = nil }
         let recording = recorder.recording
         let began = recording.spans(on: "queue").map(\.label)

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// A download as one learns it first: the call returns when the bytes are there, and its thread stands still meanwhile.
+/// A download in its simplest form: the call returns when the bytes have arrived, and its thread is blocked meanwhile.
 enum BlockingDownload {
-    /// - Returns: the body, from a port of 127.0.0.1; `nil` where anything went wrong.
+    /// - Returns: The body, from a port of 127.0.0.1; `nil` if anything failed.
     static func body(port: UInt16, path: String) -> [UInt8]? {
         let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard client >= 0 else { return nil }

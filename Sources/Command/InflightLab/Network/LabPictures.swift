@@ -1,8 +1,8 @@
 internal import Inflight
 
-/// Pictures of one colour each, so that it can be told from its pixels which one a picture is.
+/// Images that hold a number in every pixel, so that their pixels tell which one an image is.
 enum LabPictures {
-    /// A PNG whose every pixel says `number`, 0 to 255.
+    /// Returns a PNG with `number`, 0 to 255, in every pixel.
     static func png(_ number: Int, side: Int, codecs: CodecRegistry) throws(LabError) -> [UInt8] {
         let pixels = unsafe PixelBuffer(width: side, height: side, format: .rgbx) { memory in
             for offset in stride(from: 0, to: side * side * 4, by: 4) {
@@ -19,7 +19,7 @@ enum LabPictures {
         }
     }
 
-    /// Which one it is.
+    /// Returns the number of an image.
     static func number(of pixels: PixelBuffer) -> Int {
         unsafe pixels.withUnsafeBytes { unsafe $0.isEmpty ? -1 : Int($0[0]) }
     }
@@ -38,7 +38,7 @@ enum LabPictures {
 }
 
 extension ImagePipeline {
-    /// Ends it, and waits for that: its threads are gone when the next experiment begins.
+    /// Shuts the pipeline down and waits, so that its threads have ended when the next experiment begins.
     func shutDownAndWait() {
         Await.task { await self.shutdown(.cancel) }
     }

@@ -1,16 +1,16 @@
 internal import Glibc
 internal import InflightConcurrency
 
-/// A little HTTP/1.1 server on loopback, on one thread, for experiments that need real bytes over real sockets.
+/// A small HTTP/1.1 server on loopback, on one thread, for experiments that need real bytes over real sockets.
 ///
-/// It answers `GET` with what was put under a path, closes after each answer, and can hold an answer back until it is
-/// told to go on. It knows the requests of this process's own clients, no others.
+/// It answers `GET` with the response set for a path, closes the connection after each response, and can hold a
+/// response back until its gate opens. It understands only the requests of this process's own clients.
 final class LoopbackSource: Sendable {
-    /// One piece of an answer.
+    /// One part of a response.
     enum Part: Sendable {
         case bytes([UInt8])
         case pause(Duration)
-        /// Goes on when ``LoopbackSource/open(_:)`` was called with that name.
+        /// Continues once ``LoopbackSource/open(_:)`` was called with that name.
         case gate(String)
     }
 
@@ -28,17 +28,17 @@ final class LoopbackSource: Sendable {
 
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// Puts an answer under a path: status 200, the head first, then the parts in their order.
+    /// Sets the response for a path: status 200, the head first, then the parts in their order.
     func serve(_ path: String, _ parts: [Part]) {
         loop.serve(path, parts)
     }
 
-    /// Lets answers go on that wait at that gate, and those that come to it later.
+    /// Releases the responses that wait at that gate, and those that reach it later.
     func open(_ gate: String) { loop.open(gate) }
 
-    /// Blocks until that many requests have come in all, or until the time is over.
+    /// Blocks until that many requests have arrived in all, or until the time is over.
     ///
-    /// - Returns: whether they have come.
+    /// - Returns: Whether they have arrived.
     func waitForRequests(_ count: Int, patience: Duration) -> Bool {
         let clock = SystemClock()
         let deadline = clock.now() + patience
@@ -50,8 +50,8 @@ final class LoopbackSource: Sendable {
     }
 }
 
-/// The thread's side: sockets, what has come, and what is still to be sent.
-// Unchecked: `connections` belongs to the thread alone; what others touch is in `shared`.
+/// The thread's side: sockets, received bytes, and bytes still to send.
+// Unchecked: only the thread accesses `connections`; state that other threads access is in `shared`.
 private final class SourceLoop: @unchecked Sendable {
     private struct Shared {
         var answers: [String: [LoopbackSource.Part]] = [:]
@@ -70,7 +70,7 @@ private final class SourceLoop: @unchecked Sendable {
         var isOver = false
     }
 
-    /// Of a request's head; one that is longer is nobody's here.
+    /// The maximum length of a request's head, in bytes. The experiments' clients send none that is longer.
     private static let longestHead = 16_384
 
     let port: UInt16
@@ -150,7 +150,7 @@ private final class SourceLoop: @unchecked Sendable {
         var watched = [listener, wake.reading].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         watched += connections.map { connection in
             let events = connection.rest.isEmpty ? POLLIN : POLLOUT
-            // While it waits at a gate or for its time nothing that comes from there matters.
+            // While it waits at a gate or for its time, input on its connection does not matter.
             let isWaiting = connection.isAnswering && connection.rest.isEmpty
             return pollfd(fd: isWaiting ? -1 : connection.socket, events: Int16(events), revents: 0)
         }
@@ -197,7 +197,7 @@ private final class SourceLoop: @unchecked Sendable {
         return ([.bytes(Array(head.utf8))] + (parts ?? []))[...]
     }
 
-    /// Sends what can be sent now.
+    /// Sends as much as possible now.
     private func advance(_ connection: inout Connection) {
         guard connection.isAnswering else { return }
         while !connection.isOver {

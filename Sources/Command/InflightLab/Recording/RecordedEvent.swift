@@ -1,4 +1,4 @@
-/// One record, as it is written down and as a child process tells it to its parent.
+/// One record, as it is stored, and as a child process reports it to its parent.
 package struct RecordedEvent: Equatable, Sendable {
     package enum What: Equatable, Sendable {
         case began(id: Int, track: String, label: String, kind: Recording.Kind, thread: Int, nice: Int)
@@ -17,10 +17,10 @@ package struct RecordedEvent: Equatable, Sendable {
     }
 }
 
-// MARK: A line for each
+// MARK: Line format
 
 extension RecordedEvent {
-    /// Fields between tabs, in one line.
+    /// The fields, separated by tabs, in one line.
     package var line: String {
         let fields: [String] =
             switch what {
@@ -34,8 +34,8 @@ extension RecordedEvent {
         return (["\(time)"] + fields.map(Self.plain)).joined(separator: "\t") + "\n"
     }
 
-    /// - Parameter line: without its end; `nil` comes of everything that ``line`` does not write, such as half a line of
-    ///   a process that was ended.
+    /// - Parameter line: Without its terminator. The result is `nil` for everything that ``line`` does not write, such
+    ///   as half a line of a process that was killed.
     package init?(line: Substring) {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         guard fields.count > 2, let time = Int64(fields[0]) else { return nil }

@@ -2,10 +2,10 @@ internal import CInflightLab
 internal import Glibc
 package import InflightConcurrency
 
-/// Writes down what happens, while it happens.
+/// Records events while they happen.
 ///
-/// - Thread: any. The time is taken while the record's place in the order is, so that both agree.
-/// - Cost: under a microsecond each, far less than what is recorded.
+/// - Thread: Any. The time is taken together with the record's place in the order, so that both agree.
+/// - Cost: Under a microsecond each, far less than the recorded work.
 package final class Recorder: Sendable {
     private struct State {
         var events: [RecordedEvent] = []
@@ -18,8 +18,8 @@ package final class Recorder: Sendable {
     private let state = Guarded(State())
 
     /// - Parameters:
-    ///   - tracks: in the order of the drawing; others are added when something is recorded on them.
-    ///   - tell: told each record at once, in order: by it a process tells its parent what may be its last.
+    ///   - tracks: In the order of the drawing; others are added when something is recorded on them.
+    ///   - tell: Called with each record at once, in order, so that a process can tell its parent its last record.
     package init(
         tracks: [String] = [], clock: any EngineClock = SystemClock(),
         tell: (@Sendable (RecordedEvent) -> Void)? = nil
@@ -29,7 +29,7 @@ package final class Recorder: Sendable {
         self.tell = tell
     }
 
-    /// Something that begins here and may end on another thread.
+    /// A span that begins here, and may end on another thread.
     package final class OpenSpan: Sendable {
         private let id: Int
         private let recorder: Recorder
@@ -39,7 +39,7 @@ package final class Recorder: Sendable {
             self.recorder = recorder
         }
 
-        /// The first call counts.
+        /// Ends the span. Only the first call counts.
         package func end() { recorder.add(.ended(id: id)) }
     }
 
@@ -82,7 +82,7 @@ package final class Recorder: Sendable {
         }
     }
 
-    /// Of the calling thread: on Linux each has one of its own.
+    /// The nice value of the calling thread: on Linux each has its own.
     private static var currentNice: Int {
         Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
     }

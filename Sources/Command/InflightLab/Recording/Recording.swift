@@ -1,30 +1,30 @@
-/// What was seen of one run: who did what, from when to when, on which thread, in which order.
+/// The observations of one run: spans and marks, with their times, threads and order.
 ///
-/// A value, made by a ``Recorder``; drawings and findings are made from it alone.
+/// A value, made by a ``Recorder``. Drawings and findings are made from it alone.
 package struct Recording: Equatable, Sendable {
     package enum Kind: String, Equatable, Sendable {
-        /// The thread runs this.
+        /// The thread runs.
         case work
-        /// The thread stands still until something else happens.
+        /// The thread is blocked until something else happens.
         case wait
-        /// It is under way, and no thread of the caller's is taken by it.
+        /// The work is in flight, and takes no thread of the caller.
         case away
     }
 
     package struct Span: Equatable, Sendable {
-        /// Its place in ``Recording/tracks``.
+        /// The index in ``Recording/tracks``.
         package var track: Int
         package var label: String
         package var kind: Kind
         /// Nanoseconds since the first record.
         package var start: Int64
-        /// `nil`: it had not ended when the recording did.
+        /// `nil` if it had not ended when the recording did.
         package var end: Int64?
         /// Threads are numbered from 1, in the order in which they appear.
         package var thread: Int
-        /// The thread's nice value at the start: what a quality of service is made of on Linux.
+        /// The thread's nice value at the start, which implements quality of service on Linux.
         package var nice: Int
-        /// Where its start and its end stand in the order of all records.
+        /// The positions of its start and its end in the order of all records.
         package var startOrder: Int
         package var endOrder: Int?
     }
@@ -32,7 +32,7 @@ package struct Recording: Equatable, Sendable {
     package struct Mark: Equatable, Sendable {
         package var track: Int
         package var label: String
-        /// Something that should not have been.
+        /// Whether this should not have happened.
         package var isTrouble: Bool
         package var time: Int64
         package var thread: Int
@@ -42,14 +42,14 @@ package struct Recording: Equatable, Sendable {
     package var tracks: [String] = []
     package var spans: [Span] = []
     package var marks: [Mark] = []
-    /// What was counted, by name.
+    /// The counted values, by name.
     package var values: [String: Int] = [:]
     /// The time of the last record.
     package var duration: Int64 = 0
 
     package init() {}
 
-    /// - Parameter tracks: those that are there from the beginning, in the order of the drawing.
+    /// - Parameter tracks: The initial tracks, in the order of the drawing.
     package init(tracks: [String] = [], events: some Sequence<RecordedEvent>) {
         self.tracks = tracks
         var numbers: [Int: Int] = [:]
@@ -98,12 +98,12 @@ package struct Recording: Equatable, Sendable {
 // MARK: Questions
 
 extension Recording.Span {
-    /// Whether there was a moment at which both were under way: by order, not by the clock.
+    /// Returns whether both were open at some moment: by order, not by the clock.
     package func overlaps(_ other: Self) -> Bool {
         startOrder < other.endOrder ?? .max && other.startOrder < endOrder ?? .max
     }
 
-    /// Whether it had ended when `other` began.
+    /// Returns whether it had ended when `other` began.
     package func precedes(_ other: Self) -> Bool {
         (endOrder ?? .max) < other.startOrder
     }
@@ -130,11 +130,11 @@ extension Recording {
 
     package func mark(_ label: String) -> Mark? { marks.first { $0.label == label } }
 
-    /// The most spans that were under way at one moment.
+    /// Returns the maximum number of spans that were open at one moment.
     package func mostAtOnce(_ spans: [Span]) -> Int {
         spans.map { span in spans.count { $0.contains(span.startOrder) } + 1 }.max() ?? 0
     }
 
-    /// How many threads ran them.
+    /// Returns the number of threads that ran the spans.
     package func threads(_ spans: [Span]) -> Int { Set(spans.filter { $0.kind != .away }.map(\.thread)).count }
 }

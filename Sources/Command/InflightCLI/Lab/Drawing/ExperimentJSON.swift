@@ -1,6 +1,6 @@
 import InflightLab
 
-/// An experiment and all that was recorded of it, as one line.
+/// An experiment and all its recordings, as one line.
 enum ExperimentJSON {
     static func line(_ experiment: Experiment, _ scenes: [Scene]) -> [UInt8] {
         var writer = JSONWriter()
@@ -10,7 +10,7 @@ enum ExperimentJSON {
         return writer.line
     }
 
-    /// One that could not be carried out.
+    /// Returns the line for an experiment that could not be performed.
     static func line(_ experiment: Experiment, _ error: LabError) -> [UInt8] {
         var writer = JSONWriter()
         writer.add("experiment", experiment.name)
@@ -19,7 +19,7 @@ enum ExperimentJSON {
         return writer.line
     }
 
-    /// Of `--list`.
+    /// Returns the line for `--list`.
     static func line(_ experiment: Experiment) -> [UInt8] {
         var writer = JSONWriter()
         writer.add("experiment", experiment.name)
@@ -29,7 +29,7 @@ enum ExperimentJSON {
         return writer.line
     }
 
-    /// Times are nanoseconds since the scene's first record; orders count its records.
+    /// Writes a scene. Times are nanoseconds since the scene's first record; orders count its records.
     private static func write(_ scene: Scene, to writer: inout JSONWriter) {
         let recording = scene.recording
         writer.add("title", scene.title)

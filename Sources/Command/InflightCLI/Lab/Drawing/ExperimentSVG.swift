@@ -1,8 +1,8 @@
 import InflightLab
 
-/// Experiments and what came of them as one picture: a pure function of the records.
+/// Experiments and their results as one drawing: a pure function of the records.
 ///
-/// A thread is a colour; what stands still is dashed, what takes no thread is white, what had not ended is followed by "…".
+/// A thread has a colour. Waiting is dashed, work without a thread is white, and "…" follows work that had not ended.
 enum ExperimentSVG {
     static func text(_ results: [(Experiment, [Scene])]) -> String {
         var page = SVGPage()
@@ -30,7 +30,7 @@ enum ExperimentSVG {
     private static let rowHeight = 20
     private static let trackGap = 4
     private static let gutter = 190
-    /// Told apart in grey too.
+    /// Distinguishable in greyscale, too.
     private static let colors = [
         "#8ecae6", "#ffb703", "#95d5b2", "#f4978e", "#cdb4db", "#d9d9d9", "#e9c46a", "#a3b18a",
     ]
@@ -47,7 +47,7 @@ enum ExperimentSVG {
                 marks: markRows(marks, in: area, x),
                 spans: TimelineRows.rows(recording.spans.filter { $0.track == index }))
         }
-        // First what stands behind.
+        // The background first.
         let bottom = page.y + tracks.reduce(0) { $0 + $1.rows * rowHeight + trackGap }
         for tick in TimelineRows.ticks(recording.duration, most: 10) {
             page.line(x: x(tick.time), y: page.y, toX: x(tick.time), toY: bottom, "#e3e7eb")
@@ -75,7 +75,7 @@ enum ExperimentSVG {
 
     private struct Track {
         var name: String
-        /// What all its marks are called, where that is told once.
+        /// The common label of all its marks, if that is shown once.
         var kind: String?
         var marks: [[(Recording.Mark, String)]]
         var spans: [[Recording.Span]]
@@ -116,7 +116,7 @@ enum ExperimentSVG {
         x + 8 + label.count * 7 > area.upperBound
     }
 
-    /// Marks in as many rows as their labels need.
+    /// Returns the marks in as many rows as their labels need.
     private static func markRows(
         _ marks: [Recording.Mark], in area: Range<Int>, _ x: (Int64) -> Int
     ) -> [[(Recording.Mark, String)]] {

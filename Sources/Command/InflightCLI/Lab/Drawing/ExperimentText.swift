@@ -1,14 +1,14 @@
 import InflightLab
 
-/// An experiment and what came of it, for a terminal.
+/// An experiment and its results as text for a terminal.
 struct ExperimentText {
     var columns: Int
     var style: Style
 
-    /// What the signs of the drawings mean.
+    /// The meaning of the symbols in the drawings.
     var legend: [String] { TerminalText.wrapped(TimelineText.legend, columns: columns).map { style.dim($0) } }
 
-    /// What stands above the drawings.
+    /// Returns the text above the drawings.
     func head(_ experiment: Experiment) -> [String] {
         [style.bold("\(experiment.name): \(experiment.title)")]
             + TerminalText.wrapped(experiment.lookAt, columns: columns)
@@ -29,7 +29,7 @@ struct ExperimentText {
         return lines
     }
 
-    /// One line for each experiment, or two where it is narrow.
+    /// Returns one line for each experiment, or more if the terminal is narrow.
     static func list(_ experiments: [Experiment], columns: Int, style: Style) -> [String] {
         let longest = experiments.map(\.name.count).max() ?? 0
         if columns < longest + 24 {

@@ -1,4 +1,4 @@
-/// A page that grows downwards: text and shapes, each escaped where it has to be.
+/// A page that grows downwards, with text and shapes, escaped where necessary.
 struct SVGPage {
     static let width = 960
     private static let margin = 32
@@ -19,7 +19,7 @@ struct SVGPage {
     }
 
     private var body = ""
-    /// Where the next thing begins.
+    /// The vertical position of the next element.
     private(set) var y = margin
 
     var left: Int { Self.margin }
@@ -27,7 +27,7 @@ struct SVGPage {
 
     mutating func skip(_ height: Int) { y += height }
 
-    /// Lines of text, broken to the page's width.
+    /// Adds lines of text, wrapped to the page's width.
     mutating func paragraph(_ text: String, _ face: Face) {
         let height = face == .title ? 26 : 19
         for line in TerminalText.wrapped(text, columns: face == .title ? 80 : 125) {
@@ -53,7 +53,7 @@ struct SVGPage {
         body += "<path d=\"M\(x - 4) \(y) L\(x + 4) \(y) L\(x) \(y + 8) Z\" fill=\"\(color)\"/>\n"
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     func text(title: String) -> String {
         let (width, height) = (Self.width, y + Self.margin)
         return """
@@ -74,7 +74,7 @@ struct SVGPage {
             case "<": result += "&lt;"
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
-            // XML 1.0 has no place for them, escaped or not (section 2.2).
+            // XML 1.0 does not allow these characters, escaped or not (section 2.2).
             case _ where TerminalText.isUnsafe(scalar): result += " "
             default: result.unicodeScalars.append(scalar)
             }

@@ -1,6 +1,6 @@
 import InflightLab
 
-/// A table with letters: side by side where there is room, else one under the other.
+/// A table as text: side by side if there is room, otherwise one cell after the other.
 enum TableText {
     static func lines(_ table: Table, columns: Int, style: Style) -> [String] {
         let widths = table.columns.indices.map { index in
@@ -24,7 +24,7 @@ enum TableText {
         }
     }
 
-    /// Numbers, with their units, stand to the right.
+    /// Returns whether the column holds numbers, with their units, which are aligned to the right.
     private static func isNumeric(_ column: Int, _ table: Table) -> Bool {
         table.rows.allSatisfy { row in
             row[column].isEmpty || row[column].first?.isNumber == true || row[column].first == "-"

@@ -1,8 +1,8 @@
 import InflightLab
 
-/// What text and SVG drawings have in common: which spans stand in one row, and where the axis has its numbers.
+/// The layout that text and SVG drawings share: the spans of one row, and the numbers of the axis.
 enum TimelineRows {
-    /// The spans of a track in as few rows as show them all: those of one row never overlap, by the order of the records.
+    /// Returns the spans of a track in as few rows as possible. Those of one row never overlap, by record order.
     static func rows(_ spans: [Recording.Span]) -> [[Recording.Span]] {
         var rows: [[Recording.Span]] = []
         for span in spans.sorted(by: { $0.startOrder < $1.startOrder }) {
@@ -15,7 +15,7 @@ enum TimelineRows {
         return rows
     }
 
-    /// `t1`, `t2,3…`: the threads that a row takes.
+    /// Returns the threads of a row, such as `t1` or `t2,3…`.
     static func threads(_ spans: [Recording.Span], most: Int) -> String {
         let numbers = Set(spans.filter { $0.kind != .away }.map(\.thread)).sorted()
         return numbers.isEmpty
@@ -23,7 +23,7 @@ enum TimelineRows {
             : "t" + numbers.prefix(most).map(String.init).joined(separator: ",") + (numbers.count > most ? "…" : "")
     }
 
-    /// What many marks of one kind are called: told once, instead of beside each.
+    /// Returns the label that many marks share, to be shown once instead of beside each.
     static func commonLabel(_ marks: [Recording.Mark]) -> String? {
         guard marks.count > 3, let label = marks.first?.label, marks.allSatisfy({ $0.label == label }) else {
             return nil
@@ -32,12 +32,12 @@ enum TimelineRows {
     }
 
     struct Tick: Equatable {
-        /// Nanoseconds.
+        /// The time in nanoseconds.
         var time: Int64
         var text: String
     }
 
-    /// Round numbers of milliseconds from 0 to `duration`, `most` of them or a few more.
+    /// Returns round numbers of milliseconds from 0 to `duration`, `most` of them or a few more.
     static func ticks(_ duration: Int64, most: Int) -> [Tick] {
         let milliseconds = Double(max(duration, 1)) / 1_000_000
         var step = 0.001
@@ -47,7 +47,7 @@ enum TimelineRows {
             step *= factors[turn % 3]
             turn += 1
         }
-        // One number alone says little of the length.
+        // A single number says little about the length.
         if turn > 0, milliseconds / step < 2 { step /= factors[(turn - 1) % 3] }
         let count = Int(milliseconds / step)
         return (0...count).map { number in

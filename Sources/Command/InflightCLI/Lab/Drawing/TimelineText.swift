@@ -1,14 +1,14 @@
 import InflightLab
 
-/// A recording, drawn with letters: a pure function of it, of the width and of the style.
+/// A recording drawn with characters: a pure function of the recording, the width and the style.
 ///
-/// `┣━━┫` runs, `├╌╌┤` stands still, `├──┤` is under way and takes no thread, `┣━━▸` had not ended, `▾` is a moment, `✗` one
-/// that should not have been.
+/// `┣━━┫` runs, `├╌╌┤` waits, `├──┤` is in flight without a thread, `┣━━▸` had not ended, `▾` is a moment, `✗` one that
+/// should not have been.
 struct TimelineText {
     var columns: Int
     var style: Style
 
-    /// What belongs together is kept together by spaces that do not break.
+    /// Spaces that do not break keep each entry together.
     static let legend = [
         "┣━┫ runs,", "├╌┤ stands still,", "├─┤ takes no thread,", "▸ had not ended,", "▾ a moment,", "t2 on thread 2",
     ].map { $0.replacing(" ", with: "\u{A0}") }.joined(separator: " ")
@@ -87,7 +87,7 @@ struct Canvas {
         min(room - 1, Int(Double(time) / Double(duration) * Double(room) + 0.5))
     }
 
-    /// Spans that do not overlap, side by side: each has at least one cell, as long as there is one left.
+    /// Returns spans that do not overlap, side by side. Each has at least one cell, as long as there is one left.
     func spanRow(_ spans: [Recording.Span]) -> Row {
         var row = Row(repeating: .empty, count: room)
         var free = 0
@@ -113,7 +113,7 @@ struct Canvas {
         cells[0].letter = letters[1]
         cells[width - 1].letter = span.end == nil ? "▸" : letters[3]
         let label = TerminalText.width(span.label) <= width - 2 ? span.label : ""
-        // One column for each letter: the labels are ours, and plain.
+        // One column for each letter, because the labels are the program's own plain text.
         let start = width - 2 > label.count ? 2 : 1
         for (offset, letter) in label.enumerated() where start + offset < width - 1 {
             cells[start + offset] = Cell(letter: letter)
@@ -121,7 +121,7 @@ struct Canvas {
         return cells
     }
 
-    /// Marks with their labels, in as many rows as the labels need, three at most.
+    /// Returns marks with their labels, in as many rows as the labels need, three at most.
     func markRows(_ marks: [Recording.Mark]) -> [Row] {
         guard !marks.isEmpty else { return [] }
         var rows: [(cells: Row, free: Int)] = []
@@ -131,7 +131,7 @@ struct Canvas {
             let label = showsLabels ? mark.label : ""
             let color: Cell.Color = mark.isTrouble ? .trouble : .none
             let sign = Cell(letter: mark.isTrouble ? "✗" : "▾", color: color)
-            // To the right of its sign, or to the left where there is no room.
+            // To the right of its sign, or to the left if there is no room.
             let isLeft = column + 1 + label.count > room && column - label.count >= 0
             let start = isLeft ? column - label.count : column
             let end = min(room, start + 1 + label.count)
@@ -150,7 +150,7 @@ struct Canvas {
         return rows.map(\.cells)
     }
 
-    /// Numbers at their places; the last one that has room says the unit.
+    /// Returns the numbers at their positions, and the unit after the last one that fits.
     func axis() -> String {
         var text = ""
         for tick in TimelineRows.ticks(duration, most: max(2, room / 9)) {
