@@ -168,7 +168,7 @@ struct GateMachineTests {
 
     // MARK: Pulled
 
-    @Test("whoever asks gets the events, and then the outcome, which ends it at once")
+    @Test("a pull gets the events, and then the outcome, which ends the gate at once")
     func pulled() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -183,7 +183,7 @@ struct GateMachineTests {
         #expect(machine.cancelled() == nil)
     }
 
-    @Test("whoever got nothing is woken once, also after an event that was there when it asked")
+    @Test("a pull that got nothing is followed by one wake-up, also if an earlier pull got an event")
     func woken() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         #expect(passed(machine.pulled()) == "nothing")
@@ -195,7 +195,7 @@ struct GateMachineTests {
         #expect(machine.outcomeArrived("end") == (true, true))
     }
 
-    @Test("whoever asks after a cancel gets nothing")
+    @Test("a pull after a cancel gets nothing")
     func pulledAfterCancel() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -261,5 +261,14 @@ struct GateMachineTests {
             #expect(passed == weak.count - backlog.events.count)
         }
         #expect(backlog.events.count == 20)
+    }
+}
+
+extension EventBacklog {
+    /// The events in their order.
+    fileprivate var events: [Event] {
+        var (rest, events) = (self, [Event]())
+        while let event = rest.popFirst() { events.append(event) }
+        return events
     }
 }

@@ -100,7 +100,7 @@ struct DatabaseError: Error, Hashable {
         unsafe sqlite3_wal_hook(handle, count, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Makes commits fail that would extend the log beyond `bytes`, whoever wrote it (``DatabaseError/isLogFull``).
+    /// Makes commits fail that would extend the log, of any writer, beyond `bytes` (``DatabaseError/isLogFull``).
     func limitLog(to bytes: Int64) { unsafe inflight_sqlite_limit_log(handle, bytes) }
 
     /// Sets how long to wait for a lock that another process holds, in milliseconds.

@@ -47,9 +47,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     // MARK: Calls from the engine
 
     override func start(priority: LoadPriority) {
-        let now = engine.clock.now()
+        let startedAt = work?.startedAt ?? engine.clock.now()
         let (work, isTooLate, timer) = stripe.lock.withLock {
-            let work = self.work ?? Work(startedAt: now, early)
+            let work = self.work ?? Work(startedAt: startedAt, early)
             self.work = work
             return (work, work.machine.isCancelled, work.machine.started())
         }
@@ -107,7 +107,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             timer = engine.clock.schedule(at: time) { [self] in wake() }
         }
         // Another thread may have started or ended the job meanwhile.
-        let useless = stripe.lock.withLock { work == nil ? timer : work?.machine.timerSet(timer, for: wait) }
+        let useless: (any ScheduledWork)? = stripe.lock.withLock {
+            guard let work else { return timer }
+            return work.machine.timerSet(timer, for: wait)
+        }
         useless?.cancel()
     }
 

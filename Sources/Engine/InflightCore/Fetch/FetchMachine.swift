@@ -364,13 +364,15 @@ struct FetchMachine<Parts: FetchParts> {
 
     /// `didReceive` has returned, or the received bytes were processed.
     ///
-    /// - Returns: the next step, and the result of a rate check, if the rate is measured.
+    /// - Returns: the next step, and the result of a rate check, if its measurement was paused.
     mutating func flows(at now: MonotonicTime) -> (Flow, rate: RateMonitor.Verdict?) {
         change(.flows) { exchange in
             let held = exchange.intake.held
+            // A rate that is measured from the hook's decision on has not been paused.
+            let isHook = if case .judging = exchange.intake { true } else { false }
             exchange.intake = .flowing
-            exchange.rate?.resumed(at: now)
-            let rate = exchange.rate?.check(at: now)
+            if !isHook { exchange.rate?.resumed(at: now) }
+            let rate = isHook ? nil : exchange.rate?.check(at: now)
             if let held { return (.ends(held), rate) }
             if let transfer = exchange.transfer { return (.goesOn(transfer), rate) }
             exchange.link = .pending(resumes: true)
@@ -415,10 +417,3 @@ struct FetchMachine<Parts: FetchParts> {
         return answer ?? (.nothing, false)
     }
 }
-
-extension FetchMachine: Sendable where Parts.Transfer: Sendable, Parts.Call: Sendable, Parts.Timer: Sendable {}
-extension FetchMachine.State: Sendable where Parts.Transfer: Sendable, Parts.Call: Sendable, Parts.Timer: Sendable {}
-extension FetchMachine.Exchange: Sendable where Parts.Transfer: Sendable, Parts.Call: Sendable, Parts.Timer: Sendable {}
-extension FetchMachine.Link: Sendable where Parts.Transfer: Sendable, Parts.Call: Sendable, Parts.Timer: Sendable {}
-extension FetchMachine.Intake: Sendable where Parts.Transfer: Sendable, Parts.Call: Sendable, Parts.Timer: Sendable {}
-extension FetchMachine.Flow: Sendable where Parts.Transfer: Sendable, Parts.Call: Sendable, Parts.Timer: Sendable {}

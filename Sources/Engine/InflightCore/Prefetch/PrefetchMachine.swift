@@ -1,8 +1,8 @@
 /// The state machine of a prefetcher, as a value: events in, actions out. It has no lock, clock or pipeline, and runs
 /// no caller's code. It returns the values that it drops, to be released outside the lock.
 ///
-/// A request is identified by its key. `started` and `stopped` only record what is wanted. The end of the turn compares
-/// that with the entries, so that a request that was started and stopped within the turn is never sent.
+/// A request is identified by its key. `started` and `stopped` only record the requested state. The end of the turn
+/// compares that with the entries, so that a request that was started and stopped within the turn is never sent.
 ///
 ///     new ──turn ends──▶ waiting ──a slot──▶ sending ──wasSent──▶ running ──ended──▶ kept, or gone
 struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {

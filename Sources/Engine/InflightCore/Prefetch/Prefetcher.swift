@@ -13,7 +13,7 @@ package import InflightConcurrency
 /// A request to the pipeline for the same image coalesces with the prefetch, and raises its priority to its own.
 ///
 /// - Thread: any, for every method. There are no callbacks.
-/// - Turns: calls only record what is wanted. The end of the turn (see ``Turn``) compares that with the loads in
+/// - Turns: calls only record the requested state. The end of the turn (see ``Turn``) compares that with the loads in
 ///   flight: requests that were started and stopped are not sent, and loads that were stopped and started are not
 ///   interrupted, in whatever order. By default a turn ends 10 ms after its first call, which needs no queue to be
 ///   running; `.main` and `.queue(_:)` make it exact.

@@ -13,9 +13,6 @@ package struct EventBacklog<Event>: GateBacklog {
 
     @inlinable package var isEmpty: Bool { head == slots.count }
 
-    /// The events in their order.
-    @inlinable package var events: [Event] { slots[head...].compactMap { $0 } }
-
     @inlinable
     package mutating func eventArrived(_ event: Event) -> (wasTaken: Bool, unneeded: Event?) {
         let replaced = keepsLatestOnly ? popFirst() : nil
