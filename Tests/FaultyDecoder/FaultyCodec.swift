@@ -3,8 +3,8 @@ import InflightConcurrency
 import InflightCore
 import InflightWorker
 
-/// Reads the format `fault`, whose files are a word and a number: what goes wrong, and how much of it. Also what is told
-/// to be a PSD file by its first word.
+/// Reads the format `fault`, whose files are a word and a number: what goes wrong, and how much of it. A PSD file has
+/// the same after its signature.
 struct FaultyCodec: ImageCodec {
     var decodableFormats: Set<ImageFormat> { [ImageFormat(rawValue: "fault"), .psd] }
     var encodableFormats: Set<ImageFormat> { [] }
@@ -42,7 +42,7 @@ struct FaultyCodec: ImageCodec {
     }
 }
 
-/// What a decoder could do to others if nothing kept it from that. What it brings about is told in an error's message.
+/// What a decoder could do to others if nothing prevented it. The message of an error reports the outcome.
 struct Crime {
     private let name: String
 
@@ -54,14 +54,14 @@ struct Crime {
         switch name {
         case "crash": fatalError("as ordered")
         case "write":
-            // Out of bounds, by far.
+            // Far out of bounds.
             unsafe UnsafeMutablePointer<UInt8>(bitPattern: UInt(number))!.pointee = 1
         case "allocate": throw told("\(Self.fill())")
         case "share": throw told("\(Self.share())")
         case "open": throw told(Self.outcome(unsafe open("/etc/passwd", O_RDONLY)))
         case "create": throw told(Self.outcome(unsafe open("/tmp/inflight-was-here", O_CREAT | O_WRONLY, 0o600)))
         case "stat":
-            // With AT_EMPTY_PATH the filter lets a path pass, which it cannot look at.
+            // With AT_EMPTY_PATH, the filter allows a path, which it cannot inspect.
             var status = stat()
             throw told(Self.outcome(unsafe fstatat(AT_FDCWD, "/etc/passwd", &status, 0x1000)))
         case "list": throw told(unsafe opendir("/") == nil ? "failed: error \(errno)" : "done")
@@ -106,7 +106,7 @@ struct Crime {
         return unsafe body(&arguments)
     }
 
-    /// Memory until there is none; gives how many pieces of a million bytes there were.
+    /// Allocates memory until there is none left; returns the number of pieces of 1 MiB.
     private static func fill() -> Int {
         var count = 0
         while count < 100_000, let memory = unsafe malloc(1 << 20) {
@@ -116,7 +116,7 @@ struct Crime {
         return count
     }
 
-    /// Shared memory until there is none, in pieces of a million bytes that are mapped nowhere; gives how many there were.
+    /// Allocates shared memory in unmapped pieces of 30 MiB until there is none left; returns their size in MiB.
     private static func share() -> Int {
         signal(SIGXFSZ, SIG_IGN)
         var pieces: [Descriptor] = []

@@ -2,17 +2,17 @@ import Glibc
 import InflightCore
 import InflightWorker
 
-/// An answer that no decoder gives, sent past the service that would send the right one.
+/// An invalid reply, sent past the service that would send the valid one.
 struct Lie {
     private let number: Int
-    /// The service's own: it is closed twice, which nobody sees who never returns.
+    /// The service's own socket. It is closed twice, which has no effect because this code never returns.
     private let socket = MessageSocket(Descriptor(3))
 
     init(_ number: Int) {
         self.number = number
     }
 
-    /// How many there are.
+    /// The number of lies.
     static let count = 12
 
     func tell() throws(LoadError) {
@@ -23,12 +23,12 @@ struct Lie {
         var shared: Descriptor?
         var raw: [UInt8]?
         switch number {
-        // Nothing to look at; too little; what can still be changed; what is no memory at all.
+        // No memory; too little; memory that can still be changed; a descriptor that is not memory.
         case 0: break
         case 1: shared = sealed(39_999)
         case 2: shared = open
         case 3: shared = Descriptor(1)
-        // Sizes that overflow, that are larger than allowed, or that do not fit.
+        // Sizes that overflow, that exceed the limit, or that do not fit.
         case 4:
             reply = .sharedPixels(
                 id: 1, PixelLayout(width: .max, height: 2, bytesPerRow: .max, format: .rgba))
@@ -41,7 +41,7 @@ struct Lie {
         case 7:
             reply = .sharedPixels(id: 1, PixelLayout(width: -1, height: 5, bytesPerRow: 400, format: .rgba))
             shared = sealed(40_000)
-        // Another form than was asked for; an answer to another question; no answer; no message.
+        // A format that was not requested; a reply to another request; not a reply; not a message.
         case 8:
             reply = .sharedPixels(
                 id: 1, PixelLayout(width: 100, height: 100, bytesPerRow: 400, format: .premultipliedBGRA))

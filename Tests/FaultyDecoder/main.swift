@@ -1,4 +1,4 @@
-// A decoder as the shipping one, in the same sandbox, that does to order what decoders must not.
+// A decoder like the shipped one, in the same sandbox, that misbehaves on command.
 
 import InflightCodecs
 import InflightSandbox

@@ -18,7 +18,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("each fixture is a whole picture, and stays so with bytes behind its end")
+    @Test("Each fixture passes validation, also with trailing bytes")
     func whole() throws {
         for (_, bytes) in Fixtures.all {
             _ = try registry.validate(Bytes(bytes))
@@ -26,14 +26,14 @@ struct BadInputTests {
         }
     }
 
-    @Test("a picture that is cut short is refused at every length", arguments: Fixtures.all.map(\.name))
+    @Test("A truncated image is rejected at every length", arguments: Fixtures.all.map(\.name))
     func truncated(_ name: String) throws {
         let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
         for length in 0..<bytes.count {
             let part = Bytes(Array(bytes[..<length]))
             let found = code { _ = try registry.validate(part) }
             #expect(found == (ImageFormat.detect(part) == nil ? .notAnImage : .damaged), "\(length) bytes")
-            // Decoding may be content with the first frame, and never crashes.
+            // Decoding may succeed with the first frame alone, and never crashes.
             let decoded = code {
                 _ = try registry.decode(part, options: DecodeOptions(), cancellation: CancellationFlag())
             }
@@ -42,7 +42,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "a part of a picture is probed: it tells the same, or how many bytes more it needs",
+        "Probing a prefix returns the info of the whole file or the number of bytes still needed",
         arguments: Fixtures.all.map(\.name))
     func partial(_ name: String) throws {
         let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
@@ -63,12 +63,12 @@ struct BadInputTests {
         #expect(isTold)
     }
 
-    @Test("bytes that were changed at random never crash a decoder", arguments: Fixtures.all.map(\.name))
+    @Test("Random corruption never crashes a decoder", arguments: Fixtures.all.map(\.name))
     func changed(_ name: String) throws {
         let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
         var generator = SeededGenerator(seed: 0x1F17)
         var options = DecodeOptions()
-        // A changed header may ask for much: what is to be found here does not need it.
+        // A corrupt header may declare a large image, which this test does not need.
         options.maximumPixels = 300_000
         for turn in 0..<400 {
             var changed = bytes
@@ -84,7 +84,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("a wrong checksum in any chunk of a PNG is damage")
+    @Test("A PNG with a wrong checksum in any chunk is damaged")
     func checksums() throws {
         let file = Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("tEXt", Array("a\0b".utf8)))
         var position = 8
@@ -98,7 +98,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("a JPEG whose data is corrupt is damaged, one with bytes between its segments is not")
+    @Test("A JPEG with corrupt data is damaged; one with bytes between its segments is not")
     func corruptJPEG() throws {
         let restarts = Fixtures.restartsJPEG
         let marker = try #require(
@@ -106,14 +106,14 @@ struct BadInputTests {
         var broken = restarts
         broken[marker + 1] = 0xD5
         #expect(code { _ = try decode(broken) } == .damaged)
-        // Behind the first segment.
+        // After the first segment.
         let end = 4 + Int(restarts[4]) << 8 + Int(restarts[5])
         let loose = Array(restarts[..<end]) + [0x11, 0x22] + restarts[end...]
         _ = try decode(loose)
         _ = try registry.validate(Bytes(loose))
     }
 
-    @Test("a camera's record or a comment with an impossible length is empty, and takes nothing from the picture")
+    @Test("A JPEG metadata segment with an impossible length is ignored")
     func brokenRecords() throws {
         for marker: UInt8 in [0xE0, 0xE1, 0xE2, 0xEF, 0xFE] {
             for length: UInt8 in [0, 1] {
@@ -128,7 +128,7 @@ struct BadInputTests {
         #expect(code { _ = try decode(Array(table)) } == .damaged)
     }
 
-    @Test("a WebP that tells its canvas a second time, behind a frame that was measured by the first, is damaged")
+    @Test("A WebP with a second canvas header after its frame is damaged")
     func secondCanvas() throws {
         let frame = Fixtures.losslessWebP[12...]
         let canvas = Pieces.webPCanvas(width: 16, height: 12, flags: 0x08)
@@ -142,7 +142,7 @@ struct BadInputTests {
         #expect(code { _ = try decode(Pieces.webP(Array(animated))) } == .damaged)
     }
 
-    @Test("too many pixels are refused on the header's word")
+    @Test("An image whose header declares too many pixels is rejected")
     func tooManyPixels() throws {
         let gif = Array("GIF89a".utf8) + [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x2C, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]
         let tiny = gif + [2, 1, 0x4C, 0, 0x3B, 0, 0, 0, 0]
@@ -176,14 +176,14 @@ struct BadInputTests {
         #expect(code { _ = try decode(Fixtures.baselineJPEG, options) } == .tooManyPixels)
     }
 
-    @Test("memory that the system does not have is an error, not the end of the program")
+    @Test("Failing to allocate memory is an error, not a crash")
     func noMemory() {
         for (width, height) in [(1 << 30, 1 << 30), (1 << 31, 1 << 31), (1 << 40, 1 << 40)] {
             #expect(code { _ = try PixelMemory(width: width, height: height) } == .tooManyPixels)
         }
     }
 
-    @Test("what was cancelled before it began is not decoded", arguments: Fixtures.all.map(\.name))
+    @Test("Decoding throws cancelled if cancelled before it starts", arguments: Fixtures.all.map(\.name))
     func cancelled(_ name: String) throws {
         let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
         let flag = CancellationFlag()
@@ -192,7 +192,7 @@ struct BadInputTests {
             code { _ = try registry.decode(Bytes(bytes), options: DecodeOptions(), cancellation: flag) } == .cancelled)
     }
 
-    @Test("the decoders look at the flag while they work")
+    @Test("JPEG and PNG decoding throws cancelled if cancelled after the header is read")
     func cancelledInside() throws {
         let flag = CancellationFlag()
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 * 12 * 4, alignment: 16)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCodecs
 
-@Suite("Bitmaps and icons, made by hand", .timeLimit(.minutes(10)))
+@Suite("BMP and ICO, written by hand", .timeLimit(.minutes(10)))
 struct BitmapTests {
-    /// A file with a header of 40 bytes, or as long as it is said.
+    /// A file with a header of `size` bytes.
     private func bitmap(
         _ width: Int, _ height: Int, bits: Int, kind: Int = 0, size: Int = 40, fields: [UInt32] = [],
         colors: [[UInt8]] = [], used: Int? = nil, offset: Int? = nil, _ pixels: [UInt8]
@@ -36,10 +36,10 @@ struct BitmapTests {
     private let colors: [[UInt8]] = [[1, 2, 3], [250, 0, 0], [0, 250, 0], [0, 0, 250]]
     private var opaque: [[UInt8]] { colors.map { $0 + [255] } }
 
-    @Test("runs, literals, skips and ends of rows are followed, of 8 bits and of 4")
+    @Test("Run-length data supports runs, literals, skips and row ends at 4 and 8 bits")
     func runs() throws {
         let c = opaque
-        // From the bottom: two of 1, then literally 2 3 1 (padded); end of row; skip one right and one up; one of 3; end.
+        // From the bottom: two of 1, literally 2 3 1 (padded); end of row; skip one right, one up; one of 3; end.
         let wide: [UInt8] = [2, 1, 0, 3, 2, 3, 1, 0, 0, 0, 0, 2, 1, 1, 1, 3, 0, 1]
         let expected = [
             [c[0], c[3], c[0], c[0], c[0]], [c[0], c[0], c[0], c[0], c[0]], [c[1], c[1], c[2], c[3], c[1]],
@@ -47,18 +47,18 @@ struct BitmapTests {
         #expect(try rows(bitmap(5, 3, bits: 8, kind: 1, colors: colors, wide)) == expected)
         let narrow: [UInt8] = [2, 0x11, 0, 3, 0x23, 0x10, 0, 0, 0, 2, 1, 1, 1, 0x30, 0, 1]
         #expect(try rows(bitmap(5, 3, bits: 4, kind: 2, colors: colors, narrow)) == expected)
-        // A run of 4 bits has two colours in turns, and may begin at an odd place.
+        // A run of 4 bits alternates between two colours and may begin at an odd column.
         let turns: [UInt8] = [1, 0x10, 4, 0x23, 0, 1]
         #expect(try rows(bitmap(5, 1, bits: 4, kind: 2, colors: colors, turns)) == [[c[1], c[2], c[3], c[2], c[3]]])
     }
 
-    @Test("runs that leave the picture are cut off, those that stop too early are damage")
+    @Test("Runs beyond the image are cropped, and runs that end too early are damaged")
     func wildRuns() throws {
         let c = opaque
         #expect(try rows(bitmap(2, 1, bits: 8, kind: 1, colors: colors, [255, 1, 0, 1])) == [[c[1], c[1]]])
         #expect(
             try rows(bitmap(2, 1, bits: 8, kind: 1, colors: colors, [0, 2, 255, 255, 9, 1, 0, 1])) == [[c[0], c[0]]])
-        // Without a last word, where the last row is full.
+        // Without an end marker, but with a full last row.
         #expect(try rows(bitmap(2, 1, bits: 8, kind: 1, colors: colors, [2, 3])) == [[c[3], c[3]]])
         for cut in [[], [1], [1, 3], [0, 5, 1, 2], [0, 2, 1], [2, 3, 0]] as [[UInt8]] {
             let file = bitmap(2, 2, bits: 8, kind: 1, colors: colors, cut)
@@ -68,13 +68,13 @@ struct BitmapTests {
         }
     }
 
-    @Test("16 and 32 bits are read by their fields, of whatever width")
+    @Test("Bit fields of any width are read at 16 and 32 bits")
     func fields() throws {
         #expect(
             try rows(bitmap(2, 1, bits: 16, [0xFF, 0x7F, 0x00, 0x7C])) == [[[255, 255, 255, 255], [255, 0, 0, 255]]])
         let rgb565 = bitmap(1, 1, bits: 16, kind: 3, fields: [0xF800, 0x07E0, 0x001F], [0xE0, 0x07, 0, 0])
         #expect(try rows(rgb565) == [[[0, 255, 0, 255]]])
-        // Alpha by the long header; ten bits of each colour; a colour without bits.
+        // Alpha in the long header; ten bits for each colour; a colour without bits.
         let argb = bitmap(
             1, 1, bits: 32, kind: 3, size: 56, fields: [0xFF, 0xFF00, 0xFF_0000, 0xFF00_0000], [10, 20, 30, 40])
         #expect(try rows(argb) == [[[10, 20, 30, 40]]] && info(argb).hasAlpha)
@@ -82,7 +82,7 @@ struct BitmapTests {
         #expect(try rows(deep) == [[[128, 255, 0, 255]]] && info(deep).bitsPerComponent == 10)
         let lacking = bitmap(1, 1, bits: 32, kind: 3, fields: [0xFF, 0, 0xFF00], [7, 8, 9, 9])
         #expect(try rows(lacking) == [[[7, 0, 8, 255]]])
-        // Without fields the fourth byte has no meaning.
+        // Without bit fields, the fourth byte has no meaning.
         #expect(try rows(bitmap(1, 1, bits: 32, [3, 2, 1, 0])) == [[[1, 2, 3, 255]]])
         for mask: UInt32 in [0x5, 0xF0F] {
             let broken = bitmap(1, 1, bits: 32, kind: 3, fields: [mask, 0xFF00, 0xFF], [0, 0, 0, 0])
@@ -90,7 +90,7 @@ struct BitmapTests {
         }
     }
 
-    @Test("a bitmap without a file's header is one, unless its fields say what no bitmap says")
+    @Test("A bitmap without a file header is accepted only if its header fields are valid")
     func bare() throws {
         let c = opaque
         let file = Array(bitmap(3, 1, bits: 4, colors: colors, [0x12, 0x30, 0, 0])[14...])
@@ -107,17 +107,17 @@ struct BitmapTests {
         }
     }
 
-    @Test("colours that the palette lacks are black; pixels may begin inside of it")
+    @Test("Colours missing from the palette are black, and pixels may begin inside the palette")
     func palettes() throws {
         let c = opaque
         #expect(try rows(bitmap(3, 1, bits: 8, colors: colors, [1, 3, 9, 0])) == [[c[1], c[3], [0, 0, 0, 255]]])
-        // Entries beyond the declared pixels are read where they would stand, as Pillow and browsers do.
+        // Entries beyond the declared pixels are read from where they would be, as in Pillow and browsers.
         #expect(
             try rows(bitmap(2, 1, bits: 8, colors: colors, used: 70_000, offset: 70, [2, 4, 0, 0]))
                 == [[c[2], [0, 4, 2, 255]]])
         #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 58, [])) == [[c[0], c[0]]])
         #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 66, [])) == [[[0, 0, 0, 255], c[0]]])
-        // At the header's end, where some old programs point, none can begin: they follow the palette.
+        // No pixels can begin at the end of the header, where some old programs point; they follow the palette.
         #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 54, [2, 3, 0, 0])) == [[c[2], c[3]]])
         #expect(
             try rows(bitmap(3, 2, bits: 2, colors: colors, [0b0110_1100, 0, 0, 0, 0b0001_1000, 0, 0, 0]))
@@ -126,7 +126,7 @@ struct BitmapTests {
     }
 
     @Test(
-        "what is none is refused by name or as damage, before memory is taken",
+        "An invalid or unsupported combination of depth and compression is rejected",
         arguments: [
             (8, 4, .unsupportedFormat), (8, 5, .unsupportedFormat), (7, 0, .damaged), (8, 9, .unsupportedFormat),
             (24, 1, .damaged), (0, 0, .damaged),
@@ -139,7 +139,7 @@ struct BitmapTests {
     }
 
     @Test(
-        "sizes that cannot be, or are too large, are errors",
+        "A bitmap with an impossible or excessive size is rejected",
         arguments: [(0, 1), (1, 0), (-1, 1), (1, Int(Int32.min)), (30_000, 30_000), (0x46D2_0010, 0x746F_6C46)])
     func sizes(width: Int, height: Int) {
         let file = bitmap(width, height, bits: 24, [0, 0, 0, 0])
@@ -148,7 +148,7 @@ struct BitmapTests {
         #expect(throws: LoadError.self) { try decode(icon([(1, 24, Array(file[14...]))])) }
     }
 
-    /// An icon of these pictures; each with the sides and bits that its entry tells.
+    /// An icon of these images, each with the side and bits that its entry declares.
     private func icon(_ pictures: [(side: UInt8, bits: UInt8, bytes: [UInt8])], type: UInt8 = 1) -> [UInt8] {
         var file: [UInt8] = [0, 0, type, 0, UInt8(pictures.count), 0]
         var offset = 6 + 16 * pictures.count
@@ -161,38 +161,38 @@ struct BitmapTests {
         return file + pictures.flatMap(\.bytes)
     }
 
-    /// A bitmap as icons have it: without the file's header, its height doubled for the mask.
+    /// A bitmap as in an icon: without the file header, its height doubled for the mask.
     private func inside(_ width: Int, _ height: Int, bits: Int, colors: [[UInt8]] = [], _ pixels: [UInt8]) -> [UInt8] {
         Array(bitmap(width, 2 * height, bits: bits, colors: colors, pixels)[14...])
     }
 
-    @Test("of an icon the largest picture is shown, of those the one with most bits; of a cursor too")
+    @Test("An icon or cursor decodes its largest image, among equals the one with most bits")
     func largest() throws {
         let small = inside(1, 1, bits: 24, [9, 9, 9, 0, 0, 0, 0, 0])
         let grey = inside(2, 1, bits: 8, colors: colors, [1, 2, 0, 0, 0, 0, 0, 0])
         let full = inside(2, 1, bits: 24, [0, 0, 200, 0, 200, 0, 0, 0, 0x40, 0, 0, 0])
         for type: UInt8 in [1, 2] {
             let file = icon([(1, 24, small), (2, 24, full), (2, 8, grey)], type: type)
-            // The second is masked out.
+            // The mask hides the second pixel.
             #expect(try rows(file) == [[[200, 0, 0, 255], [0, 0, 0, 0]]])
             #expect(try info(file).format == .ico && info(file).storedWidth == 2 && info(file).frameCount == 1)
         }
         #expect(try info(icon([(0, 32, full), (255, 32, small)])).storedWidth == 2, "0 stands for 256")
     }
 
-    @Test("an icon's alpha counts, unless it is nothing everywhere: then its mask does")
+    @Test("The alpha of an icon applies unless it is zero everywhere, then the mask does")
     func iconAlpha() throws {
         let clear = inside(2, 1, bits: 32, [1, 2, 3, 128, 4, 5, 6, 255, 0x80, 0, 0, 0])
         #expect(try rows(icon([(2, 32, clear)])) == [[[3, 2, 1, 128], [6, 5, 4, 255]]])
         let old = inside(2, 1, bits: 32, [1, 2, 3, 0, 4, 5, 6, 0, 0x80, 0, 0, 0])
         #expect(try rows(icon([(2, 32, old)])) == [[[0, 0, 0, 0], [6, 5, 4, 255]]])
-        // Without a mask only 32 bits are whole.
+        // Without a mask, only images of 32 bits are complete.
         #expect(try rows(icon([(2, 32, Array(clear.dropLast(4)))])) == [[[3, 2, 1, 128], [6, 5, 4, 255]]])
         let masked = inside(1, 1, bits: 24, [9, 9, 9, 0])
         #expect(throws: LoadError.self) { try decode(icon([(1, 24, masked)])) }
     }
 
-    @Test("icons whose directory lies are errors")
+    @Test("An icon with an invalid directory is rejected")
     func lies() {
         var own = icon([(1, 24, inside(1, 1, bits: 24, [9, 9, 9, 0, 0, 0, 0, 0]))])
         own[18] = 3

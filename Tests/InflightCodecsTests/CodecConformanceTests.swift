@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("The checks that every codec passes", .timeLimit(.minutes(10)))
+@Suite("Codec conformance", .timeLimit(.minutes(10)))
 struct CodecConformanceTests {
     private static let samples = Fixtures.all.compactMap { name, bytes -> CodecConformance.Sample? in
         let bytes = Bytes(bytes)

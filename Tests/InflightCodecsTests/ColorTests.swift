@@ -6,7 +6,7 @@ import Testing
 struct ColorTests {
     static let swapped = Pieces.profile(order: [2, 1, 0], gamma: 2.2, name: "swapped channels")
 
-    @Test("an embedded profile is applied: one with red and blue exchanged exchanges them")
+    @Test("An embedded profile that swaps red and blue is applied")
     func profiles() throws {
         let jpeg = Pieces.jpeg(
             Fixtures.rgbJPEG, adding: 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + Self.swapped)
@@ -14,7 +14,7 @@ struct ColorTests {
         for file in [jpeg, png] {
             #expect(try info(file).profileName?.hasPrefix("swapped") == true)
             let pixels = try decode(file)
-            // The curve of 2.2 is not quite that of sRGB.
+            // The curve of 2.2 differs slightly from that of sRGB.
             #expect(
                 pixels.likeness {
                     let color = Scene.color($0, $1)
@@ -23,7 +23,7 @@ struct ColorTests {
         }
     }
 
-    @Test("a profile in two parts is put together, whatever their order")
+    @Test("A profile in two segments is assembled even if they are out of order")
     func parts() throws {
         let half = Self.swapped.count / 2
         let signature = Array("ICC_PROFILE\0".utf8)
@@ -34,7 +34,7 @@ struct ColorTests {
         #expect(pixels[15, 0][2] > 200 && pixels[15, 0][0] < 160)
     }
 
-    @Test("a broken profile is ignored", arguments: [0, 3, 131, 132, 200, 300])
+    @Test("A truncated profile is ignored", arguments: [0, 3, 131, 132, 200, 300])
     func brokenProfile(_ length: Int) throws {
         let plain = try decode(Fixtures.baselineJPEG)
         let file = Pieces.jpeg(
@@ -43,7 +43,7 @@ struct ColorTests {
         #expect(pixels.likeness { plain[$0, $1] } == 100)
     }
 
-    @Test("alpha is kept when colours are changed")
+    @Test("Alpha is kept when a profile is applied")
     func alpha() throws {
         let pixels = try decode(Pieces.png(Fixtures.rgbaPNG, adding: Pieces.iccp(Self.swapped, name: "swapped")))
         #expect(pixels[2, 5][3] == 0 && pixels[5, 5][3] == 128 && pixels[12, 5][3] == 255)
@@ -83,7 +83,7 @@ struct ColorTests {
         }
     }
 
-    @Test("PNG: another gamma makes the picture lighter or darker, that of sRGB leaves it, and sRGB goes before it")
+    @Test("PNG: A gamma other than that of sRGB changes the brightness")
     func gamma() throws {
         let plain = try decode(Fixtures.rgbPNG)
         let usual = Pieces.chunk("gAMA", Pieces.big32(45455))

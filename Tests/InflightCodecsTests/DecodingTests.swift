@@ -70,7 +70,7 @@ struct DecodingTests {
         Case("icon with a palette", Fixtures.paletteICO, 100, Scene.color),
     ]
 
-    @Test("a picture of each kind is decoded to what was drawn", arguments: cases)
+    @Test("An image of each format decodes to the drawn scene", arguments: cases)
     func golden(_ example: Case) throws {
         let pixels = try decode(example.bytes)
         #expect(pixels.width == Scene.width && pixels.height == Scene.height)
@@ -79,7 +79,7 @@ struct DecodingTests {
     }
 
     @Test(
-        "a picture of each kind is decoded smaller, to what the whole gives when it is made smaller", arguments: cases)
+        "Decoding at a smaller size matches resizing the decoded image", arguments: cases)
     func smaller(_ example: Case) throws {
         let whole = try decode(example.bytes)
         for (width, height) in [(8, 6), (5, 4), (2, 2), (1, 1)] {
@@ -88,12 +88,12 @@ struct DecodingTests {
             let expected = whole.resized(
                 to: resize.plan(sourceWidth: Scene.width, sourceHeight: Scene.height))
             #expect(small.width == width && small.height == height)
-            // Inks are mixed after the resizing here, and before it there.
+            // CMYK is converted after the resizing here, and before it there.
             #expect(small.likeness { expected[$0, $1] } >= (width < 5 ? 27 : 31))
         }
     }
 
-    @Test("a picture of each kind is decoded larger", arguments: cases)
+    @Test("Decoding at a larger size matches resizing the decoded image", arguments: cases)
     func larger(_ example: Case) throws {
         let resize = Resize(width: 37, height: 31, fit: .fill, enlarges: true)
         let large = try decode(example.bytes, DecodeOptions(resize: resize))
@@ -101,7 +101,7 @@ struct DecodingTests {
         #expect(large.likeness { expected[$0, $1] } >= 31)
     }
 
-    @Test("a crop is the same part of the whole, whether something is scaled or not", arguments: cases)
+    @Test("A crop equals the same part of the whole image, scaled or not", arguments: cases)
     func crops(_ example: Case) throws {
         let whole = try decode(example.bytes)
         let square = try decode(example.bytes, DecodeOptions(resize: Resize(width: 12, height: 12, fit: .cover)))
@@ -111,7 +111,7 @@ struct DecodingTests {
         #expect(small.likeness { all[$0 + 1, $1] } >= 60)
     }
 
-    @Test("the byte order and the kind of alpha are those that were asked for")
+    @Test("Decoding returns the requested byte order and alpha format")
     func formats() throws {
         var options = DecodeOptions()
         options.order = .bgra
@@ -127,7 +127,7 @@ struct DecodingTests {
         #expect(opaque[3, 4] == SIMD4(Scene.color(3, 4)[2], Scene.color(3, 4)[1], Scene.color(3, 4)[0], 255))
     }
 
-    @Test("formats without pages refuse all but the first", arguments: cases)
+    @Test("A format without pages rejects any page except the first", arguments: cases)
     func pages(_ example: Case) throws {
         var options = DecodeOptions()
         options.page = 1

@@ -17,7 +17,7 @@ struct EncodingTests {
         try registry.encode(pixels, options: EncodeOptions(format: format, quality: quality)).array
     }
 
-    @Test("what is written is read again", arguments: [(ImageFormat.png, 100.0), (.jpeg, 38), (.webp, 38)])
+    @Test("Encoded images decode to similar pixels", arguments: [(ImageFormat.png, 100.0), (.jpeg, 38), (.webp, 38)])
     func roundTrip(_ format: ImageFormat, _ least: Double) throws {
         let file = try encode(Self.photo, format)
         #expect(try registry.validate(Bytes(file)).format == format)
@@ -26,7 +26,7 @@ struct EncodingTests {
         #expect(pixels.likeness { Self.photo[$0, $1] } >= least)
     }
 
-    @Test("alpha is kept where the format has it", arguments: [(ImageFormat.png, 100.0), (.webp, 35)])
+    @Test("Alpha is preserved in formats that support it", arguments: [(ImageFormat.png, 100.0), (.webp, 35)])
     func alpha(_ format: ImageFormat, _ least: Double) throws {
         let pixels = try decode(try encode(Self.transparent, format))
         #expect(pixels.format.alpha == .straight)
@@ -34,7 +34,7 @@ struct EncodingTests {
         for x in 0..<61 { #expect(pixels[x, 20][3] == Self.transparent[x, 20][3]) }
     }
 
-    @Test("JPEG has no alpha: the background shines through")
+    @Test("JPEG encoding blends alpha with the background colour, white by default")
     func background() throws {
         var options = EncodeOptions(format: .jpeg, quality: 95)
         options.background = [255, 0, 0]
@@ -46,7 +46,7 @@ struct EncodingTests {
     }
 
     @Test(
-        "every byte order and kind of alpha is written as the same picture", arguments: [ImageFormat.png, .jpeg, .webp])
+        "Each byte order and alpha format encodes to the same image", arguments: [ImageFormat.png, .jpeg, .webp])
     func formats(_ format: ImageFormat) throws {
         let expected = try decode(try encode(Self.transparent, format))
         for order in [PixelBuffer.Format.Order.rgba, .bgra] {
@@ -59,7 +59,7 @@ struct EncodingTests {
     }
 
     @Test(
-        "the same pixels give the same bytes, and a better quality more of them", arguments: [ImageFormat.jpeg, .webp])
+        "Encoding is deterministic, and higher quality gives a larger file", arguments: [ImageFormat.jpeg, .webp])
     func deterministic(_ format: ImageFormat) throws {
         #expect(try encode(Self.photo, format) == encode(Self.photo, format))
         let usual = try encode(Self.photo, format)
@@ -68,7 +68,7 @@ struct EncodingTests {
         #expect(try encode(Self.photo, format, quality: 20).count < usual.count)
     }
 
-    @Test("a progressive JPEG holds the same picture as the other, in several scans")
+    @Test("A progressive JPEG decodes to the same pixels as a sequential one")
     func progressive() throws {
         var options = EncodeOptions(format: .jpeg)
         options.isProgressive = true
@@ -78,7 +78,7 @@ struct EncodingTests {
         #expect(try decode(file.array).likeness { usual[$0, $1] } == 100)
     }
 
-    @Test("a lossless WebP keeps every pixel, colours that nobody sees among them; a JPEG refuses to")
+    @Test("Lossless WebP keeps every pixel, also if transparent, and lossless JPEG is rejected")
     func lossless() throws {
         var options = EncodeOptions(format: .webp)
         options.isLossless = true
@@ -91,7 +91,7 @@ struct EncodingTests {
         #expect(refusal?.code == .cannotEncode)
     }
 
-    @Test("what a format cannot hold is refused")
+    @Test("Encoding rejects an oversized image, an invalid quality and an unsupported format")
     func limits() throws {
         let wide = PixelBuffer(width: 66_000, height: 1, format: .rgbx) { _, _ in SIMD4(1, 2, 3, 255) }
         let error = #expect(throws: LoadError.self) { try encode(wide, .jpeg) }
@@ -105,7 +105,7 @@ struct EncodingTests {
         #expect(unknown?.code == .unsupportedFormat)
     }
 
-    @Test("rows that lie apart are written without what lies between them", arguments: [ImageFormat.png, .jpeg, .webp])
+    @Test("Encoding ignores row padding", arguments: [ImageFormat.png, .jpeg, .webp])
     func padding(_ format: ImageFormat) throws {
         let stride = 61 * 4 + 20
         var memory = [UInt8](repeating: 0xEE, count: stride * 43)

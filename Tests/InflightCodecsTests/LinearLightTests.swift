@@ -4,11 +4,11 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("Decoding to a size in linear light", .timeLimit(.minutes(10)))
+@Suite("Decoding at a size in linear light", .timeLimit(.minutes(10)))
 struct LinearLightTests {
     private static let resize = Resize(width: 7, height: 5, fit: .fill, light: .linear)
 
-    @Test("gives what the whole picture gives when it is resized so, in every format", arguments: DecodingTests.cases)
+    @Test("Decoding at a size in linear light equals resizing the decoded image", arguments: DecodingTests.cases)
     func everyCodec(_ example: DecodingTests.Case) throws {
         let whole = try decode(example.bytes)
         let expected = whole.resized(to: Self.resize.plan(sourceWidth: whole.width, sourceHeight: whole.height))
@@ -19,7 +19,7 @@ struct LinearLightTests {
         #expect(try decode(example.bytes, DecodeOptions(resize: usual)).bytes != pixels.bytes)
     }
 
-    @Test("makes the grey of a chequer that it is seen as, in JPEG too", arguments: [ImageFormat.jpeg, .png, .webp])
+    @Test("A checkerboard becomes 188 in linear light and 128 otherwise", arguments: [ImageFormat.jpeg, .png, .webp])
     func chequer(_ format: ImageFormat) throws {
         let chequer = PixelBuffer(width: 64, height: 64, format: .rgbx) { x, y in
             (x + y) % 2 == 0 ? SIMD4(0, 0, 0, 255) : SIMD4(255, 255, 255, 255)
@@ -36,7 +36,7 @@ struct LinearLightTests {
         }
     }
 
-    @Test("brings a profile's colours to sRGB before their light is added up")
+    @Test("Profile colours are converted to sRGB before they are resized in linear light")
     func profiles() throws {
         let profile = Pieces.profile(order: [0, 1, 2], gamma: 1.0, name: "light")
         let files = [
@@ -55,7 +55,7 @@ struct LinearLightTests {
         }
     }
 
-    @Test("crops by what is of interest after it was resized so")
+    @Test("Cropping by interest follows resizing in linear light")
     func interest() throws {
         let resize = Resize(width: 6, height: 3, fit: .cover, gravity: .interest, light: .linear)
         let scaled = try decode(
@@ -64,7 +64,7 @@ struct LinearLightTests {
         #expect((0...2).contains { offset in pixels.likeness { scaled[$0, $1 + offset] } == 100 })
     }
 
-    @Test("makes frames of animations so")
+    @Test("Animation frames are resized in linear light")
     func frames() async throws {
         for (name, gravity) in [("whole", Resize.Gravity.center), ("interest", .interest)] {
             let resize = Resize(width: 6, height: 4, fit: .cover, gravity: gravity, light: .linear)

@@ -4,9 +4,9 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("Estimates of memory", .timeLimit(.minutes(10)))
+@Suite("Memory estimates", .timeLimit(.minutes(10)))
 struct MemoryEstimateTests {
-    /// A header of a JPEG file up to its first scan, without tables (ITU-T T.81 sections B.2.2 and B.2.3).
+    /// A JPEG header up to the first scan, without tables (ITU-T T.81 sections B.2.2 and B.2.3).
     private static func jpeg(_ width: Int, _ height: Int, marker: UInt8, scanComponents: Int = 3) -> [UInt8] {
         var frame: [UInt8] = [8] + Pieces.big16(height) + Pieces.big16(width)
         frame += [3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0]
@@ -24,7 +24,7 @@ struct MemoryEstimateTests {
         return try registry.memoryNeeded(Bytes(file), options: options)
     }
 
-    @Test("the coefficients of a JPEG count where all of them are held: two bytes each, half as many of each colour")
+    @Test("The estimate includes all coefficients of a progressive or multi-scan JPEG")
     func coefficients() throws {
         let pixels = 4000 * 3000
         let baseline = try Self.needed(Self.jpeg(4000, 3000, marker: 0xC0), width: 256)
@@ -33,12 +33,12 @@ struct MemoryEstimateTests {
             Self.jpeg(4000, 3000, marker: 0xC2), Self.jpeg(4000, 3000, marker: 0xC0, scanComponents: 1),
         ] {
             let progressive = try Self.needed(file, width: 256)
-            // 4:2:0: one and a half coefficients for each pixel.
+            // 4:2:0: one and a half coefficients of two bytes for each pixel.
             #expect((3 * pixels..<3 * pixels + pixels / 2).contains(progressive - baseline))
         }
     }
 
-    @Test("what is decoded row by row takes memory for its result; what is interlaced or lossless for all of it")
+    @Test("A row-by-row PNG needs memory for its result only, an interlaced one for all its pixels")
     func others() throws {
         for file in [Fixtures.rgbPNG, Fixtures.interlacedPNG, Fixtures.losslessWebP, Fixtures.interlacedGIF] {
             let needed = try Self.needed(file)
@@ -52,7 +52,7 @@ struct MemoryEstimateTests {
         #expect((pixels * 4..<pixels * 5).contains(try Self.needed(header, width: 100)))
     }
 
-    @Test("more than is allowed is refused before anything is taken, whole or in part")
+    @Test("A decode above the memory limit is rejected, whole or partial")
     func refused() throws {
         var options = DecodeOptions(resize: Resize(width: 256))
         options.maximumPixels = .max

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct OrientationTests {
-    @Test("each orientation is applied once, in both byte orders of EXIF", arguments: ImageOrientation.allCases)
+    @Test("Each orientation is applied once, in both byte orders of EXIF", arguments: ImageOrientation.allCases)
     func applied(_ orientation: ImageOrientation) throws {
         for little in [false, true] {
             let exif = Pieces.exif(orientation: orientation.rawValue, little: little)
@@ -28,7 +28,7 @@ struct OrientationTests {
         }
     }
 
-    @Test("every integer type of EXIF is applied, as in Pillow and libvips, and reset with the metadata")
+    @Test("Each EXIF integer type is applied as in Pillow and libvips, and reset with the metadata")
     func types() throws {
         for (type, little) in [1, 3, 4, 6, 8, 9, 5, 12].flatMap({ [($0, false), ($0, true)] }) {
             let exif = Pieces.exif(orientation: 6, little: little, type: type)
@@ -39,7 +39,7 @@ struct OrientationTests {
         }
     }
 
-    @Test("a crop is taken from what is seen", arguments: ImageOrientation.allCases)
+    @Test("A crop is taken after the orientation is applied", arguments: ImageOrientation.allCases)
     func cropped(_ orientation: ImageOrientation) throws {
         let exif = Pieces.exif(orientation: orientation.rawValue)
         let file = Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", exif))
@@ -51,7 +51,7 @@ struct OrientationTests {
         #expect(pixels.likeness { expected[$0, $1] } > 45)
     }
 
-    @Test("metadata that is broken or absurd leaves the picture upright")
+    @Test("A malformed or invalid orientation is ignored")
     func broken() throws {
         let good = Pieces.exif(orientation: 6)
         for length in 0..<20 {

@@ -4,9 +4,9 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("Parts of pictures", .timeLimit(.minutes(10)))
+@Suite("Partial images", .timeLimit(.minutes(10)))
 struct PartialPictureTests {
-    /// Soft shapes and some noise: it compresses to about a byte a pixel.
+    /// Soft shapes with some noise, which compress to about one byte per pixel.
     private static let scene = PixelBuffer(width: 200, height: 150, format: .rgbx) { x, y in
         var state = UInt32(y * 200 + x) &* 2_654_435_769
         state = (state ^ state >> 15) &* 739_982_445
@@ -42,7 +42,7 @@ struct PartialPictureTests {
         Case(testDescription: "lossless WebP") { try file(.webp) { $0.isLossless = true } },
     ]
 
-    @Test("from the top down are as the whole is, and transparent below", arguments: fromTheTop)
+    @Test("A partial image equals the whole from the top down and is transparent below", arguments: fromTheTop)
     func rows(_ picture: Case) async throws {
         let file = try picture.file()
         let whole = try decode(file)
@@ -66,7 +66,7 @@ struct PartialPictureTests {
         #expect(last == 150)
     }
 
-    @Test("at a smaller size are as the whole is but for the edge, premultiplied where that is asked for")
+    @Test("A smaller partial image is close to the whole, except at its lower edge")
     func smaller() throws {
         var options = DecodeOptions(resize: Resize(width: 50))
         options.premultiplied = true
@@ -88,7 +88,7 @@ struct PartialPictureTests {
         }
     }
 
-    @Test("of a progressive JPEG cover all of it from a tenth of the bytes on, each better than the last")
+    @Test("A partial progressive JPEG covers the whole image by 16 % of its bytes and keeps improving")
     func scans() async throws {
         let file = try Self.file(.jpeg) { $0.isProgressive = true }
         let whole = try decode(file)
@@ -110,7 +110,7 @@ struct PartialPictureTests {
         #expect(try #require(first) <= file.count * 16 / 100)
     }
 
-    @Test("of an interlaced PNG cover all of it from the first pass on")
+    @Test("A partial interlaced PNG covers the whole image from its first pass")
     func passes() throws {
         let file = Pieces.pngWithSmallChunks(Fixtures.interlacedPNG, 16)
         let whole = try decode(file)
@@ -126,7 +126,7 @@ struct PartialPictureTests {
         #expect(last.detail == 7 && last.likeness == 100)
     }
 
-    @Test("the first frame of an animation is shown when it is there, and cannot get better")
+    @Test("The complete first frame of an animation is a final partial image")
     func firstFrame() throws {
         for (file, name) in [(Fixtures.animatedGIF, "GIF"), (Fixtures.animatedWebP, "WebP")] {
             var isFinal = false
@@ -139,11 +139,11 @@ struct PartialPictureTests {
         }
     }
 
-    @Test("what is damaged is shown as far as it is not")
+    @Test("Corrupt data yields a partial image up to the corruption")
     func damaged() throws {
         var file = try Self.file(.jpeg) { $0.isProgressive = true }
         let scans = file.indices.dropLast().filter { file[$0] == 0xFF && file[$0 + 1] == 0xDA }
-        // A code that no table has, in the third scan.
+        // A code that is in no table, in the third scan.
         for index in scans[2] + 40..<scans[2] + 60 { file[index] = 0xFE }
         let part = try #require(try Self.part(file[...]))
         #expect(part.detail >= 2 && part.detail < scans.count)
@@ -153,7 +153,7 @@ struct PartialPictureTests {
         #expect(rows.detail > 50)
     }
 
-    @Test("at any length of any picture there is a part, nothing, or an error, and the limit on pixels holds")
+    @Test("A prefix of any length decodes or fails without a crash, and the pixel limit applies")
     func everywhere() async throws {
         var options = DecodeOptions(resize: Resize(width: 7))
         for file in [
@@ -174,7 +174,7 @@ struct PartialPictureTests {
 }
 
 extension Pieces {
-    /// The same picture with its data in more chunks.
+    /// The same image with its data in more chunks.
     fileprivate static func pngWithSmallChunks(_ file: [UInt8], _ size: Int) -> [UInt8] {
         var result = Array(file[..<8])
         var position = 8

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ProbeTests {
-    @Test("the header tells what kind of picture it is")
+    @Test("The header gives colour model, depth, alpha, frame count and whether it is progressive")
     func kinds() throws {
         let progressive = try info(Fixtures.progressiveJPEG)
         #expect(progressive.isProgressive && progressive.colorModel == .rgb && progressive.format == .jpeg)
@@ -31,7 +31,7 @@ struct ProbeTests {
         }
     }
 
-    @Test("an animated PNG tells its frames, and shows the picture that viewers of stills show")
+    @Test("An animated PNG reports its frame count and decodes to its default image")
     func animatedPNG() throws {
         let control = Pieces.chunk("acTL", Pieces.big32(7) + Pieces.big32(0))
         let file = Pieces.png(Fixtures.rgbPNG, adding: control)
@@ -39,9 +39,9 @@ struct ProbeTests {
         #expect(try decode(file).likeness(Scene.color) == 100)
     }
 
-    @Test("a header of very many parts is not looked at from its start for each of them")
+    @Test("Probing a header of very many blocks takes fewer than 20 probes")
     func longHeader() throws {
-        // A comment in blocks of one byte, behind the header and a table of 256 colours.
+        // A comment in blocks of one byte, after the header and a table of 256 colours.
         let comment = [0x21, 0xFE] + [UInt8](repeating: 1, count: 200_000) + [0]
         let file = Array(Fixtures.animatedGIF[..<781]) + comment + Fixtures.animatedGIF[781...]
         let bytes = Bytes(file)
@@ -52,13 +52,13 @@ struct ProbeTests {
             looks += 1
             let part = unsafe bytes.withUnsafeBytes { unsafe Bytes(copying: .init(rebasing: $0[..<length])) }
             guard case .needsMoreBytes(let count) = try registry.probe(part, isComplete: false) else { break }
-            // More comes in pieces of a kilobyte.
+            // More bytes arrive in steps of 1,000.
             length = max(length + 1000, count)
         }
         #expect(looks < 20)
     }
 
-    @Test("a profile's name is told without control characters")
+    @Test("A profile name contains no control characters")
     func profileName() throws {
         let profile = Pieces.profile(order: [0, 1, 2], gamma: 1.8, name: "Odd \u{1B}[31mname")
         let file = Pieces.jpeg(
@@ -66,7 +66,7 @@ struct ProbeTests {
         #expect(try info(file).profileName == "Odd [31mname")
     }
 
-    @Test("kinds of JPEG that are not read are told from damage")
+    @Test("A lossless or 12-bit JPEG is unsupported, not damaged")
     func unsupportedJPEG() throws {
         let start = try #require(
             Fixtures.baselineJPEG.indices.first {

@@ -5,11 +5,11 @@ import InflightPictures
 import InflightTestSupport
 import Testing
 
-/// Files whose parts are whole, but left out, repeated, in another order, or changed at one place: each part passes its
-/// own checks, so that what one says of another is believed too soon.
+/// Files whose parts are intact but omitted, repeated, reordered, or changed at one place. Each part passes its own
+/// checks, so a decoder may trust what it says about another part too soon.
 @Suite(.timeLimit(.minutes(10)))
 struct ReorderedTests {
-    /// Where a file can be cut: its beginning, then one part after the other.
+    /// Splits a file into its beginning and then one part after the other.
     private static func parts(_ bytes: [UInt8]) -> [[UInt8]] {
         switch ImageFormat.detect(Bytes(bytes)) {
         case .png: chunks(bytes, from: 8) { 12 + Int(big32($0, $1)) }
@@ -34,7 +34,7 @@ struct ReorderedTests {
         return parts
     }
 
-    /// Cut before each marker that is none of a restart and no stuffed zero.
+    /// Splits before each marker except restart markers and stuffed zeros.
     private static func segments(_ bytes: [UInt8]) -> [[UInt8]] {
         let cuts = bytes.indices.dropLast().filter {
             $0 > 1 && bytes[$0] == 0xFF && ![0, 0xFF].contains(bytes[$0 + 1]) && !(0xD0...0xD7).contains(bytes[$0 + 1])
@@ -61,7 +61,7 @@ struct ReorderedTests {
         return file
     }
 
-    /// Changes a byte of a chunk's content, and puts its checksum right where it has one.
+    /// Changes a byte of a chunk's content and corrects its checksum, if it has one.
     private static func change(_ part: inout [UInt8], _ random: inout SeededGenerator) {
         guard part.count > 8 else { return }
         part[Int.random(in: 8..<min(part.count, 40), using: &random)] = UInt8.random(in: 0...255, using: &random)
@@ -71,7 +71,7 @@ struct ReorderedTests {
         }
     }
 
-    @Test("parts in another order never crash a decoder", arguments: Fixtures.all.map(\.name))
+    @Test("Reordered, repeated or missing parts never crash a decoder", arguments: Fixtures.all.map(\.name))
     func shuffled(_ name: String) throws {
         let bytes = try #require(Fixtures.all.first { $0.name == name }).bytes
         let parts = Self.parts(bytes)

@@ -8,7 +8,7 @@ import Testing
 struct ContentCodingTests {
     private static let codings = AcceptedCodings(ContentCodings.standard)
 
-    /// Undoes what `field` says, from pieces of so many bytes.
+    /// Decodes `bytes` by the `Content-Encoding` field value `field`, in pieces of at most `pieces` bytes.
     private func decode(
         _ bytes: [UInt8], _ field: String, pieces: Int = .max, limit: Int = .max
     ) throws(ContentCodingError) -> String {
@@ -34,7 +34,7 @@ struct ContentCodingTests {
         return String(decoding: decoded, as: UTF8.self)
     }
 
-    /// Named, so that a failure shows no bytes.
+    /// Describes itself without its bytes, which would flood a failure message.
     struct Sample: CustomTestStringConvertible {
         let field: String
         let bytes: [UInt8]
@@ -49,25 +49,25 @@ struct ContentCodingTests {
         Sample(field: "identity, gzip , identity", bytes: Samples.gzip),
     ]
 
-    @Test("are undone, whatever the pieces that the bytes come in", arguments: samples)
+    @Test("A coded body decodes in pieces of any size", arguments: samples)
     func undone(sample: Sample) throws {
         for pieces in [Int.max, 1, 7] {
             #expect(try decode(sample.bytes, sample.field, pieces: pieces) == Samples.text)
         }
     }
 
-    @Test("are truncated where the bytes end early, at each place", arguments: samples)
+    @Test("A body truncated at any length fails to decode, except between gzip members", arguments: samples)
     func truncated(sample: Sample) {
         let (field, bytes) = (sample.field, sample.bytes)
         for count in 1..<bytes.count {
-            // Between two members of gzip the bytes are whole.
+            // Between two gzip members, the bytes are complete.
             if let text = try? decode(Array(bytes[..<count]), field) {
                 #expect(field.contains("ip") && text == Samples.text.prefix(900), "\(count) bytes gave \(text.count)")
             }
         }
     }
 
-    @Test("what pads a gzip body is no part of it, though another member seems to begin in it, in whatever pieces")
+    @Test("Padding after a gzip body is ignored, even if it looks like another member")
     func padding() throws {
         let padding: [UInt8] = [0, 0x1F, 0x8B, 8, 0]
         for pieces in [Int.max, 1, 2, 3, Samples.gzip.count + 1] {
@@ -75,12 +75,12 @@ struct ContentCodingTests {
         }
     }
 
-    @Test("of an empty body are undone to nothing", arguments: ["gzip", "deflate", "br", "zstd"])
+    @Test("An empty body decodes to an empty body", arguments: ["gzip", "deflate", "br", "zstd"])
     func empty(field: String) throws {
         #expect(try decode([], field) == "")
     }
 
-    @Test("that are damaged never crash and never hang, wherever the damage is", arguments: samples)
+    @Test("Decoding a corrupt body neither crashes nor hangs", arguments: samples)
     func damaged(sample: Sample) {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<100 {
@@ -90,17 +90,17 @@ struct ContentCodingTests {
         }
     }
 
-    @Test("are damaged where the bytes are none of theirs")
+    @Test("A body in none of the codings fails to decode")
     func none() {
         for field in ["gzip", "deflate", "br", "zstd"] {
             #expect(throws: ContentCodingError.self) { try decode(Array("hello, hello".utf8), field) }
         }
     }
 
-    @Test("in the forms that Zstandard had before RFC 8878 are refused, however they are cut")
+    @Test("Zstandard frames older than RFC 8878 are rejected, and skippable frames are skipped")
     func oldZstandard() {
         for magic in Array(0x1E...0x27) as [UInt8] {
-            // Behind a whole frame too.
+            // Also after a complete frame.
             for start in [[], Samples.zstandard] as [[UInt8]] {
                 for pieces in [1, 3, 1000] {
                     let bytes = start + [magic, 0xB5, 0x2F, 0xFD, 0x00, 0x2F, 0xFD, 0x20, 0x05]
@@ -115,14 +115,14 @@ struct ContentCodingTests {
         }
     }
 
-    @Test("in gzip's form may be followed by what is none of them")
+    @Test("Zero padding after a gzip body is ignored")
     func padded() throws {
         #expect(try decode(Samples.gzip + [0, 0, 0, 0], "gzip", pieces: 5) == Samples.text)
     }
 
-    @Test("may lie over each other, the last one undone first")
+    @Test("Nested codings are decoded in reverse order of the field")
     func nested() throws {
-        // What deflate holds without compressing: a frame, one stored block, the checksum (RFC 1950, RFC 1951).
+        // A zlib stream without compression: header, one stored block, checksum (RFC 1950, RFC 1951).
         let inner = Samples.gzip
         var a: UInt32 = 1
         var b: UInt32 = 0
@@ -138,7 +138,7 @@ struct ContentCodingTests {
         #expect(try decode(outer, "gzip, deflate") == Samples.text)
     }
 
-    @Test("stop where whoever takes what comes out wants no more")
+    @Test("Decoding stops when the consumer accepts no more output")
     func stopped() {
         #expect(throws: ContentCodingError.stopped) {
             try decode(Gzip.zeros(runs: 40_000), "gzip", limit: 100_000)
@@ -146,12 +146,12 @@ struct ContentCodingTests {
         #expect(throws: ContentCodingError.stopped) { try decode(Samples.gzip, "gzip", limit: 10) }
     }
 
-    @Test("whose window is larger than a server may ask for are refused")
+    @Test("A Zstandard frame with a window of 16 MiB is rejected")
     func window() {
         #expect(throws: ContentCodingError.damaged) { try decode(Samples.wideWindow, "zstd") }
     }
 
-    @Test("that nobody knows, or too many of them, leave the bytes as they are")
+    @Test("Unknown or too many codings are not decoded, and identity is no coding")
     func unknown() {
         for field in ["rot13", "gzip, rot13", "gzip, gzip, gzip, gzip, gzip"] {
             guard case .unknown = Self.codings.way(of: HTTPFields([("Content-Encoding", field)])) else {
@@ -165,7 +165,7 @@ struct ContentCodingTests {
         }
     }
 
-    @Test("are asked for by their usual names")
+    @Test("Accept-Encoding lists the standard codings, and is absent without codings")
     func accepted() {
         #expect(Self.codings.accepted == "gzip, deflate, br, zstd")
         #expect(AcceptedCodings([]).accepted == nil)

@@ -1,7 +1,7 @@
 @testable import InflightCore
 
-/// One text as other programs code it: Python's gzip and zlib (two members; with zlib's frame and without), libbrotli and
-/// libzstd, and one with a window of 16 MiB.
+/// One text as coded by other programs: Python's gzip (two members) and zlib (with and without its frame), libbrotli
+/// and libzstd, which also codes it with a window of 16 MiB.
 enum Samples {
     static let text = (0..<60).map { "line \($0): every URL in flight once\n" }.joined()
 

@@ -19,7 +19,7 @@ struct AddressPolicyTests {
 
     private func server() -> RawServer { RawServer { while $0.readHead() != nil { $0.reply([1]) } } }
 
-    @Test("no notation of a private address gets past publicOnly")
+    @Test("The publicOnly policy rejects a private address in every notation")
     func literals() throws {
         let names = FakeNameServer(knows: ["inside.test": [127, 0, 0, 1]])
         let server = server()
@@ -34,18 +34,18 @@ struct AddressPolicyTests {
         }
     }
 
-    @Test("a policy that allows one address of a host connects to that one")
+    @Test("A policy that allows one address of a host connects to that address")
     func oneOfSeveral() throws {
         let server = server()
         let transport = try transport(AddressPolicy { $0.bytes == [127, 0, 0, 1] })
-        // localhost is 127.0.0.1 and ::1.
+        // localhost resolves to 127.0.0.1 and ::1.
         #expect(try transport.load("http://localhost:\(server.port)/").summary != nil)
         #expect(try transport.load("http://[::1]:\(server.port)/").error?.code == .addressNotAllowed)
-        // Allowed, but nothing listens there: an ordinary failure.
+        // The address is allowed, but no server listens there: an ordinary failure.
         #expect(try self.transport(.any).load("http://127.0.0.1:1/").error?.code == .cannotConnect)
     }
 
-    @Test("behind a proxy literal addresses are refused, and the proxy itself is not")
+    @Test("A literal private address is rejected behind a proxy, but the address of the proxy is not")
     func proxies() throws {
         let proxy = server()
         for scheme in ["http", "socks5"] {
@@ -57,7 +57,7 @@ struct AddressPolicyTests {
         }
         let transport = try transport(.publicOnly, environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)"])
         #expect(try transport.load("http://far.test/").summary != nil)
-        // A SOCKS proxy is given addresses, which are resolved here.
+        // A SOCKS proxy is given addresses, so the name is resolved here.
         let names = FakeNameServer(knows: ["inside.test": [10, 0, 0, 1]])
         let socks = try self.transport(
             .publicOnly, dns: names, environment: ["http_proxy": "socks5://127.0.0.1:\(proxy.port)"])

@@ -67,7 +67,7 @@ struct CancelTests {
         let transfer = transport.start(
             try .of(server.url("/")) { $0.limits.stallTimeout = .seconds(1) }, receiver: recorder)
         _ = recorder.wait { $0.head != nil }
-        // Others go on meanwhile, and a pause is no stall.
+        // Other transfers continue meanwhile, and a pause does not count as a stall.
         server.serve("/slow", .ok(Bytes("x")).delayed(.milliseconds(1200)))
         server.serve("/quick", .ok(Bytes("y")))
         #expect(try transport.load(server.url("/slow")).text == "x")
@@ -76,7 +76,7 @@ struct CancelTests {
         _ = recorder.wait { $0.chunks == 1 }
         transfer.resume()
         _ = recorder.wait { $0.body.count > 700_000 }
-        // Whether or not it has paused once more: a resume too many does no harm.
+        // An extra resume is harmless, whether or not the transfer has paused again.
         while recorder.heard.end == nil {
             transfer.resume()
             #expect(try transport.load(server.url("/quick")).text == "y")

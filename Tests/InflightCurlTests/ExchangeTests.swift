@@ -81,7 +81,7 @@ struct ExchangeTests {
             return recorder
         }
         try server.waitUntilHeld("head", count: 3)
-        // Those who wait for their turn are not connecting, however long it takes.
+        // Queued transfers are not connecting, however long they wait.
         let elsewhere = try LoopbackServer()
         elsewhere.serve("/", .ok(Bytes("z")).delayed(.milliseconds(1500)))
         #expect(try transport.load(elsewhere.url("/")).text == "z")

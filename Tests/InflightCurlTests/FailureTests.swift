@@ -133,7 +133,7 @@ struct FailureTests {
             while let head = connection.readHead(), head.contains("/bomb") {
                 connection.reply(Self.bomb, headers: "Content-Encoding: gzip\r\n")
             }
-            // Blocks that decode to nothing, without an end.
+            // Blocks that decode to nothing, without end.
             connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n")
             connection.send([0x78, 0x01])
             while connection.send(Gzip.emptyBlocks(1000)) {}

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct HTTP2Tests {
-    /// Two frames in records of TLS; an acknowledgement of settings that is late is shorter.
+    /// The bytes of two frames in TLS records; a late acknowledgement of settings is shorter.
     private static let twoPriorityFrames = 72
 
     private func transport(_ nginx: Nginx) throws -> CurlTransport {
@@ -60,7 +60,7 @@ struct HTTP2Tests {
         #expect(recorder.waitForEnd().body == nginx.large)
     }
 
-    /// RFC 9218: the default is left out, and the caller's own field stays.
+    /// RFC 9218: The default is omitted, and the caller's own field is kept.
     @Test func `The request's priority is sent with it, over TLS alone`() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
@@ -91,7 +91,7 @@ struct HTTP2Tests {
             transport.start(
                 try .of(link.url + "/huge") { $0.priority = priority }, receiver: recorders[index])
         }
-        // Both are requested now before either has bytes.
+        // Both bodies are requested before either receives bytes.
         link.carry(1_500_000)
         let before = progress.wait { $0 + $1 >= 1_400_000 }
         let awaited = link.upstreamBytes + Self.twoPriorityFrames
@@ -152,7 +152,7 @@ struct HTTP2Tests {
     }
 }
 
-/// How much of two bodies came, in the order in which it came.
+/// The progress of two bodies, in the order in which their bytes arrived.
 private final class TwoBodies: Sendable {
     private let steps = Guarded([[0, 0]])
     private let moved = DispatchSemaphore(value: 0)
@@ -166,7 +166,7 @@ private final class TwoBodies: Sendable {
         moved.signal()
     }
 
-    /// Returns the first step of which it holds.
+    /// Returns the first step that satisfies the predicate.
     func wait(until isReached: (Int, Int) -> Bool) -> [Int] {
         while true {
             if let step = steps.withLock({ $0.first { isReached($0[0], $0[1]) } }) { return step }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct LostConnectionTests {
-    /// Answers the first request of each connection, reads one more, and closes instead of answering.
+    /// Responds to the first request of each connection, reads one more, and closes instead of responding.
     private func server(bodyBytes: Int = 0) -> RawServer {
         RawServer { connection in
             guard connection.readHead() != nil else { return }

@@ -25,7 +25,7 @@ struct NameTests {
         for recorder in recorders { #expect(recorder.waitForEnd().summary != nil) }
         #expect(try transport.load("http://one.test:\(server.port)/").summary != nil)
         #expect(names.questions.sorted() == ["one.test", "one.test"])
-        // Beyond ASCII, and with a trailing dot.
+        // With non-ASCII characters, and with a trailing dot.
         #expect(try transport.load("http://Bücher.test:\(server.port)/").summary != nil)
         #expect(names.questions.contains("xn--bcher-kva.test"))
         #expect(try transport.load("http://one.test.:\(server.port)/").summary != nil)
@@ -35,7 +35,7 @@ struct NameTests {
         let names = FakeNameServer(knows: ["short.test": [127, 0, 0, 1]], secondsToLive: 0)
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
-        // The shortest life is a second; loads go on until it is over.
+        // The shortest lifetime is one second; requests continue until it has passed.
         while names.questions.count < 4 {
             #expect(try transport.load("http://short.test:\(server.port)/").summary != nil)
         }
@@ -98,7 +98,7 @@ struct NameTests {
         #expect(recorder.heard.error?.code == .shutDown)
     }
 
-    /// How many threads of this process are libcurl's, c-ares's or a transport's, told by what they are not.
+    /// Counts the threads of libcurl, c-ares and transports: all of this process except those of test servers.
     private static func transportThreads() -> Int {
         guard let folder = unsafe opendir("/proc/self/task") else { return 0 }
         defer { unsafe closedir(folder) }

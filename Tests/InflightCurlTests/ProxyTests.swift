@@ -25,7 +25,7 @@ struct ProxyTests {
         #expect(heard.text.hasPrefix("GET http://far.test/a?b HTTP/1.1\r\n"))
         #expect(heard.text.contains("Proxy-Authorization: Basic bWU6c2VjcmV0"))
         #expect(names.questions.allSatisfy { $0 == "proxy.test" })
-        // What is excepted is reached directly.
+        // A host in no_proxy is contacted directly.
         let direct = try transport.load("http://localhost:\(proxy.port)/x")
         #expect(direct.text.hasPrefix("GET /x HTTP/1.1\r\n"))
         #expect(!direct.text.contains("Proxy-Authorization"))

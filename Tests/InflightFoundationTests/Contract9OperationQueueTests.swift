@@ -5,7 +5,7 @@ import InflightFoundation
 import InflightTestSupport
 import Testing
 
-@Suite("contract 9: callbacks on an OperationQueue", .timeLimit(.minutes(10)))
+@Suite("Contract 9: callbacks on an OperationQueue", .timeLimit(.minutes(10)))
 struct Contract9OperationQueueTests {
     private let transport = ScriptedTransport(.automatic)
     private let pipeline: ImagePipeline
@@ -31,7 +31,7 @@ struct Contract9OperationQueueTests {
         try await pipeline.response(for: ImageRequest(url)).body
     }
 
-    @Test("they run on that queue, one operation each")
+    @Test("A completion runs on its OperationQueue")
     func runs() async throws {
         transport.serveOthers(.ok(Bytes("x")))
         let queue = serialQueue()
@@ -44,13 +44,13 @@ struct Contract9OperationQueueTests {
         #expect(isThere)
     }
 
-    @Test("cancelling all operations drops what waits there, and hurts nobody else", arguments: [true, false])
+    @Test("Cancelling all operations drops pending callbacks and affects no other task", arguments: [true, false])
     func cancelled(isSuspended: Bool) async throws {
         transport.serve("http://a.example/dropped", .ok(Bytes("x")))
         transport.serveOthers(.ok(Bytes("y")))
         let queue = serialQueue()
         let gate = DispatchSemaphore(value: 0)
-        // The callback waits behind this queue's own work, or because the queue is suspended.
+        // The callback is pending behind an operation of this queue, or because the queue is suspended.
         if isSuspended { queue.isSuspended = true } else { queue.addOperation { gate.wait() } }
         let heard = Guarded([String]())
         load("http://a.example/dropped", on: queue) { _ in heard.withLock { $0.append("dropped") } }
@@ -60,7 +60,7 @@ struct Contract9OperationQueueTests {
         #expect(try await body("http://a.example/other") == Bytes("y"))
         queue.isSuspended = false
         gate.signal()
-        // The queue serves the next as before.
+        // The queue runs later callbacks as before.
         let pipeline = pipeline
         await Bridge.wait { done in
             pipeline.loadResponse(ImageRequest("http://a.example/next"), on: .queue(queue)) { _, _ in
@@ -73,7 +73,7 @@ struct Contract9OperationQueueTests {
         #expect(pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("progress that is dropped is followed by the ending")
+    @Test("Dropped progress is followed by the completion")
     func droppedProgress() async throws {
         transport.serve("http://a.example/1", .ok(Bytes("abcd"), chunks: [2]).stalled("half", after: 2))
         let queue = serialQueue()
@@ -97,7 +97,7 @@ struct Contract9OperationQueueTests {
         #expect(heard.withLock { $0.count { $0 == "end" } } == 1)
     }
 
-    @Test("a suspended queue holds back its own callbacks alone")
+    @Test("A suspended OperationQueue delays only its own callbacks")
     func suspended() async throws {
         transport.serveOthers(.ok(Bytes("x")))
         let still = serialQueue()

@@ -6,7 +6,7 @@ import InflightTestSupport
 import Synchronization
 import Testing
 
-@Suite("A load as an operation", .timeLimit(.minutes(10)))
+@Suite("Load operations", .timeLimit(.minutes(10)))
 struct LoadOperationTests {
     private let transport = ScriptedTransport(.automatic)
     private let pipeline: ImagePipeline
@@ -29,7 +29,7 @@ struct LoadOperationTests {
         LoadOperation(response: ImageRequest(url), pipeline: pipeline)
     }
 
-    /// Returns when everything in the queue has finished.
+    /// Returns when all operations in the queue have finished.
     private func finish(_ queue: OperationQueue) async {
         await Bridge.wait { done in queue.addBarrierBlock { done.open() } }
     }
@@ -39,7 +39,7 @@ struct LoadOperationTests {
         return nil
     }
 
-    @Test("gives its result when it has finished, and says that it is asynchronous")
+    @Test("A load operation is asynchronous, and has its result when it is finished")
     func finishes() async throws {
         transport.serveOthers(.ok(Bytes("x")))
         let load = makeLoad("http://a.example/1")
@@ -51,7 +51,7 @@ struct LoadOperationTests {
         #expect(try load.result?.get().body == Bytes("x"))
     }
 
-    @Test("finishes with the reason where nothing can be loaded: bytes, and a picture that is none")
+    @Test("A load operation finishes with an error for an invalid URL and for bytes that are no image")
     func fails() async throws {
         transport.serveOthers(.ok(Bytes("no picture")))
         let bytes = makeLoad("no URL")
@@ -64,7 +64,7 @@ struct LoadOperationTests {
         #expect([.notAnImage, .unsupportedFormat].contains(error?.code))
     }
 
-    @Test("in a queue with a limit of two never loads more at once, and loads all")
+    @Test("A queue limited to two operations never executes more loads at once, and finishes all")
     func downloadManager() async throws {
         for index in 0..<20 {
             transport.serve("http://a.example/\(index)", .ok(Bytes("x")).stalled("\(index)", after: 0))
@@ -81,9 +81,9 @@ struct LoadOperationTests {
         #expect(loads.allSatisfy { (try? $0.result?.get().body) == Bytes("x") })
     }
 
-    @Test("blocks no thread: more of them execute at once than there can be threads")
+    @Test("A load operation blocks no thread: more execute at once than Dispatch has threads")
     func noThread() async throws {
-        // Dispatch starts 255 threads at most.
+        // Dispatch starts at most 255 threads.
         let count = 400
         transport.serveOthers(.ok(Bytes("x")).stalled("all", after: 0))
         let queue = makeQueue(limit: count)
@@ -96,7 +96,7 @@ struct LoadOperationTests {
         #expect(loads.allSatisfy { $0.isFinished })
     }
 
-    @Test("starts after its dependencies, and its dependents after it, with its result there")
+    @Test("A load operation starts after its dependencies and before its dependents")
     func dependencies() async throws {
         transport.serve("http://a.example/first", .ok(Bytes("1")).stalled("first", after: 0))
         transport.serveOthers(.ok(Bytes("2")))
@@ -114,7 +114,7 @@ struct LoadOperationTests {
         #expect(seen.withLock { $0 } == [true, true])
     }
 
-    @Test("cancelled while it executes finishes at once, and concerns nobody else")
+    @Test("Cancelling an executing load operation finishes it at once and affects no other")
     func cancelled() async throws {
         transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
         let (load, other) = (makeLoad("http://a.example/1"), makeLoad("http://a.example/1"))
@@ -134,7 +134,7 @@ struct LoadOperationTests {
         #expect(!other.isCancelled && code(other) == nil)
     }
 
-    @Test("cancelled before its turn asks for nothing, and finishes when its queue comes to it")
+    @Test("A load operation cancelled while queued finishes as cancelled when its queue reaches it")
     func cancelledBefore() async throws {
         let queue = makeQueue()
         queue.isSuspended = true
@@ -149,7 +149,7 @@ struct LoadOperationTests {
         #expect(pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("finishes once, with one result, whenever the cancel comes")
+    @Test("A load operation finishes once, with one result, whenever it is cancelled")
     func race() async throws {
         transport.serveOthers(.ok(Bytes("x")))
         for round in 0..<200 {
@@ -173,7 +173,7 @@ struct LoadOperationTests {
         #expect(pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("calls its completionBlock once, with the result there, and lets go of it and of itself")
+    @Test("A completionBlock sees the result, and is released with its operation after it ran")
     func completionBlock() async throws {
         transport.serveOthers(.ok(Bytes("x")))
         weak var seen: LoadOperation<LoadedResponse>?
@@ -181,7 +181,7 @@ struct LoadOperationTests {
         do {
             let load = makeLoad("http://a.example/1")
             seen = load
-            // It holds itself, as such blocks do.
+            // The block retains the operation, as such blocks do.
             load.completionBlock = {
                 tell.yield(load.result != nil && load.isFinished)
                 tell.finish()
@@ -192,7 +192,7 @@ struct LoadOperationTests {
         try await eventually("the operation to go") { seen == nil }
     }
 
-    /// Tells when nobody has it any more.
+    /// Calls a closure when it is released.
     private final class Held: Sendable {
         private let release: @Sendable () -> Void
 
@@ -207,19 +207,19 @@ struct LoadOperationTests {
 
     enum Meanwhile: CaseIterable {
         case cancel
-        /// As an operation queue does on Linux, whose `start()` returns while another thread ends the operation.
+        /// As an operation queue does on Linux, whose `start()` returns while another thread finishes the operation.
         case observe
     }
 
     @Test(
-        "calls its completionBlock before letting go of it, though another thread meanwhile ends it too, or sees its end",
+        "A completionBlock is called before its release, even if another thread ends or observes the operation",
         arguments: Meanwhile.allCases)
     func cancelledByMany(meanwhile: Meanwhile) async throws {
         transport.serveOthers(.ok(Bytes("x")).stalled("for ever"))
         let calls = Guarded(0)
         for round in 1...1_000 {
             let load = makeLoad("http://a.example/1")
-            // Foundation goes through them before it hands the block over: time for the other thread to let go of it.
+            // Foundation visits them before it calls the block, so the other thread has time to release the block.
             let dependents = (0..<50).map { _ in BlockOperation {} }
             for dependent in dependents { dependent.addDependency(load) }
             load.start()
@@ -247,7 +247,7 @@ struct LoadOperationTests {
         }
     }
 
-    @Test("is kept alive from its start to its end, and no longer")
+    @Test("A load operation is retained from its start to its end, and no longer")
     func keptAlive() async throws {
         transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
         weak var seen: LoadOperation<LoadedResponse>?
@@ -262,7 +262,7 @@ struct LoadOperationTests {
         try await eventually("the operation to go") { seen == nil }
     }
 
-    @Test("works without a queue too, and can be waited for")
+    @Test("A load operation works without a queue, and can be waited for")
     func byHand() throws {
         transport.serveOthers(.ok(Bytes("x")))
         let load = makeLoad("http://a.example/1")
@@ -272,7 +272,7 @@ struct LoadOperationTests {
         #expect(try load.result?.get().body == Bytes("x"))
     }
 
-    @Test("hands its priority on, before its start and while it executes")
+    @Test("A load operation fetches at the priority set before its start, which can change later")
     func priority() async throws {
         transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
         let load = makeLoad("http://a.example/1")
@@ -284,7 +284,7 @@ struct LoadOperationTests {
         transport.release("body")
     }
 
-    @Test("stops who starts it twice, or before its dependencies have finished")
+    @Test("Starting a load operation twice, or before its dependencies have finished, traps")
     func misuse() async throws {
         let observed = [
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

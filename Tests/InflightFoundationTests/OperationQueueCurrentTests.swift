@@ -3,9 +3,9 @@ import InflightConcurrency
 import InflightFoundation
 import Testing
 
-@Suite("An OperationQueue as a callback queue knows whether it is current", .timeLimit(.minutes(10)))
+@Suite("OperationQueue as a callback queue", .timeLimit(.minutes(10)))
 struct OperationQueueCurrentTests {
-    @Test("inside its operations, and nowhere else")
+    @Test("An OperationQueue is current inside its operations and nowhere else")
     func current() async {
         let (one, other) = (OperationQueue(), OperationQueue())
         let answers = await ValueBridge.value { done in
@@ -17,7 +17,7 @@ struct OperationQueueCurrentTests {
         #expect(!CallbackQueue.queue(one).isCurrent)
     }
 
-    @Test("the main one too, on whatever thread the main queue is served")
+    @Test("OperationQueue.main is current on any thread that serves the main queue")
     func main() async {
         let isCurrent = await ValueBridge.value { done in
             CallbackQueue.queue(OperationQueue.main).submit {
@@ -29,7 +29,7 @@ struct OperationQueueCurrentTests {
         #expect(!CallbackQueue.queue(OperationQueue.main).isCurrent)
     }
 
-    @Test("has a name for messages, and may drop what it is given")
+    @Test("An OperationQueue has a name for messages, and may drop callbacks")
     func name() {
         let queue = OperationQueue()
         queue.name = "app.downloads"
@@ -38,10 +38,10 @@ struct OperationQueueCurrentTests {
         #expect(CallbackQueue.queue(queue).mayDrop)
     }
 
-    @Test("where the main queue runs a run loop it is current, in a timer as well")
+    @Test("The main queue is current in a timer of a run loop")
     func runLoop() async {
         await #expect(processExitsWith: .success) {
-            // A loop inside the loop, as a program does that waits with a run loop of its own.
+            // A run loop inside the run loop, as in a program that waits with its own run loop.
             await MainActor.run {
                 let timer = Timer(timeInterval: 0.001, repeats: false) { _ in
                     let isCurrent =

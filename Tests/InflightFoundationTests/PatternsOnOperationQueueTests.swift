@@ -4,7 +4,7 @@ import InflightFoundation
 import InflightTestSupport
 import Testing
 
-@Suite("Patterns on an OperationQueue whose owner cancels everything on it", .timeLimit(.minutes(10)))
+@Suite("Concurrency patterns on an OperationQueue with cancelled operations", .timeLimit(.minutes(10)))
 struct PatternsOnOperationQueueTests {
     private func makeQueue() -> OperationQueue {
         let queue = OperationQueue()
@@ -13,12 +13,12 @@ struct PatternsOnOperationQueueTests {
         return queue
     }
 
-    /// Waits until something waits on the suspended queue.
+    /// Waits until an operation is pending on the suspended queue.
     private func waitForWork(on queue: OperationQueue) async throws {
         try await eventually("an operation") { queue.operationCount > 0 }
     }
 
-    /// Waits until nothing of the queue runs or waits.
+    /// Waits until no operation runs or is pending.
     private func waitUntilIdle(_ queue: OperationQueue) async {
         await Bridge.wait { done in
             DispatchQueue.global().async {
@@ -28,7 +28,7 @@ struct PatternsOnOperationQueueTests {
         }
     }
 
-    /// Cancels what waits, and lets the queue find that out.
+    /// Cancels the pending operations, and lets the queue process their cancellation.
     private func cancelAll(on queue: OperationQueue) async {
         queue.cancelAllOperations()
         queue.isSuspended = false
@@ -36,7 +36,7 @@ struct PatternsOnOperationQueueTests {
         queue.isSuspended = true
     }
 
-    @Test("a callback chain goes on without its answers, and ends once", arguments: [[0, 1, 2], [1], [2]])
+    @Test("A callback chain continues without cancelled answers, and ends once", arguments: [[0, 1, 2], [1], [2]])
     func chain(cancelled: [Int]) async throws {
         let queue = makeQueue()
         let (acted, act) = AsyncStream.makeStream(of: String.self)
@@ -73,7 +73,7 @@ struct PatternsOnOperationQueueTests {
         #expect(endings.withLock { $0 } == 1)
     }
 
-    @Test("a gate loses what was dropped, and tells what comes after it")
+    @Test("A gate loses cancelled deliveries, and delivers later ones")
     func gate() async {
         let queue = makeQueue()
         let gate = Gate<Int, String>(on: .queue(queue))
@@ -95,7 +95,7 @@ struct PatternsOnOperationQueueTests {
         #expect(gate.phase == .ended)
     }
 
-    @Test("a gate whose ending was dropped has ended, and lets go of its handlers")
+    @Test("A gate whose outcome was dropped has ended, and releases its handlers")
     func droppedEnding() async throws {
         let queue = makeQueue()
         let gate = Gate<Int, String>(on: .queue(queue))

@@ -1,10 +1,10 @@
 package import InflightCore
 
-/// ``Scene`` as AVIF, without subsampled colours.
+/// ``Scene`` as AVIF, without chroma subsampling.
 ///
 /// By Pillow 13.0 (libavif) at quality 90, and at 85 with an EXIF orientation, which libavif writes as `irot` and
 /// `imir`; those of 10 and 12 bits by imagecodecs 2026.3.6 (libavif) at level 95. `displayP3` holds colours that Little
-/// CMS brought from sRGB to the profile that it carries: Display P3's primaries, and a gamma of 2.2.
+/// CMS converted from sRGB to the embedded profile: Display P3's primaries and a gamma of 2.2.
 package enum AVIFFixtures {
     package static let plain = Base64.bytes(
         """

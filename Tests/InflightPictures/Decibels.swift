@@ -7,7 +7,7 @@
 #endif
 
 package enum Decibels {
-    /// Peak signal to noise, for bytes.
+    /// Returns the peak signal-to-noise ratio of bytes, or 100 if nothing differs.
     package static func likeness(squares: Double, count: Int) -> Double {
         squares == 0 ? 100 : 10 * log10(255 * 255 * Double(count) / squares)
     }

@@ -1,5 +1,5 @@
-/// ``Scene`` as HEIC, without subsampled colours: by pillow-heif 1.8.1 (libheif 1.23.6, x265) at quality 95. `displayP3`
-/// as ``AVIFFixtures`` has it; `turned6` has the EXIF orientation 6, which libheif writes as `irot`.
+/// ``Scene`` as HEIC, without chroma subsampling, by pillow-heif 1.8.1 (libheif 1.23.6, x265) at quality 95.
+/// `displayP3` is as in ``AVIFFixtures``; `turned6` has the EXIF orientation 6, which libheif writes as `irot`.
 package enum HEICFixtures {
     package static let plain = Base64.bytes(
         """

@@ -1,19 +1,19 @@
-/// HEIF files by hand: what their boxes say, without pixels that could be decoded.
+/// HEIF files built by hand: their boxes, without pixels that could be decoded.
 package struct HEIFPieces {
     package var brands = ["avif", "mif1"]
     package var primary = 1
-    /// The picture's type, and those of the items behind it.
+    /// The type of the image, followed by those of further items.
     package var types = ["av01"]
     package var properties: [[UInt8]] = [size(16, 12)]
-    /// Which of the properties, from one, belong to each item.
+    /// The properties of each item, by their numbers from one.
     package var associations = [[1]]
-    /// Of what kind, from where, to where.
+    /// The type of each reference, its source item and its target items.
     package var references: [(String, Int, [Int])] = []
     package var data = [UInt8](repeating: 7, count: 10)
-    /// What stands between the first box and `meta`.
+    /// The bytes between the first box and `meta`.
     package var front: [UInt8] = []
     package var behind: [UInt8] = []
-    /// Added to where the items are said to lie.
+    /// The number added to the offset of the items in `iloc`.
     package var shift = 0
 
     package init() {}
@@ -33,7 +33,7 @@ package struct HEIFPieces {
     package static func rotated(_ angle: Int) -> [UInt8] { box("irot", [UInt8(angle)]) }
     package static func mirrored(_ axis: Int) -> [UInt8] { box("imir", [UInt8(axis)]) }
 
-    /// Of AV1: 8, 10 or 12 bits, in grey or in colours.
+    /// The configuration of AV1: 8, 10 or 12 bits, grey or colour.
     package static func codec(bits: Int, isGray: Bool = false) -> [UInt8] {
         let depth: UInt8 = bits == 8 ? 0 : bits == 10 ? 0x40 : 0x60
         return box("av1C", [0x81, 0, depth | (isGray ? 0x10 : 0), 0])
@@ -48,7 +48,7 @@ package struct HEIFPieces {
 
     package var file: [UInt8] {
         let first = Self.box("ftyp", Array(brands[0].utf8) + Pieces.big32(0) + brands.flatMap { Array($0.utf8) })
-        // As long as it will be, wherever the data are.
+        // The length of `meta` does not depend on the offset of the data.
         let length = meta(0).count
         let start = first.count + front.count + length + 8
         return first + front + meta(start + shift) + Self.box("mdat", data) + behind

@@ -1,11 +1,11 @@
 package import InflightCore
 
-/// ``Scene`` as JPEG XL. `lossy` and `alpha` (lossless) by Pillow 13.0 with pillow-jxl-plugin 1.3.8; `parts`, which
-/// carries EXIF metadata and lies in boxes `jxlp`, and `gray` too. The others by a small program on the encoder of libjxl
-/// 0.7.0, lossless: `turned…` have that orientation, `twelveBits` is in a box `jxlc`, `animation` has two frames of which
-/// the second is upside down, `premultiplied` has associated alpha (of which its header was told by hand, as that version
-/// does not write it), `displayP3` says that its colours have those primaries, `odd` is black, of 999 × 37 pixels, lossy,
-/// turned as 5, in boxes.
+/// ``Scene`` as JPEG XL. Pillow 13.0 with pillow-jxl-plugin 1.3.8 wrote `lossy`, `alpha` (lossless), `gray`, and
+/// `parts`, which carries EXIF metadata and is in `jxlp` boxes. A small program with the encoder of libjxl 0.7.0 wrote
+/// the others, lossless: `turned…` have that orientation, `twelveBits` is in a `jxlc` box, `animation` has two frames,
+/// the second upside down, `premultiplied` has associated alpha (set in its header by hand, as that version does not
+/// write it), `displayP3` declares those primaries, `odd` is black, of 999 × 37 pixels, lossy, with orientation 5, in
+/// boxes.
 package enum JPEGXLFixtures {
     package static let lossy = Base64.bytes(
         """

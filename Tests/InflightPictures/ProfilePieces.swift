@@ -1,4 +1,4 @@
-/// Colour profiles, put together by the tests (ICC.1:2001-04).
+/// Colour profiles, assembled by the tests (ICC.1:2001-04).
 extension Pieces {
     package static func fixed(_ value: Double) -> [UInt8] { big32(Int((value * 65536).rounded())) }
 
@@ -6,17 +6,17 @@ extension Pieces {
         Array("XYZ ".utf8) + big32(0) + fixed(value[0]) + fixed(value[1]) + fixed(value[2])
     }
 
-    /// A curve that is an exponent, in parts of 256.
+    /// A curve with an exponent in units of 1/256.
     package static func gamma(_ value: Double) -> [UInt8] {
         Array("curv".utf8) + big32(0) + big32(1) + big16(Int((value * 256).rounded())) + [0, 0]
     }
 
-    /// The curve of IEC 61966-2-1 by its five numbers.
+    /// The curve of IEC 61966-2-1 by its five parameters.
     package static let parametricSRGB =
         Array("para".utf8) + big32(0) + big16(3) + big16(0)
         + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap { fixed($0) }
 
-    /// What each profile begins with: its name, and the white of D50.
+    /// The first tags of each profile: its name and the D50 white point.
     package static func profileFront(_ name: String) -> [(String, [UInt8])] {
         let text = Array(name.utf8) + [0]
         var description = Array("desc".utf8) + big32(0) + big32(text.count) + text
@@ -38,7 +38,7 @@ extension Pieces {
         return header + table + data
     }
 
-    /// A colour profile of sRGB's primaries, but in the order that `order` says, and with `gamma` for its curves.
+    /// A colour profile with the sRGB primaries in the given order and curves with this gamma.
     package static func profile(order: [Int], gamma exponent: Double, name: String) -> [UInt8] {
         let primaries = [
             SIMD3(0.4361, 0.2225, 0.0139), SIMD3(0.3851, 0.7169, 0.0971), SIMD3(0.1431, 0.0606, 0.7141),
@@ -48,7 +48,7 @@ extension Pieces {
         return profile(kind: "mntr", space: "RGB ", tags: profileFront(name) + columns + curves)
     }
 
-    /// The chunk of a PNG that carries a profile: zlib's format with one stored block, and Adler's sum.
+    /// The PNG chunk that carries a profile: a zlib stream with one stored block and an Adler-32 checksum.
     package static func iccp(_ profile: [UInt8], name: String) -> [UInt8] {
         var a = 1
         var b = 0
@@ -60,7 +60,7 @@ extension Pieces {
         return chunk("iCCP", Array("\(name)\0\0".utf8) + [0x78, 0x01] + stored + big32(b << 16 | a))
     }
 
-    /// The segments of a JPEG that carry a profile.
+    /// A JPEG file with a profile in one more segment.
     package static func jpeg(_ file: [UInt8], profile: [UInt8]) -> [UInt8] {
         jpeg(file, adding: 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
     }

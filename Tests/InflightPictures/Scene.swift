@@ -1,6 +1,6 @@
 package import InflightCore
 
-/// The picture that the fixtures hold, by a formula: what a decoder makes is compared with this.
+/// The image in the fixtures, as a formula, with which decoded pixels are compared.
 package enum Scene {
     package static let width = 16
     package static let height = 12
@@ -9,8 +9,8 @@ package enum Scene {
         SIMD4(UInt8(15 * x + 10), UInt8(20 * y + 5), UInt8(8 * (x + y) + 20), 255)
     }
 
-    /// The stored pixel that is seen at `x`, `y`, by the table of CIPA DC-008: which side of what is seen the first row
-    /// and the first column of what is stored are.
+    /// Returns the stored pixel displayed at `x`, `y`, by the table of CIPA DC-008, which states on which displayed
+    /// sides the first stored row and column are.
     package static func stored(
         _ orientation: ImageOrientation, _ x: Int, _ y: Int, width: Int = Scene.width, height: Int = Scene.height
     ) -> (Int, Int) {
@@ -74,7 +74,7 @@ extension PixelBuffer {
         return SIMD4(bytes[offset], bytes[offset + 1], bytes[offset + 2], bytes[offset + 3])
     }
 
-    /// The likeness to what `pixel` says, in decibels; colours count by their alpha. 100 where nothing differs.
+    /// Returns the similarity to `pixel` in decibels, colours weighted by alpha; 100 if nothing differs.
     package func likeness(_ pixel: (Int, Int) -> SIMD4<UInt8>) -> Double {
         var sum = 0.0
         for y in 0..<height {

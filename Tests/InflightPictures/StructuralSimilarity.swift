@@ -6,11 +6,11 @@
     import Darwin
 #endif
 
-/// How alike two pictures are in structure: 1 where nothing differs (Wang, Bovik, Sheikh and Simoncelli, "Image quality
+/// The structural similarity of two images, 1 if nothing differs (Wang, Bovik, Sheikh and Simoncelli, "Image quality
 /// assessment: from error visibility to structural similarity", IEEE Transactions on Image Processing 13(4), 2004).
 ///
-/// As the article's section III has it: means, variances and covariance in a Gaussian window of 11 × 11 with a standard
-/// deviation of 1.5, `K1` 0.01, `K2` 0.03, averaged over all places where the window lies inside.
+/// As in the article's section III: means, variances and covariance in a Gaussian window of 11 × 11 with a standard
+/// deviation of 1.5, `K1` 0.01, `K2` 0.03, averaged over all positions at which the window lies inside.
 package enum StructuralSimilarity {
     private static let side = 11
     private static let window: [Double] = {
@@ -20,8 +20,8 @@ package enum StructuralSimilarity {
     }()
 
     /// - Parameters:
-    ///   - left: samples from 0 to 255, row by row.
-    ///   - right: as many.
+    ///   - left: Samples from 0 to 255, row by row.
+    ///   - right: The same number of samples.
     package static func mean(_ left: [Double], _ right: [Double], width: Int) -> Double {
         let height = left.count / width
         precondition(left.count == right.count && width >= side && height >= side)

@@ -1,6 +1,6 @@
-/// ``Scene`` as TIFF. By Pillow 13.0 (libtiff): `lzw`, `jpeg` at quality 95, `palette` of 32 colours, `bilevel` dithered
-/// and packed as Group 4, `cmyk` as Pillow converts. By tifffile 2026.3.3: `sixteenBits` with a predictor, `pages`
-/// of which the second is upside down, `bigTiles` (a BigTIFF), `floats` from 0 to 1.
+/// ``Scene`` as TIFF. By Pillow 13.0 (libtiff): `lzw`, `jpeg` at quality 95, `palette` of 32 colours, `bilevel`
+/// dithered and compressed as Group 4, `cmyk` as Pillow converts. By tifffile 2026.3.3: `sixteenBits` with a predictor,
+/// `pages`, the second upside down, `bigTiles` (a BigTIFF), `floats` from 0 to 1.
 package enum TIFFFixtures {
     package static let lzw = Base64.bytes(
         """

@@ -1,4 +1,4 @@
-/// TIFF files by hand: the pixels in front, the directory behind them.
+/// TIFF files built by hand: first the pixels, then the directory.
 package struct TIFFPieces {
     package var isLittle = true
     package var isBig = false
@@ -9,14 +9,14 @@ package struct TIFFPieces {
     package var photometric = 2
     package var compression = 1
     package var pixels: [UInt8] = []
-    /// Further fields: 16 bits each, or 32 where there is `isLong`.
+    /// Additional fields: of 32 bits if `isLong`, otherwise of 16.
     package var fields: [(tag: Int, values: [Int], isLong: Bool)] = []
-    /// Fields that are left away.
+    /// The tags of omitted fields.
     package var omitted: Set<Int> = []
     package var profile: [UInt8] = []
-    /// Where the next page's directory lies.
+    /// The offset of the next page's directory.
     package var next = 0
-    /// How many bytes stand between the file's header and the pixels.
+    /// The number of bytes between the file header and the pixels.
     package var before = 0
 
     package init() {
@@ -32,7 +32,7 @@ package struct TIFFPieces {
         return isLittle ? little : little.reversed()
     }
 
-    /// Where the directory of ``file`` begins.
+    /// The offset of the directory in ``file``.
     package var directory: Int { (isBig ? 16 : 8) + before + pixels.count + pixels.count % 2 }
 
     package var file: [UInt8] {
@@ -75,7 +75,7 @@ package struct TIFFPieces {
             + number(next, width) + far
     }
 
-    /// A file of several pages, all in the same byte order and of the same kind; the last leads to where `end` says.
+    /// A file of several pages with the same byte order and offset size; the last page links to `end`.
     package static func file(_ pages: [TIFFPieces], end: Int = 0) -> [UInt8] {
         var pages = pages
         let header = pages[0].isBig ? 16 : 8

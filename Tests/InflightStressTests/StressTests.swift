@@ -16,7 +16,7 @@ struct StressTests {
 
     private func check(_ report: StressRun.Report) {
         #expect(report.violations == [], "seed \(report.seed): \(report)")
-        // It did all that it is made for, and not everything was cancelled.
+        // Every kind of operation occurred, and not everything was cancelled.
         for entry in Tally.Entry.allCases where report.tally[entry] == 0 {
             Issue.record("\(entry) never happened: \(report)")
         }
@@ -24,12 +24,12 @@ struct StressTests {
         #expect(report.pipelines > 2)
     }
 
-    @Test("keep every rule of the contract, over a transport in memory")
+    @Test("Random operations keep every rule of the contract over an in-memory transport")
     func inMemory() async throws {
         check(try await makeRun(40_000).run())
     }
 
-    @Test("keep every rule of the contract, over libcurl and real sockets")
+    @Test("Random operations keep every rule of the contract over libcurl and real sockets")
     func overSockets() async throws {
         var run = makeRun(12_000)
         run.overSockets = true

@@ -3,7 +3,7 @@ import InflightContract
 import InflightCore
 import Testing
 
-@Suite("What events must agree on", .timeLimit(.minutes(10)))
+@Suite("Event model", .timeLimit(.minutes(10)))
 struct EventModelTests {
     private static let good: [(UInt32?, UInt64?, PipelineEvent.Kind)] = [
         (1, nil, .asked(url: "u")), (nil, 7, .made(.fetch, subject: "u", after: nil)), (1, 7, .waits),
@@ -23,11 +23,11 @@ struct EventModelTests {
         return model.atEnd
     }
 
-    @Test("one load is well as it is, and not with any of its events left out")
+    @Test("A complete load is valid, and leaving out a required event is a violation")
     func leftOut() {
         #expect(problem(Self.good) == nil)
-        // That a load waits for its job may be missing, and so may the head of an answer, and the end of an exchange that
-        // the job has ended before.
+        // Optional are the event that a load waits for its job, the head of a response, and the end of an exchange that
+        // its job ended before.
         for index in Self.good.indices where ![2, 6, 7].contains(index) {
             var events = Self.good
             events.remove(at: index)
@@ -35,7 +35,7 @@ struct EventModelTests {
         }
     }
 
-    @Test("none of them may come twice, or behind the end")
+    @Test("An event that occurs twice or after the end is a violation")
     func twice() {
         for index in Self.good.indices where index != 6 && index != 2 {
             var events = Self.good

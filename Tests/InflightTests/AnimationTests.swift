@@ -9,7 +9,7 @@ struct AnimationTests {
     private static let gif: [UInt8] = {
         let control: [UInt8] = [0x21, 0xF9, 4, 0, 5, 0, 0, 0]
         let frame: [UInt8] = [0x2C, 0, 0, 0, 0, 2, 0, 2, 0, 0, 2]
-        // All pixels of one colour, the decoder's table cleared before each.
+        // All pixels have one colour; the decoder's table is cleared before each.
         let red: [UInt8] = [0x04, 0x04, 0x41, 0x10, 0x05, 0x00]
         let blue: [UInt8] = [0x04, 0x0C, 0xC3, 0x30, 0x05, 0x00]
         return Array("GIF89a".utf8) + [2, 0, 2, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255]
@@ -31,7 +31,7 @@ struct AnimationTests {
         return request
     }
 
-    @Test("It is fetched, opened with the request's size and processors, and played on the pipeline's clock")
+    @Test("An animation is fetched, resized, processed and played on the pipeline clock")
     func played() async throws {
         let (server, pipeline, clock) = try stage()
         defer { server.stop() }
@@ -57,7 +57,7 @@ struct AnimationTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("What is wrong names the URL: a status, a page, damage, a limit of the caller's")
+    @Test("An animation error has the URL and a code: bad status, no image, damage, too many frames")
     func failures() async throws {
         let (server, pipeline, _) = try stage()
         defer { server.stop() }
@@ -76,7 +76,7 @@ struct AnimationTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("A task that was cancelled gets no animation")
+    @Test("Cancelling the task of an animation throws a cancelled error")
     func cancelled() async throws {
         let (server, pipeline, _) = try stage()
         defer { server.stop() }

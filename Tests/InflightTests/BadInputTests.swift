@@ -2,8 +2,8 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-/// What strangers send, end to end: the code that the caller sees for each, and that the message gives nothing away.
-@Suite("Bad input over the standard pipeline", .timeLimit(.minutes(10)))
+/// Untrusted input, end to end: the error code that the caller gets, and that no message leaks a secret.
+@Suite("Invalid input over the standard pipeline", .timeLimit(.minutes(10)))
 struct BadInputTests {
     private static let password = "hunter2"
 
@@ -13,7 +13,7 @@ struct BadInputTests {
         return try ImagePipeline(configuration: .init(curl: curl))
     }
 
-    /// The error of a load, after a look at what it says.
+    /// Returns the error of a load, after checking its texts for secrets and control characters.
     private func failure(
         _ pipeline: ImagePipeline, _ url: String, change: @Sendable (inout ImageRequest) -> Void = { _ in }
     ) async throws -> LoadError {
@@ -41,7 +41,7 @@ struct BadInputTests {
     // MARK: URLs and connections
 
     @Test(
-        "URLs that cannot be loaded",
+        "An invalid URL or unsupported scheme fails with its error code",
         arguments: [
             ("photo.jpg", LoadError.Code.invalidURL), ("", .invalidURL), ("http://", .invalidURL),
             ("http://me:hunter2@/a", .invalidURL), ("me:hunter2@a.example/b", .invalidURL),
@@ -59,7 +59,7 @@ struct BadInputTests {
         #expect(error.stage == .request)
     }
 
-    @Test("a name that does not resolve, and a connection that is refused")
+    @Test("An unresolvable host and a refused connection fail with cannotConnect")
     func unreachable() async throws {
         let server = try LoopbackServer()
         let port = server.port
@@ -71,7 +71,7 @@ struct BadInputTests {
         #expect(try await failure(pipeline, "http://me:hunter2@127.0.0.1:\(port)/").code == .cannotConnect)
     }
 
-    @Test("certificates that are not trusted", arguments: [LoopbackServer.Certificate.valid, .expired, .wrongHost])
+    @Test("Untrusted certificates are refused", arguments: [LoopbackServer.Certificate.valid, .expired, .wrongHost])
     func untrusted(certificate: LoopbackServer.Certificate) async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.tls = .init(authority: try LoopbackServer.CertificateAuthority(), certificate: certificate)
@@ -82,7 +82,7 @@ struct BadInputTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test("time limits: connecting, stalling, in all, too slow, and a TLS handshake that stalls")
+    @Test("Stall, total, minimum-rate and TLS handshake timeouts fail with timedOut")
     func timeouts() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -113,16 +113,16 @@ struct BadInputTests {
         #expect(handshake.code == .timedOut)
     }
 
-    @Test("a local file that is not there, and one that is a directory", arguments: ["/nothing/here.png", "/"])
+    @Test("A missing file and a directory cannot be read", arguments: ["/nothing/here.png", "/"])
     func files(path: String) async throws {
         #expect(try await failure(try pipeline(), "file://\(path)").code == .cannotRead)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
-        /// Made when it is needed: the leak sanitizer cannot follow what a constant of this suite would hold for ever.
+        /// Created on demand: the leak sanitizer cannot follow what a constant of this suite would retain for ever.
         var response: @Sendable () -> LoopbackServer.Response
         var code: LoadError.Code
         var status: Int?
@@ -206,7 +206,7 @@ struct BadInputTests {
             response: .ok(Bytes("x"), type: "text/\u{9B}2Jplain"), code: .notAnImage, mentions: "text/"),
     ]
 
-    @Test("answers that are no picture", arguments: answers)
+    @Test("A response without a usable image fails with its error code, status and URL", arguments: answers)
     func answer(row: Row) async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -218,9 +218,9 @@ struct BadInputTests {
         #expect(error.url == server.url("/row"))
     }
 
-    // MARK: Pictures
+    // MARK: Images
 
-    @Test("pictures that are cut, damaged, too large, or of a format that nobody reads")
+    @Test("Truncated, corrupt, oversized and unsupported images fail while decoding, with their code")
     func pictures() async throws {
         let jpeg = try Pictures.jpeg().array
         let png = try Pictures.png().array
@@ -253,7 +253,7 @@ struct BadInputTests {
         }
     }
 
-    /// CRC-32 as PNG has it.
+    /// CRC-32 as PNG defines it.
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var sum: UInt32 = 0xFFFF_FFFF
         for byte in bytes {
@@ -263,7 +263,7 @@ struct BadInputTests {
         return [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: ~sum >> $0) }
     }
 
-    @Test("data: URLs that hold no picture, or are none")
+    @Test("A data URL without an image fails with notAnImage")
     func dataURLs() async throws {
         let pipeline = try pipeline()
         for (url, code) in [
@@ -275,7 +275,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("one that fails never stops the others")
+    @Test("Failing loads do not affect concurrent loads")
     func others() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }

@@ -4,7 +4,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("Bodies in flight over real sockets", .timeLimit(.minutes(5)))
+@Suite("Body memory limit over real sockets", .timeLimit(.minutes(5)))
 struct BodyBudgetSocketTests {
     private static let plain = [UInt8]((0..<600_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 8) })
     private static let zeros = [UInt8](repeating: 0, count: 1 + 258 * 3000)
@@ -17,7 +17,7 @@ struct BodyBudgetSocketTests {
     }
 
     @Test(
-        "keep their limit, and all of them arrive whole",
+        "Bodies in flight stay within their limit, and all arrive complete",
         arguments: [
             Case(testDescription: "with a length", limit: 1 << 20, response: .ok(Bytes(plain)), body: plain),
             Case(testDescription: "chunked", limit: 1 << 20, response: .ok(Bytes(plain)).chunked(), body: plain),
@@ -47,7 +47,7 @@ struct BodyBudgetSocketTests {
                 completion: { _, result in body.open(with: (try? result.get())?.body) })
         }
         for body in bodies { #expect(await body.value()?.array == example.body) }
-        // Each transfer has one piece at hand, 64 KiB at most, however small the limit is.
+        // Each transfer holds one chunk of at most 64 KiB, however small the limit is.
         #expect(most.withLock { $0 } <= max(example.limit, Int64(count) * 65_536))
         #expect(pipeline.statistics.bodyBytesInFlight == 0)
         #expect(pipeline.statistics.pausedTransfers == 0)

@@ -3,9 +3,9 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("A pipeline with a disk cache, over real sockets", .timeLimit(.minutes(10)))
+@Suite("Disk cache over real sockets", .timeLimit(.minutes(10)))
 struct CacheSocketTests {
-    /// A pipeline whose disk cache is in a folder of its own, and what ends both.
+    /// A pipeline with a disk cache in its own folder, and a closure that ends both.
     private func stage() throws -> (pipeline: ImagePipeline, end: @Sendable () async -> Void) {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-\(UUID())")
         var configuration = ImagePipeline.Configuration(cache: DiskStore.Configuration(folder: folder.path))
@@ -30,7 +30,7 @@ struct CacheSocketTests {
         return try await pipeline.response(for: request)
     }
 
-    @Test("a request right behind an answer finds it on the disk, and never what was made useless (RFC 9111 4.4)")
+    @Test("RFC 9111 4.4: A stored response is found by the next request, and a PUT invalidates it")
     func order() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -55,7 +55,7 @@ struct CacheSocketTests {
         await end()
     }
 
-    @Test("trailers of a chunked body reach the caller, and are not kept (RFC 9110 6.5)")
+    @Test("RFC 9110 6.5: Trailers of a chunked body reach the caller and are not stored")
     func trailers() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -74,7 +74,7 @@ struct CacheSocketTests {
         await end()
     }
 
-    @Test("interim answers, any method, and fields in the order of the wire go through (RFC 9110 15.2)")
+    @Test("RFC 9110 15.2: Interim responses, any method and the order of fields pass through unchanged")
     func general() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Inflight
 
-@Suite("What can be done with which format", .timeLimit(.minutes(10)))
+@Suite("Format support list", .timeLimit(.minutes(10)))
 struct FormatListTests {
     private static let isolated: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
 
@@ -21,7 +21,7 @@ struct FormatListTests {
         return Dictionary(uniqueKeysWithValues: list.map { ($0.format, $0) })
     }
 
-    @Test("The list names each format of the standard codecs once, and what it says is what they do")
+    @Test("The format list names each format of the standard codecs once, and agrees with them")
     func complete() {
         for decoding in DecodeIsolation.allCases {
             let registry = CodecRegistry.standard(decoding)
@@ -34,7 +34,7 @@ struct FormatListTests {
         }
     }
 
-    @Test("A part that libvips or libheif lacks is named, with the package that brings it")
+    @Test("A missing part of libvips or libheif is named, with the package that provides it")
     func parts() {
         for (format, part, package) in [
             (ImageFormat.heic, "hevc-decoder", "libheif-plugin-libde265"),
@@ -59,7 +59,7 @@ struct FormatListTests {
                 == .absent(reason: "libheif has no encoder of AV1", package: "libheif-plugin-aomenc"))
     }
 
-    @Test("Where the other decoder answers for it, inflight-decoder-vips is said to be missing")
+    @Test("If the other decoder responds, inflight-decoder-vips is reported as not installed")
     func usualDecoderAnswers() {
         let formats = list(vips: capabilities([.jpeg, .png, .webp, .gif, .bmp, .ico]))
         for format in Self.isolated {
@@ -73,7 +73,7 @@ struct FormatListTests {
         #expect(formats[.jpeg]?.decoding == .present(library: "libjpeg-turbo", .inProgram))
     }
 
-    @Test("What is wrong with a decoder is the reason; what is not wanted is told as that")
+    @Test("An unavailable format is explained by the decoder error, or by in-process decoding")
     func reasons() {
         let error = LoadError(.decoderUnavailable, stage: .decode, message: "There is none.")
         let formats = list(.worker, usual: .failure(error), vips: .failure(error))
@@ -89,7 +89,7 @@ struct FormatListTests {
         #expect(reason.contains("in-process"))
     }
 
-    @Test("Drawings are said to be made where that is asked for")
+    @Test("SVG is reported as supported only if drawing SVG is enabled")
     func drawings() {
         #expect(
             list(vips: capabilities(Self.isolated))[.svg]?.decoding

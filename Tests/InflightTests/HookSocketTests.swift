@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Hooks over real sockets", .timeLimit(.minutes(10)))
 struct HookSocketTests {
-    @Test("a token is fetched once for many, and once more when the server does not take it any longer")
+    @Test("A token is fetched once for many requests, and again when the server rejects it")
     func token() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -49,7 +49,7 @@ struct HookSocketTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("an answer waits while it is judged: it is taken whole, or not at all")
+    @Test("A response waits for the didReceive hook, and is then delivered complete or refused")
     func judged() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }

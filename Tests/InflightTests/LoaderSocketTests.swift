@@ -7,7 +7,7 @@ import Testing
 struct LoaderSocketTests {
     private let queue = DispatchQueue(label: "cells")
 
-    /// Without limits of time: a test may be kept waiting while a server holds its answer back.
+    /// Without timeouts: a server may hold its response back while the test waits.
     private static func request(_ url: String, width: Int = 16) -> ImageRequest {
         var request = ImageRequest(url, resize: Resize(width: width))
         request.limits.connectTimeout = nil
@@ -19,7 +19,7 @@ struct LoaderSocketTests {
         ConfinedReference(ImageLoader(pipeline: pipeline, callbackQueue: .queue(queue)))
     }
 
-    @Test("a cell that is bound three times shows the last picture, and the transfers of the others are closed")
+    @Test("A cell that is bound three times shows the last image, and the other fetches end")
     func recycledCell() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -46,7 +46,7 @@ struct LoaderSocketTests {
         #expect(server.requestCount == 3)
     }
 
-    @Test("what was prefetched is in a cell at once; what a view joins is sent once, and outlives the prefetcher")
+    @Test("A prefetched image is shown at once, and a fetch that a view joined outlives its prefetcher")
     func prefetched() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }

@@ -19,13 +19,13 @@ struct PreviewSocketTests {
     }
 
     @Test(
-        "come while the server holds back the rest, and then the picture",
+        "Previews arrive while the server holds back the rest of the body, and the image follows",
         arguments: [(ImageFormat.jpeg, true), (.jpeg, false), (.png, false), (.webp, false)], [false, true])
     func heldBack(_ kind: (format: ImageFormat, progressive: Bool), inWorker: Bool) async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
         let body = try Self.picture(kind.format, progressive: kind.progressive)
-        // A progressive picture is all there, coarsely, in its first sixth.
+        // The first sixth of a progressive image covers all of it coarsely.
         let part = kind.progressive ? body.count / 6 : body.count / 2
         server.serve("/", .ok(body).held("rest", after: part))
         var configuration = ImagePipeline.Configuration()

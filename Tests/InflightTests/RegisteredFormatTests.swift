@@ -7,7 +7,7 @@ extension ImageFormat {
     fileprivate static let ppm = ImageFormat(rawValue: "ppm")
 }
 
-/// Binary PPM with 8 bits per sample, as a program outside would write its codec.
+/// Binary PPM with 8 bits per sample, as an external program would write its codec.
 private struct PPMCodec: ImageCodec {
     var decodableFormats: Set<ImageFormat> { [.ppm] }
     var encodableFormats: Set<ImageFormat> { [] }
@@ -51,11 +51,11 @@ private struct PPMCodec: ImageCodec {
     }
 }
 
-@Suite("Registered formats and schemes", .timeLimit(.minutes(5)))
+@Suite("Registered formats", .timeLimit(.minutes(5)))
 struct RegisteredFormatTests {
     private let file = Array("P6\n2 1\n255\n".utf8) + [255, 0, 0, 0, 0, 255]
 
-    @Test("a registered codec's signature makes the pipeline recognise its format")
+    @Test("The signature of a registered codec makes the pipeline recognise its format")
     func registeredCodec() async throws {
         var configuration = ImagePipeline.Configuration()
         configuration.codecs = .standard(.inProcess).adding(PPMCodec())
@@ -70,7 +70,7 @@ struct RegisteredFormatTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("a signature that reaches beyond 64 bytes is waited for")
+    @Test("Format detection waits for a signature that lies beyond 64 bytes")
     func longReach() throws {
         struct LateCodec: ImageCodec {
             let base = PPMCodec()

@@ -3,7 +3,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("A pipeline over real sockets", .timeLimit(.minutes(10)))
+@Suite("Pipeline over real sockets", .timeLimit(.minutes(10)))
 struct SocketTests {
     private func pipeline(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> ImagePipeline {
         var configuration = ImagePipeline.Configuration()
@@ -13,7 +13,7 @@ struct SocketTests {
 
     private let queue = DispatchQueue(label: "callbacks")
 
-    /// Without limits of time: a test may be kept waiting while a server holds its answer back.
+    /// Without timeouts: a server may hold its response back while the test waits.
     private func request(_ url: String, resize: Resize? = nil) -> ImageRequest {
         var request = ImageRequest(url, resize: resize)
         request.limits.connectTimeout = nil
@@ -21,7 +21,7 @@ struct SocketTests {
         return request
     }
 
-    @Test("lets a queued request that is raised go out before the others")
+    @Test("A queued request that is raised is sent before the others")
     func raising() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -35,7 +35,7 @@ struct SocketTests {
                 pipeline.loadResponse(request(server.url(path)), on: .queue(queue)) { _, result in
                     arrivals[index].open(with: (try? result.get()) != nil)
                 })
-            // The next is asked for when this one is where it should be: no luck in the order.
+            // The others are made after the server has received the first, so that the order is deterministic.
             if index == 0 { try await server.waitForRequest("/first", within: .seconds(50)) }
         }
         tasks[3].priority = .veryHigh
@@ -44,7 +44,7 @@ struct SocketTests {
         #expect(server.requests.map(\.path) == ["/first", "/c", "/a", "/b", "/d"])
     }
 
-    @Test("closes a transfer when the last of three who wait for it leaves, and not before")
+    @Test("A transfer is closed when the last of three subscribers cancels, and not before")
     func lastOneOut() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -58,7 +58,7 @@ struct SocketTests {
         try await server.waitUntilHeld("half", within: .seconds(50))
         tasks[0].cancel()
         tasks[1].cancel()
-        // Another exchange comes and goes on the same event loop: were the transfer cancelled, that would be seen now.
+        // Another exchange completes on the same event loop: a cancelled transfer would have been closed by now.
         server.serve("/other", .ok(Bytes("x")))
         _ = try await pipeline.response(for: request(server.url("/other")))
         #expect(!server.events.contains { $0.kind == .closedByPeer })
@@ -69,7 +69,7 @@ struct SocketTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("tells progress while the server still holds back the second half")
+    @Test("Progress is delivered while the server holds back the second half")
     func progress() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -88,7 +88,7 @@ struct SocketTests {
         #expect(await end.value() == 1000)
     }
 
-    @Test("sends one request for a hundred that ask at once, in every form")
+    @Test("A hundred concurrent tasks in two sizes are coalesced into one request")
     func sharing() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -114,7 +114,7 @@ struct SocketTests {
         #expect(pipeline.cached(request(url, resize: Resize(width: 17))) == nil)
     }
 
-    @Test("asks anew, and does not wait, when the job for its URL is being cancelled")
+    @Test("A new task sends its own request while the job for its URL is being cancelled")
     func newcomer() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -127,7 +127,7 @@ struct SocketTests {
         #expect(reply.body == Bytes("new"))
     }
 
-    @Test("follows redirects, and leaves credentials behind when the origin changes")
+    @Test("Redirects are followed, and credentials are dropped when the origin changes")
     func redirects() async throws {
         let server = try LoopbackServer()
         let other = try LoopbackServer()
@@ -157,7 +157,7 @@ struct SocketTests {
         #expect(far["x-everywhere"] == "1")
     }
 
-    @Test("asks for the content codings it can undo, and undoes them, but not where the program names them itself")
+    @Test("Content codings are negotiated and decoded, unless the caller sets Accept-Encoding")
     func contentCodings() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -176,17 +176,17 @@ struct SocketTests {
         #expect(try await pipeline.response(for: own).body == Bytes(coded))
         #expect(server.requests.last?.fields.values("accept-encoding") == ["gzip;q=0.5"])
 
-        // Whoever takes any answer takes this one too.
+        // response(for:) accepts any response, also one with an unknown coding.
         #expect(try await pipeline.response(for: request(server.url("/unknown"))).body == Bytes("uryyb"))
         await pipeline.shutdown(.finish)
     }
 
-    @Test("reads no more of a picture than its header takes, to tell what it is")
+    @Test("An info request reads no more of an image than its header")
     func info() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
         let picture = try Pictures.jpeg(width: 640, height: 480)
-        // The rest is never sent: were it needed, this would not end.
+        // The rest is never sent: if it were needed, this would not end.
         server.serve("/a.jpg", .ok(picture, type: "image/jpeg").held("never", after: 2000))
         let pipeline = try pipeline()
         let info = try await pipeline.info(for: request(server.url("/a.jpg")))
@@ -197,7 +197,7 @@ struct SocketTests {
         #expect(info.readBytes <= 2000)
     }
 
-    @Test("keeps loads apart that differ in a field which the answer varies by, though it was called harmless")
+    @Test("Requests are not coalesced if the response varies by a field excluded from the key")
     func vary() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }

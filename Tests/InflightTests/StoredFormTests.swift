@@ -3,7 +3,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("Pictures that a disk cache keeps as they were asked for", .timeLimit(.minutes(10)))
+@Suite("Processed images in the disk cache", .timeLimit(.minutes(10)))
 struct StoredFormTests {
     private func load(
         _ folder: String, _ url: String, _ form: StoredForm, _ change: (inout ImageRequest) -> Void = { _ in }
@@ -20,7 +20,7 @@ struct StoredFormTests {
     private static let jpeg = EncodeOptions(format: .jpeg, quality: 90)
 
     @Test(
-        "come back in the next run: as PNG with the same pixels, as JPEG nearly so, and never without their transparency",
+        "A stored processed image is found in the next run: PNG exact, JPEG nearly so, alpha kept",
         arguments: [("/a.jpg", StoredForm.processed), ("/a.jpg", .both(jpeg)), ("/a.png", .processed(jpeg))])
     func nextRun(path: String, form: StoredForm) async throws {
         let server = try LoopbackServer()
@@ -42,7 +42,7 @@ struct StoredFormTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("keep what their files say where that is asked for, and are other pictures then")
+    @Test("Processed images with and without metadata are separate entries in the disk cache")
     func metadata() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -66,7 +66,7 @@ struct StoredFormTests {
             let second = try await load(true, form)
             #expect(second.source == .disk && second.metadata?.xmp == "<where I live/>")
         }
-        // What was stored first has none, and is still found by who wants none.
+        // The entry stored first has no metadata, and still serves a request that wants none.
         let plain = try await load(false, .processed(Self.jpeg))
         #expect(plain.source == .disk && plain.metadata == nil && plain.bodyBytes < file.count)
         #expect(server.requests.count == 3)

@@ -2,7 +2,7 @@ import Inflight
 import InflightTestSupport
 import Testing
 
-@Suite("The standard pipeline with URLSession in libcurl's place", .timeLimit(.minutes(10)))
+@Suite("Standard pipeline with URLSession instead of libcurl", .timeLimit(.minutes(10)))
 struct URLSessionSocketTests {
     @Test func `loads pictures and coded bodies, and reads no more of a picture than its header takes`() async throws {
         let server = try LoopbackServer()

@@ -6,7 +6,7 @@ import InflightTestSupport
 import InflightVips
 import Testing
 
-/// A picture of each kind, by name.
+/// Sample images of each format, by name.
 enum Pictures {
     static let all: [(name: String, bytes: [UInt8])] =
         AVIFFixtures.all.map { ("AVIF " + $0.name, $0.bytes) } + HEICFixtures.all.map { ("HEIC " + $0.name, $0.bytes) }
@@ -25,10 +25,10 @@ enum Pictures {
     }
 }
 
-@Suite("Bytes that are broken", .timeLimit(.minutes(10)))
+@Suite("libvips decoder: malformed input", .timeLimit(.minutes(10)))
 struct BadInputTests {
     @Test(
-        "each fixture is a whole picture, and stays so with bytes behind its end", arguments: Pictures.all.map(\.name))
+        "Each fixture passes validation, also with trailing bytes", arguments: Pictures.all.map(\.name))
     func whole(_ name: String) throws {
         let bytes = try Pictures.bytes(name)
         try validate(bytes)
@@ -36,22 +36,22 @@ struct BadInputTests {
         try validate(bytes + [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test("a picture that is cut short is refused at every length", arguments: Pictures.all.map(\.name))
+    @Test("Validation rejects a truncated file, JPEG XL only within its header", arguments: Pictures.all.map(\.name))
     func truncated(_ name: String) async throws {
         let bytes = try Pictures.bytes(name)
         let format = try #require(ImageFormat.detect(Bytes(bytes)))
         for length in 0..<bytes.count {
-            // The pool has few threads, and others wait for them.
+            // Yields because the cooperative pool has few threads and other tests need them.
             await Task.yield()
             let part = Bytes(Array(bytes[..<length]))
             let found = code { try IsolatedFormats.validate(part, format: format) }
-            // What a bare codestream says is all in its header; a box of metadata may follow the pixels.
+            // A bare codestream is validated by its header alone; in a container, a metadata box may follow the pixels.
             let isLate = format == .jpegXL && length >= 12
             #expect(found == .damaged || (isLate && found == nil), "\(length) bytes")
         }
     }
 
-    @Test("what is decoded of a picture that is cut short is an error", arguments: Pictures.all.map(\.name))
+    @Test("Decoding a truncated still image fails as damaged or unsupported", arguments: Pictures.all.map(\.name))
     func truncatedPixels(_ name: String) async throws {
         let bytes = try Pictures.bytes(name)
         let info = try info(bytes)
@@ -71,7 +71,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "a part of a picture is probed: it tells the same, or how many bytes more it needs",
+        "Probing a prefix returns the info of the whole file or the number of bytes still needed",
         arguments: Pictures.all.map(\.name))
     func partial(_ name: String) async throws {
         let bytes = try Pictures.bytes(name)
@@ -94,7 +94,7 @@ struct BadInputTests {
         #expect(isTold)
     }
 
-    @Test("bytes that were changed at random never crash a parser", arguments: Pictures.all.map(\.name))
+    @Test("Random corruption crashes neither probing nor validation", arguments: Pictures.all.map(\.name))
     func changed(_ name: String) async throws {
         let bytes = try Pictures.bytes(name)
         let format = try #require(ImageFormat.detect(Bytes(bytes)))
@@ -119,7 +119,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "bytes that were changed at random give pixels of the right size, or an error",
+        "Decoding randomly corrupted bytes returns pixels of the probed size or throws",
         arguments: ["AVIF alpha", "HEIC plain", "JPEG XL alpha", "JPEG XL lossy", "TIFF lzw", "TIFF cmyk", "SVG"])
     func changedPixels(_ name: String) async throws {
         let bytes = try Pictures.bytes(name)
@@ -144,7 +144,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("a format is read by its own loader alone, whatever the bytes are")
+    @Test("Decoding rejects bytes of another format, and unsupported formats")
     func loaders() throws {
         let info = try info(AVIFFixtures.plain)
         for bytes in [TIFFFixtures.lzw, JPEGXLFixtures.alpha, Pictures.drawing] {
@@ -164,7 +164,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("a header that promises another size than the pixels have is found out before they are decoded")
+    @Test("Decoding fails as damaged if the probed size differs from the actual size")
     func lyingHeader() throws {
         var info = try info(TIFFFixtures.lzw)
         info.storedWidth = 17

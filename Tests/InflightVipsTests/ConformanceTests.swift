@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightVipsDecoder
 
-@Suite("The checks that every codec passes", .timeLimit(.minutes(10)))
+@Suite("libvips codec conformance", .timeLimit(.minutes(10)))
 struct ConformanceTests {
     @Test(arguments: CodecConformance.checks)
     func `AVIF and HEIC pass`(check: ConformanceCheck) async {
@@ -21,7 +21,7 @@ struct ConformanceTests {
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    // Of JPEG XL what is in boxes: where a bare codestream ends is not known before it is decoded.
+    // The JPEG XL sample is in a container: the end of a bare codestream is known only after decoding.
     @Test(arguments: CodecConformance.checks)
     func `JPEG XL, TIFF and SVG pass`(check: ConformanceCheck) async {
         let failures = await CodecConformance(

@@ -4,7 +4,7 @@ import InflightCore
 import InflightVips
 import Testing
 
-/// What the header says, as a program that has the whole picture reads it.
+/// Returns the header information of a complete image file.
 func info(_ bytes: [UInt8]) throws -> ImageInfo {
     let bytes = Bytes(bytes)
     let format = try #require(ImageFormat.detect(bytes))
@@ -19,7 +19,7 @@ func validate(_ bytes: [UInt8]) throws {
     try IsolatedFormats.validate(bytes, format: try #require(ImageFormat.detect(bytes)))
 }
 
-/// Decodes in this process what the worker decodes in its own.
+/// Decodes in this process what production code decodes in a sandboxed decoder process.
 func decode(
     _ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), cancellation: CancellationFlag = CancellationFlag()
 ) throws -> PixelBuffer {

@@ -4,10 +4,10 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("What other programs wrote looks as they meant it", .timeLimit(.minutes(10)))
+@Suite("libvips decoder: files from other encoders", .timeLimit(.minutes(10)))
 struct DecodingTests {
     @Test(
-        "AVIF, of 8, 10 and 12 bits",
+        "An AVIF of 8, 10 or 12 bits decodes correctly",
         arguments: [
             ("plain", AVIFFixtures.plain, 8), ("ten", AVIFFixtures.tenBits, 10),
             ("twelve", AVIFFixtures.twelveBits, 12),
@@ -21,7 +21,7 @@ struct DecodingTests {
         try validate(bytes)
     }
 
-    @Test("HEIC, of 8 and 10 bits", arguments: [(HEICFixtures.plain, 8), (HEICFixtures.tenBits, 10)])
+    @Test("8-bit and 10-bit HEIC decode correctly", arguments: [(HEICFixtures.plain, 8), (HEICFixtures.tenBits, 10)])
     func heic(_ bytes: [UInt8], _ bits: Int) throws {
         let info = try info(bytes)
         #expect(info.format == .heic && info.bitsPerComponent == bits && !info.hasAlpha)
@@ -29,13 +29,13 @@ struct DecodingTests {
         try validate(bytes)
     }
 
-    @Test("grey becomes red, green and blue")
+    @Test("A greyscale AVIF file decodes to RGB")
     func gray() throws {
         #expect(try info(AVIFFixtures.gray).colorModel == .gray)
         #expect(try decode(AVIFFixtures.gray).likeness(Scene.gray) > 38)
     }
 
-    @Test("alpha stays straight", arguments: [AVIFFixtures.alpha, HEICFixtures.alpha])
+    @Test("Alpha decodes straight or, on request, premultiplied", arguments: [AVIFFixtures.alpha, HEICFixtures.alpha])
     func alpha(_ bytes: [UInt8]) throws {
         #expect(try info(bytes).hasAlpha)
         let pixels = try decode(bytes)
@@ -47,7 +47,7 @@ struct DecodingTests {
         #expect(try decode(bytes, options).format == .premultipliedBGRA)
     }
 
-    @Test("TIFF, of every kind that its fixtures have")
+    @Test("TIFF variants decode with the right colours, depths and page counts")
     func tiff() throws {
         #expect(try decode(TIFFFixtures.lzw).likeness(Scene.color) == 100)
         #expect(try decode(TIFFFixtures.bigTiles).likeness(Scene.color) == 100)
@@ -64,24 +64,24 @@ struct DecodingTests {
         #expect(try decode(TIFFFixtures.pages).likeness(Scene.color) == 100)
     }
 
-    @Test("inks become colours")
+    @Test("A CMYK TIFF file decodes to RGB")
     func cmyk() throws {
         #expect(try info(TIFFFixtures.cmyk).colorModel == .cmyk)
         let pixels = try decode(TIFFFixtures.cmyk)
         #expect(pixels.format == .rgbx)
-        // Without a profile nobody knows which inks: light stays light, red stays red.
+        // Without a profile the inks are unknown, so only check that light stays light and red stays red.
         #expect(pixels[15, 11].min() > 170 && pixels[0, 0].x < 80)
         #expect(pixels[15, 0].x > pixels[15, 0].y && pixels[0, 11].y > pixels[0, 11].x)
     }
 
-    @Test("floating point is light, which sRGB's curve is laid over")
+    @Test("Floating-point samples are linear light and decode through the sRGB transfer function")
     func floats() throws {
         let pixels = try decode(TIFFFixtures.floats)
-        // 235 of 255 parts of light are 246 in sRGB (IEC 61966-2-1).
+        // 235/255 of linear light is 246 in sRGB (IEC 61966-2-1).
         #expect((245...247).contains(Int(pixels[15, 0].x)))
     }
 
-    @Test("a profile's colours become sRGB", arguments: [AVIFFixtures.displayP3, HEICFixtures.displayP3])
+    @Test("A Display P3 profile is converted to sRGB", arguments: [AVIFFixtures.displayP3, HEICFixtures.displayP3])
     func profile(_ bytes: [UInt8]) throws {
         #expect(try info(bytes).profileName == "RGB built-in")
         #expect(try decode(bytes).likeness(Scene.color) > 34)

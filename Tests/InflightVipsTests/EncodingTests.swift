@@ -4,7 +4,7 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("Writing AVIF", .timeLimit(.minutes(10)))
+@Suite("AVIF encoding", .timeLimit(.minutes(10)))
 struct EncodingTests {
     private func write(_ pixels: PixelBuffer, quality: Int? = nil) throws -> [UInt8] {
         try VipsDecoder().encode(pixels, options: EncodeOptions(format: .avif, quality: quality)).array
@@ -13,7 +13,7 @@ struct EncodingTests {
     private let opaque = PixelBuffer(width: 16, height: 12, format: .rgbx, Scene.color)
     private let withAlpha = PixelBuffer(width: 16, height: 12, format: .rgba, Scene.withAlpha)
 
-    @Test("what is written is read again, with alpha and without, in every form of pixels")
+    @Test("An encoded image decodes again, whether opaque, straight or premultiplied")
     func roundTrip() throws {
         let file = try write(opaque, quality: 95)
         try validate(file)
@@ -27,7 +27,7 @@ struct EncodingTests {
         }
     }
 
-    @Test("rows with gaps between them, and odd sizes")
+    @Test("Encoding ignores row padding and supports odd sizes")
     func shapes() throws {
         let gaps = Bytes(
             (0..<12).flatMap { y in
@@ -46,13 +46,13 @@ struct EncodingTests {
         }
     }
 
-    @Test("the same gives the same bytes, and less quality fewer")
+    @Test("Encoding is deterministic, and lower quality gives a smaller file")
     func quality() throws {
         #expect(try write(opaque) == write(opaque) && write(opaque) == write(opaque, quality: 60))
         #expect(try write(opaque, quality: 10).count < write(opaque, quality: 90).count)
     }
 
-    @Test("what cannot be written is refused")
+    @Test("Encoding rejects an invalid quality, an unsupported format and an oversized image")
     func refused() {
         #expect(code { _ = try write(opaque, quality: 0) } == .cannotEncode)
         #expect(code { _ = try write(opaque, quality: 101) } == .cannotEncode)
@@ -65,7 +65,7 @@ struct EncodingTests {
         #expect(code { _ = try write(long) } == .cannotEncode)
     }
 
-    @Test("metadata is refused, as it has no place there")
+    @Test("Encoding rejects metadata unless it is empty")
     func metadata() {
         var options = EncodeOptions(format: .avif)
         options.metadata = ImageMetadata(xmpBytes: Bytes("<x/>"))

@@ -2,9 +2,9 @@ import InflightCore
 import InflightPictures
 import Testing
 
-/// What is decoded apart beside references in double precision, which come from the scene's formula and from the profiles'
-/// mathematics, never from a decoder. The bounds are told in Documentation/Images.md.
-@Suite("Golden pictures", .timeLimit(.minutes(10)))
+/// Compares isolated decoding with references computed in double precision from the scene's formula and the profiles'
+/// mathematics, never by a decoder. Documentation/Images.md lists the bounds.
+@Suite("libvips decoder: golden images", .timeLimit(.minutes(10)))
 struct GoldenTests {
     typealias Case = GoldenCase
     typealias Scene = GoldenScene
@@ -50,7 +50,7 @@ struct GoldenTests {
             reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.color(x, y))) }),
     ]
 
-    @Test("samples, alpha and the colours of a profile come out as they were meant", arguments: cases)
+    @Test("Samples, alpha and profile colours match the reference", arguments: cases)
     func golden(_ example: Case) throws {
         let pixels = try decode(example.bytes)
         #expect(pixels.width == Scene.width && pixels.height == Scene.height)
@@ -59,7 +59,7 @@ struct GoldenTests {
     }
 
     @Test(
-        "colours that are Display P3's by number alone are brought to sRGB, and others are left as they are",
+        "Display P3 colours declared by nclx are converted to sRGB, and others stay unchanged",
         arguments: [Fixtures.avif10, Fixtures.heic10], [(12, 13, true), (12, 16, false), (1, 13, false)])
     func primaries(_ file: [UInt8], _ points: (primaries: UInt8, transfer: UInt8, isP3: Bool)) throws {
         var file = file
@@ -76,7 +76,7 @@ struct GoldenTests {
     }
 
     @Test(
-        "alpha is multiplied into colours where that is asked for, however it is stored",
+        "Premultiplied output is right for both straight and premultiplied files",
         arguments: [(Fixtures.avifAlpha, 47), (Fixtures.tiffAlpha, 58), (Fixtures.tiffPremultiplied, 58)])
     func premultiplied(_ bytes: [UInt8], _ least: Double) throws {
         var options = DecodeOptions()
@@ -91,8 +91,8 @@ struct GoldenTests {
         #expect(nearness.decibels >= least && nearness.similarity >= 0.999, "\(nearness)")
     }
 
-    // Each says it twice: in the file's own boxes, and in EXIF, which does not count here.
-    @Test("HEIC: each orientation is applied once", arguments: ImageOrientation.allCases)
+    // Each file states its orientation twice: in its boxes, which count, and in EXIF, which does not.
+    @Test("Each HEIC orientation is applied once", arguments: ImageOrientation.allCases)
     func turned(_ orientation: ImageOrientation) throws {
         let pixels = try decode(GoldenTurnedFixtures.all[orientation.rawValue - 1])
         #expect(pixels.width == (orientation.swapsAxes ? Scene.height : Scene.width))

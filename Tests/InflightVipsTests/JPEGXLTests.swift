@@ -4,9 +4,9 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("JPEG XL", .timeLimit(.minutes(10)))
+@Suite("JPEG XL decoding", .timeLimit(.minutes(10)))
 struct JPEGXLTests {
-    @Test("colours, greys and alpha are as they were drawn, of 8 to 16 bits and of floating point")
+    @Test("Colour, grey and alpha decode at 8, 10 and 12 bits and in floating point")
     func pixels() throws {
         #expect(try decode(JPEGXLFixtures.lossy).likeness(Scene.color) > 32)
         #expect(try decode(JPEGXLFixtures.alpha).likeness(Scene.withAlpha) == 100)
@@ -26,7 +26,7 @@ struct JPEGXLTests {
         #expect(black.width == 37 && black.height == 999 && black[18, 500] == SIMD4(0, 0, 0, 255))
     }
 
-    @Test("the header tells sizes, depth, alpha and greys, in a codestream and in boxes")
+    @Test("The header gives size, depth, alpha and colour model, in codestreams and containers")
     func header() throws {
         let expected: [(String, [UInt8], Int, Bool, ImageInfo.ColorModel)] = [
             ("lossy", JPEGXLFixtures.lossy, 8, false, .rgb), ("alpha", JPEGXLFixtures.alpha, 8, true, .rgb),
@@ -45,7 +45,7 @@ struct JPEGXLTests {
         #expect(odd.storedWidth == 999 && odd.storedHeight == 37 && odd.width == 37 && odd.orientation == .leftMirrored)
     }
 
-    @Test("a codestream that is cut short anywhere is damaged")
+    @Test("Validation reports a file truncated at any length as damaged")
     func cutShort() throws {
         for file in [JPEGXLFixtures.lossy, JPEGXLFixtures.alpha, JPEGXLFixtures.parts, JPEGXLFixtures.animation] {
             try VipsDecoder().validate(Bytes(file), format: .jpegXL)
@@ -58,24 +58,24 @@ struct JPEGXLTests {
         }
     }
 
-    @Test("multiplied alpha is made straight")
+    @Test("Premultiplied alpha decodes to straight alpha")
     func multiplied() throws {
         #expect(try info(JPEGXLFixtures.premultiplied).hasAlpha)
         #expect(try decode(JPEGXLFixtures.premultiplied).likeness(Scene.withAlpha) > 45)
     }
 
-    @Test("of an animation the first frame is shown, and it is told that there is more")
+    @Test("An animation decodes to its first frame, and its info says it may have more")
     func animation() throws {
         let info = try info(JPEGXLFixtures.animation)
         #expect(info.mayHaveMoreFrames && info.frameCount == 1)
         #expect(try decode(JPEGXLFixtures.animation).likeness(Scene.color) > 50)
     }
 
-    @Test("what is wide is narrowed to sRGB's colours")
+    @Test("Display P3 colours decode to sRGB")
     func wide() throws {
         let pixels = try decode(JPEGXLFixtures.displayP3)
         let plain = try decode(JPEGXLFixtures.parts)
-        // A strong red of the wider primaries is stronger in sRGB; greys are the same.
+        // A saturated red of the wider primaries is more saturated in sRGB; greys are the same.
         #expect(plain[15, 0] == SIMD4(235, 5, 140, 255) && pixels[15, 0].x >= 245)
     }
 }

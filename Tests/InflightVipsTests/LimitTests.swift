@@ -5,13 +5,13 @@ import Testing
 
 @testable import InflightVips
 
-@Suite("Sizes, limits and cancellation", .timeLimit(.minutes(10)))
+@Suite("libvips decoder: sizes, limits and cancellation", .timeLimit(.minutes(10)))
 struct LimitTests {
     private static let samples = [
         AVIFFixtures.alpha, HEICFixtures.plain, JPEGXLFixtures.alpha, TIFFFixtures.lzw, Pictures.drawing,
     ]
 
-    @Test("the size is that which was asked for, in the form that was asked for", arguments: samples.indices)
+    @Test("Decoding returns the requested size and pixel format", arguments: samples.indices)
     func sizes(_ index: Int) throws {
         let bytes = Self.samples[index]
         let whole = try decode(bytes)
@@ -23,14 +23,14 @@ struct LimitTests {
             let plan = try #require(options.resize).plan(sourceWidth: 16, sourceHeight: 12)
             #expect(pixels.width == plan.width && pixels.height == plan.height)
             #expect(pixels.format.order == .bgra && pixels.format.alpha != .straight)
-            // A drawing is made anew for each size.
+            // SVG is rendered anew for each size.
             if try info(bytes).format == .svg { continue }
             let expected = whole.resized(to: plan).converted(to: pixels.format)
             #expect(pixels.likeness { expected[$0, $1] } > 45)
         }
     }
 
-    @Test("more pixels than are allowed are refused", arguments: samples.indices)
+    @Test("Decoding rejects an image above the pixel limit", arguments: samples.indices)
     func maximum(_ index: Int) throws {
         var options = DecodeOptions()
         options.maximumPixels = 16 * 12
@@ -39,7 +39,7 @@ struct LimitTests {
         #expect(code { _ = try decode(Self.samples[index], options) } == .tooManyPixels)
     }
 
-    @Test("a profile is applied up to 4 MiB, and a larger one is done without")
+    @Test("A profile of up to 4 MiB is applied; a larger one is ignored")
     func profileSize() throws {
         let swapped = Pieces.profile(order: [2, 1, 0], gamma: 2.2, name: "swapped")
         for (count, isApplied) in [(4 << 20, true), ((4 << 20) + 1, false)] {
@@ -53,14 +53,14 @@ struct LimitTests {
         }
     }
 
-    @Test("what was cancelled before it began is not decoded", arguments: samples.indices)
+    @Test("Decoding throws cancelled if cancelled before it starts", arguments: samples.indices)
     func cancelled(_ index: Int) throws {
         let flag = CancellationFlag()
         flag.cancel()
         #expect(code { _ = try decode(Self.samples[index], cancellation: flag) } == .cancelled)
     }
 
-    @Test("the flag is looked at between strips")
+    @Test("Decoding throws cancelled if cancelled after the file is opened")
     func cancelledInside() throws {
         let info = try info(TIFFFixtures.lzw)
         let flag = CancellationFlag()
@@ -78,7 +78,7 @@ struct LimitTests {
         #expect(found == .cancelled)
     }
 
-    @Test("several at once give what one alone gives")
+    @Test("Concurrent decodes return the same pixels as a single decode")
     func parallel() async throws {
         let alone = try Self.samples.map { try decode($0) }
         try await withThrowingTaskGroup(of: Void.self) { group in

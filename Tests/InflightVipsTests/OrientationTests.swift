@@ -4,19 +4,19 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("What is stored turned is turned back, once", .timeLimit(.minutes(10)))
+@Suite("libvips decoder: orientation", .timeLimit(.minutes(10)))
 struct OrientationTests {
-    @Test("AVIF", arguments: AVIFFixtures.turned)
+    @Test("Each AVIF orientation is applied once, also when resizing", arguments: AVIFFixtures.turned)
     func avif(_ orientation: ImageOrientation, _ bytes: [UInt8]) throws {
         try check(bytes, orientation, 36)
     }
 
-    @Test("JPEG XL", arguments: JPEGXLFixtures.turned)
+    @Test("Each JPEG XL orientation is applied once, also when resizing", arguments: JPEGXLFixtures.turned)
     func jpegXL(_ orientation: ImageOrientation, _ bytes: [UInt8]) throws {
         try check(bytes, orientation, 99)
     }
 
-    @Test("HEIC")
+    @Test("A HEIC orientation is applied once, also when resizing")
     func heic() throws { try check(HEICFixtures.turned6, .right, 34) }
 
     private func check(_ bytes: [UInt8], _ orientation: ImageOrientation, _ least: Double) throws {

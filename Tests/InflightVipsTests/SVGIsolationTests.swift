@@ -13,9 +13,9 @@ import Testing
     import Darwin
 #endif
 
-/// What a drawing asks for from outside of itself it does not get. Each way is shown to work with what is inside, where it
-/// can: otherwise a test that sees nothing would prove nothing.
-@Suite("An SVG draws what it holds and nothing else", .timeLimit(.minutes(10)))
+/// Checks that an SVG document cannot load external resources. Where possible, each test also shows that the same
+/// feature works with internal resources: otherwise an empty result would prove nothing.
+@Suite("SVG: external resources", .timeLimit(.minutes(10)))
 struct SVGIsolationTests {
     private static let red = SIMD4<UInt8>(255, 0, 0, 255)
     private static let head =
@@ -25,7 +25,7 @@ struct SVGIsolationTests {
         "<svg xmlns='http://www.w3.org/2000/svg' width='8' height='8'>"
         + "<rect id='r' width='8' height='8' fill='#f00'/></svg>"
 
-    /// A file on this machine that the drawing names, for the length of `body`.
+    /// Writes a file that a drawing can reference while `body` runs.
     private func withFile(_ content: String, _ name: String, _ body: (String) throws -> Void) throws {
         let folder = TemporaryDirectory()
         folder.write(name, content)
@@ -36,7 +36,7 @@ struct SVGIsolationTests {
         try decode(Array(text.utf8))[4, 4]
     }
 
-    @Test("pictures in files and on servers are left out, those within it are drawn")
+    @Test("External images are not rendered; embedded images are")
     func images() throws {
         func image(_ address: String) -> String {
             Self.head + "<image width='8' height='8' xlink:href=\"\(address)\"/></svg>"
@@ -46,14 +46,14 @@ struct SVGIsolationTests {
                 #expect(try middle(image(address)) == .zero, "\(address)")
             }
         }
-        // The smallest PNG that is red.
+        // The smallest red PNG.
         let png =
             "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAA"
             + "AElFTkSuQmCC"
         #expect(try middle(image(png)) == Self.red)
     }
 
-    @Test("style sheets in files are not read, those within it are")
+    @Test("External style sheets are not read; embedded style sheets are")
     func styles() throws {
         let rectangle = "<rect width='8' height='8' fill='none'/></svg>"
         try withFile("rect { fill: #f00 !important }", "red.css") { (path) throws in
@@ -67,12 +67,12 @@ struct SVGIsolationTests {
         #expect(try middle(Self.head + "<style>rect { fill: #f00 !important }</style>" + rectangle) == Self.red)
     }
 
-    @Test("entities from files are not read, those within it are")
+    @Test("External entities are not read; internal entities are")
     func entities() throws {
         let rectangle = "<rect width='8' height='8' fill='#f00'/>"
         try withFile(rectangle, "rect.xml") { (path) throws in
             let outside = "<!DOCTYPE svg [<!ENTITY r SYSTEM 'file://\(path)'>]>" + Self.head + "&r;</svg>"
-            // It may be damage, and must not be drawn.
+            // The document may fail as damaged, but must not be rendered.
             #expect((try? middle(outside)) ?? .zero == .zero)
             let parameter = "<!DOCTYPE svg [<!ENTITY % p SYSTEM 'file://\(path)'> %p;]>" + Self.head + "</svg>"
             #expect((try? middle(parameter)) ?? .zero == .zero)
@@ -83,7 +83,7 @@ struct SVGIsolationTests {
         #expect(try middle(inside) == Self.red)
     }
 
-    @Test("parts of other files are neither used nor included")
+    @Test("External use references and XInclude are not resolved; internal use references are")
     func parts() throws {
         try withFile(Self.redSVG, "red.svg") { (path) throws in
             #expect(try middle(Self.head + "<use xlink:href='file://\(path)#r'/></svg>") == .zero)
@@ -93,7 +93,7 @@ struct SVGIsolationTests {
         #expect(try middle(Self.head + inside) == Self.red)
     }
 
-    @Test("entities that grow without end, and elements without end, come to an end")
+    @Test("Entity bombs, deep nesting and reference cycles fail or render nothing")
     func bombs() throws {
         var text = "<!DOCTYPE svg [<!ENTITY a0 'aaaaaaaaaa'>"
         for level in 1...20 { text += "<!ENTITY a\(level) '" + String(repeating: "&a\(level - 1);", count: 10) + "'>" }

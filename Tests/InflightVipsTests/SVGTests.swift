@@ -4,7 +4,7 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("SVG", .timeLimit(.minutes(10)))
+@Suite("SVG rendering", .timeLimit(.minutes(10)))
 struct SVGTests {
     private static let name = "xmlns='http://www.w3.org/2000/svg'"
 
@@ -13,7 +13,7 @@ struct SVGTests {
     }
 
     @Test(
-        "its size is that which browsers give it",
+        "The intrinsic size matches that of browsers",
         arguments: [
             ("width='40' height='30'", 40, 30), ("", 300, 150), ("viewBox='0 0 50 25'", 50, 25),
             ("width='100%' height='100%' viewBox='0,0,50 25'", 50, 25), ("width='100' viewBox='0 0 50 25'", 100, 50),
@@ -36,18 +36,18 @@ struct SVGTests {
         try validate(file)
     }
 
-    @Test("a drawing is made at the size that is wanted, not enlarged from its own")
+    @Test("A drawing is rendered at the requested size, not enlarged from its own")
     func scaled() throws {
         let file = svg("width='4' height='4'", "<rect x='1' y='1' width='2' height='2' fill='#0000ff'/>")
         let pixels = try decode(file, DecodeOptions(resize: Resize(width: 40, height: 40, enlarges: true)))
-        // Edges are sharp where the enlarged pixels would be soft.
+        // Rendered edges are sharp; enlarged pixels would be soft.
         #expect(
             pixels.likeness { x, y in
                 (10..<30).contains(x) && (10..<30).contains(y) ? SIMD4(0, 0, 255, 255) : .zero
             } == 100)
     }
 
-    @Test("it is stretched only where that is asked for, and cropped to what is kept")
+    @Test("Fill stretches a drawing, cover crops it and contain keeps its aspect ratio")
     func fits() throws {
         let file = svg("viewBox='0 0 2 1'", "<rect width='1' height='1' fill='red'/>")
         let box = Resize(width: 30, height: 30, fit: .fill, enlarges: true)
@@ -60,7 +60,7 @@ struct SVGTests {
         #expect(contained.width == 30 && contained.height == 15)
     }
 
-    @Test("what stands in front of it does not matter")
+    @Test("A prolog before the root element affects neither size nor rendering")
     func prolog() throws {
         let body = String(decoding: svg("width='40' height='30'"), as: UTF8.self)
         for front in [
@@ -74,13 +74,13 @@ struct SVGTests {
         }
     }
 
-    @Test("one without a size, or too large, is refused before it is drawn")
+    @Test("A drawing with zero size or too many pixels is rejected")
     func refused() throws {
         #expect(code { _ = try decode(svg("width='0' height='10'")) } == .damaged)
         #expect(code { _ = try decode(svg("width='100000' height='100000'")) } == .tooManyPixels)
         #expect(code { _ = try decode(svg("width='1e300' height='1e300'")) } == .tooManyPixels)
         #expect(code { _ = try decode(svg("width='40000' height='1'")) } == .tooManyPixels)
-        // A strip of which little is kept would be drawn whole.
+        // A strip is rendered whole, even if most of it is cropped away.
         let strip = DecodeOptions(resize: Resize(width: 1000, height: 1000, fit: .cover, enlarges: true))
         #expect(code { _ = try decode(svg("width='1' height='1000'"), strip) } == .tooManyPixels)
         var options = DecodeOptions()

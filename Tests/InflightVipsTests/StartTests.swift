@@ -4,9 +4,9 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("Starting", .timeLimit(.minutes(10)))
+@Suite("libvips startup", .timeLimit(.minutes(10)))
 struct StartTests {
-    /// Whether libvips would load the bytes by looking at them.
+    /// Returns whether libvips selects a loader for the bytes by sniffing.
     private func isLoaded(_ bytes: [UInt8]) throws -> Bool {
         try VipsDecoder.start()
         return unsafe bytes.withUnsafeBufferPointer {
@@ -14,13 +14,13 @@ struct StartTests {
         }
     }
 
-    @Test("it may be started again")
+    @Test("Starting twice succeeds")
     func again() throws {
         try VipsDecoder.start()
         try VipsDecoder.start()
     }
 
-    @Test("all loaders are blocked but those that are used")
+    @Test("All loaders except those in use are blocked")
     func blocked() throws {
         let png: [UInt8] = [
             0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 0x0D, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0,
@@ -33,9 +33,9 @@ struct StartTests {
         #expect(try !isLoaded(Array("%PDF-1.4\n%%EOF\n".utf8)))
         #expect(try !isLoaded(Array("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0, 0x3B]))
         #expect(try !isLoaded(Array("#?RADIANCE\n\n-Y 1 +X 1\n".utf8) + [1, 2, 3, 4]))
-        // What ImageMagick would take.
+        // ImageMagick would load this.
         #expect(try !isLoaded(Array("/* XPM */ static char *a[] = {\"1 1 1 1\",\"a c #fff\",\"a\"};".utf8)))
-        // Which libjxl decodes without libvips.
+        // libjxl decodes this without libvips.
         #expect(try !isLoaded(JPEGXLFixtures.alpha))
         for bytes in [AVIFFixtures.plain, TIFFFixtures.lzw, Pictures.drawing] {
             #expect(try isLoaded(bytes))

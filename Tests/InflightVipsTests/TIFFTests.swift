@@ -5,9 +5,9 @@ import InflightPictures
 import InflightVips
 import Testing
 
-@Suite("TIFF", .timeLimit(.minutes(10)))
+@Suite("TIFF decoding", .timeLimit(.minutes(10)))
 struct TIFFTests {
-    @Test("each orientation is applied once, in both byte orders", arguments: ImageOrientation.allCases)
+    @Test("Each TIFF orientation is applied once, in both byte orders", arguments: ImageOrientation.allCases)
     func orientation(_ orientation: ImageOrientation) throws {
         for isLittle in [true, false] {
             var pieces = TIFFPieces()
@@ -25,7 +25,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("straight alpha stays, multiplied alpha is made straight, and what else there is counts for nothing")
+    @Test("Straight alpha is kept, premultiplied alpha becomes straight, other samples are ignored")
     func alpha() throws {
         var pieces = TIFFPieces()
         pieces.samples = 4
@@ -44,7 +44,7 @@ struct TIFFTests {
         #expect(unknown.format == .rgbx && unknown.likeness(Scene.color) == 100)
     }
 
-    @Test("a size in linear light is what the whole gives when it is resized so: a chequer's grey is 188")
+    @Test("Decoding at a size in linear light equals resizing the decoded image: a checkerboard becomes 188")
     func linearLight() throws {
         var pieces = TIFFPieces()
         pieces.pixels = TIFFPieces.bytes { x, y in [UInt8](repeating: (x + y) % 2 == 0 ? 0 : 255, count: 3) }
@@ -57,13 +57,13 @@ struct TIFFTests {
         }
     }
 
-    @Test("16 bits are rounded to 8, alpha too")
+    @Test("16-bit colours and alpha are rounded to 8 bits")
     func sixteen() throws {
         var pieces = TIFFPieces()
         pieces.bits = 16
         pieces.samples = 4
         pieces.fields = [(338, [2], false)]
-        // Not quite half a step beyond what eight bits hold.
+        // Just under half a step above a value that eight bits can hold.
         pieces.pixels = TIFFPieces.bytes { x, y in
             (0..<4).flatMap { channel in
                 let value = Int(Scene.withAlpha(x, y)[channel]) * 257
@@ -77,7 +77,7 @@ struct TIFFTests {
         #expect(try decode(pieces.file).likeness(Scene.withAlpha) > 70)
     }
 
-    @Test("a profile is applied to colours and greys, and one that is sRGB, or broken, changes nothing")
+    @Test("A colour profile is applied, and a corrupt one is ignored")
     func profile() throws {
         var pieces = TIFFPieces()
         pieces.profile = Pieces.profile(order: [1, 0, 2], gamma: 2.2, name: "red and green swapped")
@@ -89,13 +89,13 @@ struct TIFFTests {
             } > 32)
         pieces.profile = Pieces.profile(order: [0, 1, 2], gamma: 1.0, name: "light")
         let light = try decode(pieces.file)
-        // 235 of 255 parts of light are 246 in sRGB (IEC 61966-2-1).
+        // 235/255 of linear light is 246 in sRGB (IEC 61966-2-1).
         #expect((245...247).contains(Int(light[15, 0].x)))
         pieces.profile = [UInt8](repeating: 9, count: 200)
         #expect(try decode(pieces.file).likeness(Scene.color) == 100)
     }
 
-    @Test("pixels that cannot be unpacked are damage, and not shown as far as they go", arguments: [5, 7, 8, 32773])
+    @Test("Corrupt compressed data fails as damaged instead of returning partial pixels", arguments: [5, 7, 8, 32773])
     func packed(_ compression: Int) throws {
         var pieces = TIFFPieces()
         pieces.compression = compression
@@ -103,7 +103,7 @@ struct TIFFTests {
         #expect(code { _ = try decode(pieces.file) } == .damaged)
     }
 
-    /// The scene in samples of so many bits: from the highest bit on, or little-endian; scaled to what they hold.
+    /// The scene in samples scaled to `bits` bits: whole bytes little-endian, others packed from the highest bit.
     private func samples(
         _ bits: Int, isSigned: Bool = false, _ pixel: (Int, Int) -> [UInt8]
     ) -> [UInt8] {
@@ -125,7 +125,7 @@ struct TIFFTests {
     private func color(_ x: Int, _ y: Int) -> [UInt8] { (0..<3).map { Scene.color(x, y)[$0] } }
 
     @Test(
-        "samples of any number of bits, and with a sign, run from black to white", arguments: [8, 10, 12, 14, 16, 32])
+        "Samples of each depth, signed or unsigned, span black to white", arguments: [8, 10, 12, 14, 16, 32])
     func depths(_ bits: Int) throws {
         for isSigned in [false, true] {
             var pieces = TIFFPieces()
@@ -142,7 +142,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("samples beside the colours are told apart, however many there are, in one plane or in several")
+    @Test("The alpha channel is found among extra samples, interleaved or planar")
     func extraSamples() throws {
         for (photometric, extras, alpha) in [
             (2, [0, 2], 1), (2, [2, 0], 0), (2, [1, 0], 0), (1, [0, 2], 1), (1, [2, 0, 0, 0], 0), (2, [0, 0], nil),
@@ -165,7 +165,7 @@ struct TIFFTests {
             pieces.fields = [(338, extras, false)]
             #expect(try info(pieces.file).hasAlpha == (alpha != nil))
             #expect(try decode(pieces.file).likeness(drawn) > 45, "\(photometric) \(extras)")
-            // The same in planes, each a strip of its own.
+            // The same in planes, one strip each.
             let size = Scene.width * Scene.height
             pieces.pixels = (0..<pieces.samples).flatMap { plane in TIFFPieces.bytes { [pixel($0, $1)[plane]] } }
             pieces.omitted = [273, 279]
@@ -177,12 +177,12 @@ struct TIFFTests {
         }
     }
 
-    @Test("tiles in separate planes are put together, and cut off at the edges")
+    @Test("Tiles in separate planes are assembled and cropped at the edges")
     func tiles() throws {
         var pieces = TIFFPieces()
         pieces.width = 15
         pieces.height = 11
-        // Two tiles of eight pixels side by side would not be multiples of 16: one reaches beyond both edges.
+        // Tile sides must be multiples of 16, so the one tile extends beyond both edges.
         pieces.pixels = (0..<3).flatMap { plane in
             (0..<16).flatMap { y in (0..<16).map { x in x < 16 && y < 12 ? Scene.color(x, y)[plane] : 99 } }
         }
@@ -195,7 +195,7 @@ struct TIFFTests {
         try validate(pieces.file)
     }
 
-    @Test("without a word on what samples mean, three are colours and one is grey")
+    @Test("Three samples without a photometric tag are RGB, and one is grey")
     func noPhotometric() throws {
         var pieces = TIFFPieces()
         pieces.omitted = [262]
@@ -206,7 +206,7 @@ struct TIFFTests {
         #expect(try decode(pieces.file).likeness(Scene.gray) == 100)
     }
 
-    @Test("what no library here reads is unsupported, and not damage", arguments: [50_002, 34_663, 32_895])
+    @Test("An unsupported compression or depth fails as unsupported, not damaged", arguments: [50_002, 34_663, 32_895])
     func unsupported(_ compression: Int) throws {
         var pieces = TIFFPieces()
         pieces.compression = compression
@@ -216,7 +216,7 @@ struct TIFFTests {
         #expect(code { _ = try decode(pieces.file) } == .unsupportedFormat)
     }
 
-    @Test("any page is decoded, each with its own size and orientation")
+    @Test("Each page decodes with its own size and orientation")
     func pages() throws {
         var second = TIFFPieces()
         second.height = 6

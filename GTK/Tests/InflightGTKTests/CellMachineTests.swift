@@ -2,7 +2,7 @@ import InflightCore
 import InflightGTK
 import Testing
 
-@Suite("What a cell decides", .timeLimit(.minutes(10)))
+@Suite("Cell machine", .timeLimit(.minutes(10)))
 struct CellMachineTests {
     private enum Input {
         case bound(inMemory: Bool), unbound, looked(Nearness), ended(hasPicture: Bool), spinnerDue(Int), retried,
@@ -36,19 +36,19 @@ struct CellMachineTests {
         }
     }
 
-    @Test("being bound asks where the cell is, and loads nothing")
+    @Test("Binding a cell asks for its position and loads nothing")
     func bound() {
         #expect(told([.bound(inMemory: false)]) == ["look"])
     }
 
-    @Test("what is seen is loaded first, what is near less urgently, what is away not at all")
+    @Test("A visible cell loads at high priority, a near cell at low priority, a distant cell not at all")
     func nearness() {
         #expect(told([.bound(inMemory: false), .looked(.visible)]) == ["look", "begin high, wait 1"])
         #expect(told([.bound(inMemory: false), .looked(.near)]) == ["look", "begin low, wait 1"])
         #expect(told([.bound(inMemory: false), .looked(.away), .looked(.near)]) == ["look", "", "begin low, wait 1"])
     }
 
-    @Test("a load is turned as the cell comes and goes, and cancelled where it has left")
+    @Test("A load changes priority as its cell moves, and is cancelled when the cell is away")
     func turns() {
         let inputs: [Input] = [
             .bound(inMemory: false), .looked(.near), .looked(.near), .looked(.visible), .looked(.away),
@@ -57,7 +57,7 @@ struct CellMachineTests {
         #expect(told(inputs) == ["look", "begin low, wait 1", "", "turn high", "cancel", "begin high, wait 2"])
     }
 
-    @Test("where what is away has a priority too, it is loaded and stays under way")
+    @Test("Cells that are away load and keep their loads if they have a priority")
     func away() {
         let priorities = CellMachine.Priorities(visible: .veryHigh, near: .high, away: .veryLow)
         let inputs: [Input] = [
@@ -67,12 +67,12 @@ struct CellMachineTests {
         #expect(told(inputs, priorities: priorities) == wanted)
     }
 
-    @Test("what is in memory is not loaded, but looked for: what moves is to move where it is seen")
+    @Test("A cell whose image is in memory loads nothing but asks for its position")
     func memory() {
         #expect(told([.bound(inMemory: true), .looked(.visible), .looked(.away)]) == ["look", "", ""])
     }
 
-    @Test("another row, or none, cancels what is under way; what comes late changes nothing")
+    @Test("Rebinding or unbinding a cell cancels its load, and a late result changes nothing")
     func rebound() {
         let inputs: [Input] = [
             .bound(inMemory: false), .looked(.visible), .bound(inMemory: false), .ended(hasPicture: true),
@@ -82,7 +82,7 @@ struct CellMachineTests {
         #expect(told(inputs) == wanted)
     }
 
-    @Test("it spins after a moment of the same load alone, and rests when that ends")
+    @Test("A spinner starts only for the load that scheduled it, and stops when that load ends")
     func spinner() {
         let inputs: [Input] = [
             .bound(inMemory: false), .looked(.visible), .bound(inMemory: false), .looked(.visible), .spinnerDue(1),
@@ -91,7 +91,7 @@ struct CellMachineTests {
         #expect(told(inputs).dropFirst(4) == ["", "spin", "", "rest", ""])
     }
 
-    @Test("a failure stays until it is tried again")
+    @Test("A failed load starts again only when retried")
     func retry() {
         let inputs: [Input] = [
             .bound(inMemory: false), .looked(.visible), .retried, .ended(hasPicture: false), .looked(.away),
@@ -101,13 +101,13 @@ struct CellMachineTests {
         #expect(told(inputs) == wanted)
     }
 
-    @Test("a cell that became larger has its picture made anew, and does not spin over the old one")
+    @Test("A cell that outgrows its image loads it again, without a spinner")
     func outgrown() {
         let inputs: [Input] = [.outgrown, .bound(inMemory: true), .outgrown, .looked(.visible), .outgrown, .outgrown]
         #expect(told(inputs) == ["", "look", "", "", "begin high", "cancel, begin high"])
     }
 
-    @Test("in any order of everything, what is begun is ended or cancelled before the next begins")
+    @Test("A load ends or is cancelled before the next one begins, for any sequence of inputs")
     func orders() {
         let all: [Input] = [
             .bound(inMemory: false), .bound(inMemory: true), .unbound, .looked(.visible), .looked(.near),

@@ -1,18 +1,18 @@
 import InflightGTK
 import Testing
 
-@Suite("What is seen of a scrolled content", .timeLimit(.minutes(10)))
+@Suite("Viewport", .timeLimit(.minutes(10)))
 struct ViewportRoomTests {
     private func nearness(_ y: Double, towards direction: Double) -> Nearness {
         ViewportRoom(width: 400, height: 600, direction: (0, direction)).nearness(x: 10, y: y, width: 100, height: 100)
     }
 
-    @Test("a cell is visible as long as a part of it is", arguments: [-99.0, 0, 300, 599])
+    @Test("A cell is visible while any part of it is inside the viewport", arguments: [-99.0, 0, 300, 599])
     func visible(y: Double) {
         #expect(nearness(y, towards: 1) == .visible)
     }
 
-    @Test("a page ahead is near, and a quarter of one behind")
+    @Test("A cell is near within a page ahead or a quarter of a page behind")
     func near() {
         #expect(nearness(600, towards: 1) == .near)
         #expect(nearness(1199, towards: 1) == .near)

@@ -3,9 +3,9 @@ import InflightGTK
 import ScrollTrials
 import Testing
 
-@Suite("What is seen first", .timeLimit(.minutes(10)))
+@Suite("Scroll simulation", .timeLimit(.minutes(10)))
 struct VisibilityTests {
-    @Test("has its picture sooner than where all that is bound is as urgent", arguments: 1...3 as ClosedRange<UInt64>)
+    @Test("Visible cells get their images sooner than with equal priorities", arguments: 1...3 as ClosedRange<UInt64>)
     func sooner(seed: UInt64) throws {
         let first = ScrollSimulation(seed: seed, priorities: CellMachine.Priorities())
         let all = ScrollSimulation(
@@ -16,7 +16,7 @@ struct VisibilityTests {
         #expect(try #require(first.waits.percentile(0.95)) < all.waits.percentile(0.95) ?? .max)
     }
 
-    @Test("a wait is known from who stayed, and from who left")
+    @Test("Percentiles of waits include cells that left before their images arrived")
     func waits() {
         var waits = VisibleWaits()
         #expect(waits.percentile(0.5) == nil)

@@ -14,7 +14,7 @@ struct CommandTests {
         return options
     }
 
-    @Test("A report needs the name of a file, and goes with any other option")
+    @Test("A report requires a file name and combines with every kind of output")
     func report() throws {
         #expect(try get("data:, -o out --report r.html").report == "r.html")
         #expect(try get("data:, --discard --json --report=r.html").report == "r.html")
@@ -30,17 +30,17 @@ struct CommandTests {
         #expect(options.list == "list")
     }
 
-    @Test("A value may be attached or stand in the next argument", arguments: ["-oout", "-o out"])
+    @Test("The value of a short option may be attached or be the next argument", arguments: ["-oout", "-o out"])
     func attachedShort(_ form: String) throws {
         #expect(try get("http://a \(form)").directory == "out")
     }
 
-    @Test("A long option takes its value behind = as well", arguments: ["--size=320x240", "--size 320x240"])
+    @Test("A long option takes its value after = or separately", arguments: ["--size=320x240", "--size 320x240"])
     func attachedLong(_ form: String) throws {
         #expect(try get("http://a -o out \(form)").resize == Resize(width: 320, height: 240))
     }
 
-    @Test("Without options the defaults of the documentation hold")
+    @Test("get without options uses the documented defaults")
     func defaults() throws {
         let options = try get("http://a -o out")
         #expect(options.treatment == .asItCame(verified: false))
@@ -54,7 +54,7 @@ struct CommandTests {
     }
 
     @Test(
-        "A size is one or two sides",
+        "A size gives the width, the height or both",
         arguments: [("320x240", 320, 240), ("320x", 320, nil), ("x240", nil, 240)] as [(String, Int?, Int?)])
     func sizes(_ text: String, _ width: Int?, _ height: Int?) throws {
         let options = try get("http://a -o out --fit cover --enlarge --size \(text)")
@@ -62,7 +62,7 @@ struct CommandTests {
         #expect(options.treatment == .remade)
     }
 
-    @Test("Linear light is the size's, or a step's")
+    @Test("--linear applies to --size only, and a resize step has a linear flag of its own")
     func linear() throws {
         let options = try get("http://a -o out --size 3x3 --linear --process resize:2x2:fill:top:linear")
         #expect(options.resize == Resize(width: 3, height: 3, light: .linear))
@@ -73,7 +73,7 @@ struct CommandTests {
     }
 
     @Test(
-        "Size, format or quality mean that pictures are made anew",
+        "Options for size, format or encoding make get re-encode images",
         arguments: [
             "--size 3x3", "--format keep", "--format png", "--quality 80", "--progressive", "--format webp --lossless",
         ])
@@ -81,7 +81,7 @@ struct CommandTests {
         #expect(try get("http://a -o out \(option)").treatment == .remade)
     }
 
-    @Test("What is said of verifying, taking anything and discarding is understood")
+    @Test("get parses --verify, --raw, --any, --discard and -i -")
     func treatments() throws {
         #expect(try get("http://a -o out --verify").treatment == .asItCame(verified: true))
         #expect(try get("http://a -o out --raw").treatment == .asItCame(verified: false))
@@ -100,7 +100,7 @@ struct CommandTests {
         #expect(try get("http://a -o out --background \(text)").background == expected)
     }
 
-    @Test("Headers keep their value, without the space around it, and know their host")
+    @Test("--header trims field values, and --header-for restricts a field to a host")
     func headers() throws {
         let options = try get("http://a -o out --header X-A:__b:c_ --header-for Example.org:8080 Cookie:_a=b")
         #expect(options.network.headers[0] == .init(name: "X-A", value: "b:c"))
@@ -112,7 +112,7 @@ struct CommandTests {
         #expect(HostPattern("[::1]")?.matches(Origin(scheme: "http", host: "::1", port: 99)) == true)
     }
 
-    @Test("Required protections are a list, and need decoder processes")
+    @Test("--require-protection takes a list of protections and requires decoder processes")
     func requiredProtections() throws {
         let both: Set<DecoderProtection> = [.landlock, .namespaces]
         for (list, protections) in [("namespaces", [.namespaces]), ("landlock,namespaces", both)] {
@@ -130,13 +130,13 @@ struct CommandTests {
         #expect(text.withLock { $0.hasSuffix("does not provide: landlock,namespaces.") })
     }
 
-    @Test("Seconds may have a fraction")
+    @Test("--timeout accepts fractional seconds")
     func seconds() throws {
         #expect(try get("http://a -o out --timeout 2.5").network.limits.totalTimeout == .milliseconds(2500))
     }
 
     @Test(
-        "Help and version are printed wherever they are requested",
+        "Help and version requests are recognised in every position",
         arguments: [
             ("--help", .help(Command.help)), ("-h", .help(Command.help)), ("help bogus", .help(Command.help)),
             ("help get", .help(GetOptions.help)), ("get --help", .help(GetOptions.help)),
@@ -155,14 +155,14 @@ struct CommandTests {
         for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     }
 
-    @Test("Every option that is not hidden is in the help of its command")
+    @Test("The help of a command lists every visible option")
     func helpIsComplete() {
         for command in Command.all {
             for name in command.optionNames { #expect(command.help.contains("  \(name)") || name == "--version") }
         }
     }
 
-    @Test("The README lists every option of get, cache and lab, and no other")
+    @Test("The README lists exactly the options of get, cache and lab")
     func readme() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let readme = try String(contentsOfFile: "/\(root)/README.md", encoding: .utf8)
@@ -176,19 +176,19 @@ struct CommandTests {
         }
     }
 
-    /// Names of options behind backticks.
+    /// The option names that follow backticks.
     private static func options(in text: String) -> Set<String> {
         Set(text.matches(of: /`(--?[a-z-]+)/).map { String($0.1) })
     }
 
-    @Test("Without options nothing is wanted but the pictures")
+    @Test("show without options uses its defaults")
     func showDefaults() throws {
         var expected = ShowOptions()
         expected.places = ["a.jpg", "http://a/b"]
         #expect(try Command.parse(line: "show a.jpg http://a/b", terminal: true) == .show(expected))
     }
 
-    @Test("Every option of show is understood")
+    @Test("show parses its display, page and limit options")
     func show() throws {
         var expected = ShowOptions()
         expected.places = ["a"]
@@ -209,7 +209,7 @@ struct CommandTests {
         #expect(try Command.parse(line: line, terminal: true) == .show(expected))
     }
 
-    @Test("Experiments are taken in their order; without any all are meant")
+    @Test("lab parses experiment names in order and its options")
     func experiments() throws {
         #expect(try Command.parse(line: "lab cells serial") == .lab(LabOptions(experiments: ["cells", "serial"])))
         #expect(try Command.parse(line: "lab") == .lab(LabOptions()))
@@ -221,7 +221,7 @@ struct CommandTests {
     }
 
     @Test(
-        "What is to be cleared is a URL, a host, an age, or everything",
+        "cache clear selects entries by URL, host or age, or all by default",
         arguments: [
             ("", .all), ("--url HTTP://A/b#c", .url("http://a/b")), ("--host Example.ORG", .host("example.org")),
             ("--older-than 90s", .olderThan(seconds: 90)), ("--older-than 5m", .olderThan(seconds: 300)),
@@ -236,7 +236,7 @@ struct CommandTests {
     }
 
     @Test(
-        "Steps of --process are read as they are written",
+        "--process parses steps in the order given",
         arguments: [
             ("blur:4,grey", [.blur(radius: 4), .grey]), ("gray", [.grey]), ("sharpen", [.sharpen()]),
             ("sharpen:1.5:2", [.sharpen(amount: 1.5, radius: 2)]), ("rotate:-12.5", [.rotate(degrees: -12.5)]),
@@ -257,7 +257,7 @@ struct CommandTests {
         #expect(options.treatment == .remade)
     }
 
-    @Test("Where to crop is a question of cover alone")
+    @Test("--crop requires --fit cover, and --process contradicts --raw")
     func cropping() throws {
         #expect(
             try get("http://a -o out --size 3x4 --fit cover --crop interest").resize

@@ -4,11 +4,11 @@ import Testing
 
 @testable import InflightCLI
 
-/// What is said of arguments that make no sense.
+/// Error messages for invalid command lines.
 @Suite("Usage errors", .timeLimit(.minutes(10)))
 struct UsageErrorTests {
     @Test(
-        "Wrong use is answered by a line that names what is wrong",
+        "A usage error is a single line that names the offending argument",
         arguments: [
             ("", "what to do"), ("fetch", "\"fetch\""), ("--vresion", "did you mean --version"),
             ("http://a/b", "inflight get"),
@@ -77,14 +77,14 @@ struct UsageErrorTests {
         #expect(!message.contains("\n"))
     }
 
-    @Test("A picture is not written to a terminal")
+    @Test("get refuses to write an image to a terminal")
     func terminal() {
         #expect(Command.complaint("get http://a", terminal: true)?.contains("terminal") == true)
         #expect(Command.complaint("get http://a", terminal: false) == nil)
         #expect(Command.complaint("get http://a --discard", terminal: true) == nil)
     }
 
-    @Test("A secret in a header is never repeated in a complaint")
+    @Test("A usage error never repeats a secret field value")
     func secrets() {
         let message = Command.complaint("get http://a -o out --header Auth\u{1}orization:_s3cret")
         #expect(message != nil && message?.contains("s3cret") == false)
@@ -92,7 +92,7 @@ struct UsageErrorTests {
     }
 
     @Test(
-        "Steps that cannot be are complained about, with what they take",
+        "An invalid processing step is a usage error that shows the expected form",
         arguments: [
             ("blurr:4", "does not know \"blurr\""), ("", "does not know \"\""), ("grey,", "does not know \"\""),
             ("blur", "blur:RADIUS, not \"blur\""), ("blur:x", "blur:RADIUS, not \"blur:x\""),
@@ -109,26 +109,26 @@ struct UsageErrorTests {
         #expect(message.contains(words), "\(message)")
     }
 
-    @Test("A usage error names the command whose help tells more")
+    @Test("A usage error names the command whose help applies")
     func command() throws {
         let error = try #require(throws: UsageError.self) { try Command.parse(line: "lab --lis") }
         #expect(error.command == "lab")
     }
 
-    @Test("What is no terminal is refused, with what to use instead")
+    @Test("show without a terminal is a usage error that suggests get")
     func pipe() {
         #expect(Command.complaint("show a.jpg")?.contains("inflight get URL > FILE") == true)
     }
 }
 
 extension Command {
-    /// Parses arguments between spaces; `_` is a space in one of them.
+    /// Parses space-separated arguments; `_` stands for a space within an argument.
     static func parse(line: String, terminal: Bool = false) throws(UsageError) -> Command {
         let arguments = line.split(separator: " ").map { String($0).replacing("_", with: " ") }
         return try parse(arguments, standardOutputIsTerminal: terminal)
     }
 
-    /// What is said against the arguments.
+    /// The message of the usage error that the arguments cause, if any.
     static func complaint(_ line: String, terminal: Bool = false) -> String? {
         do throws(UsageError) {
             _ = try parse(line: line, terminal: terminal)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// What the user sees of each thing that can be wrong.
+/// The results that a user sees for each kind of bad input.
 @Suite(.timeLimit(.minutes(10)))
 final class BadInputTests: EndToEndSuite {
     private let small: Bytes
@@ -17,7 +17,7 @@ final class BadInputTests: EndToEndSuite {
         server.serve("/large.jpg", .ok(jpeg, type: "image/jpeg"))
     }
 
-    /// The failure of one URL, while a good one beside it is stored all the same.
+    /// Returns the failure of one URL, and checks that a valid URL beside it is stored.
     private func failure(
         _ url: String, _ options: String..., options more: [String] = [],
         sourceLocation: SourceLocation = #_sourceLocation
@@ -39,7 +39,7 @@ final class BadInputTests: EndToEndSuite {
         return line
     }
 
-    @Test("A list whose line never ends is refused at a bound, with the number of the line")
+    @Test("A list with an endless line is refused at a size limit, with the line number")
     func endlessLine() {
         let result = place.run("get", "-i", "/dev/zero", "--discard", "--json")
         #expect(result.status == 66)
@@ -47,7 +47,7 @@ final class BadInputTests: EndToEndSuite {
     }
 
     @Test(
-        "What is no URL, or has another scheme, is refused before anything is sent",
+        "An invalid URL or an unsupported scheme fails in the request stage",
         arguments: [
             ("example.org/cat.jpg", "invalidURL"), ("http://", "invalidURL"), ("http://a b/", "invalidURL"),
             ("http://host:99999/", "invalidURL"), ("http://h/\u{1}", "invalidURL"), ("", "invalidURL"),
@@ -59,7 +59,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(line.url == url)
     }
 
-    @Test("A refused connection, and one lost before any answer, cannot be connected")
+    @Test("A connection that is refused, or closed before a response, fails as cannotConnect")
     func connections() throws {
         let gone = try LoopbackServer()
         let url = gone.url("/a.jpg")
@@ -69,14 +69,14 @@ final class BadInputTests: EndToEndSuite {
         #expect(try failure(server.url("/closing")).error?.code == "cannotConnect")
     }
 
-    @Test("A status that carries no picture is told", arguments: [404, 500, 204, 206, 304])
+    @Test("A status without an image fails as badStatus", arguments: [404, 500, 204, 206, 304])
     func statuses(_ status: Int) throws {
         server.serve("/a.jpg", .status(status))
         let line = try failure(server.url("/a.jpg"))
         #expect(line.error?.code == "badStatus" && line.status == status)
     }
 
-    @Test("Redirects to nowhere, to a file, and too many of them are refused")
+    @Test("A redirect without a target, to a file or in a loop fails as badRedirect")
     func redirects() throws {
         server.serve("/nowhere", .status(302))
         server.serve("/file", .redirect(to: "file:///etc/hostname"))
@@ -86,7 +86,7 @@ final class BadInputTests: EndToEndSuite {
         }
     }
 
-    @Test("As many redirects as the limit are followed, and no more")
+    @Test("Redirects are followed up to --max-redirects")
     func redirectLimit() throws {
         server.serve("/r2.jpg", .redirect(to: "/r1.jpg"))
         server.serve("/r1.jpg", .redirect(to: "/good.jpg"))
@@ -96,7 +96,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(try failure(server.url("/r2.jpg"), "--max-redirects", "1").error?.code == "badRedirect")
     }
 
-    @Test("A body that is shorter than announced, or breaks off, is truncated")
+    @Test("A body that is too short or reset fails as truncated")
     func truncated() throws {
         server.serve("/short", .ok(jpeg).claiming(contentLength: Int64(jpeg.count) + 10))
         server.serve("/reset", .ok(jpeg).reset(after: jpeg.count / 2))
@@ -105,7 +105,7 @@ final class BadInputTests: EndToEndSuite {
         }
     }
 
-    @Test("A body beyond the limit is too large, announced or not; one at the limit is not")
+    @Test("A body over --max-bytes fails, declared or not, and a body at the limit is stored")
     func tooLarge() throws {
         server.serve("/big", .ok(jpeg))
         server.serve("/chunked", .ok(jpeg).chunked([100]))
@@ -118,7 +118,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(result.status == 0)
     }
 
-    @Test("What is no HTTP, and heads without end, are bad responses")
+    @Test("Raw text, an oversized head and an invalid coding fail as badResponse")
     func badResponses() throws {
         server.serve("/raw", .raw("hello there\r\n\r\n"))
         var long = LoopbackServer.Response.ok(jpeg)
@@ -130,14 +130,14 @@ final class BadInputTests: EndToEndSuite {
         }
     }
 
-    @Test("--timeout ends a load that takes too long")
+    @Test("--timeout fails a load that takes too long as timedOut")
     func timeout() throws {
         server.serve("/never", .ok(jpeg).held("never", after: 10))
         let line = try failure(server.url("/never"), "--timeout", "0.3")
         #expect(line.error?.code == "timedOut")
     }
 
-    @Test("A page in place of a picture is told with what the server called it; an empty body too")
+    @Test("A web page fails as notAnImage with its media type, and so does an empty body")
     func noPictures() throws {
         server.serve("/page.jpg", .ok(Bytes("<!doctype html><h1>hi</h1>"), type: "text/html; charset=utf-8"))
         server.serve("/empty.jpg", .ok(.empty, type: "image/jpeg"))
@@ -149,7 +149,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(try failure(server.url("/empty.jpg")).error?.code == "notAnImage")
     }
 
-    @Test("A picture that is cut, or whose data is broken, is damaged", arguments: ["jpeg", "png", "webp", "gif"])
+    @Test("A truncated image file fails as damaged", arguments: ["jpeg", "png", "webp", "gif"])
     func damaged(_ format: String) throws {
         let bytes = format == "gif" ? Pictures.gif : try Pictures.make(ImageFormat(rawValue: format), 60, 40)
         let cut = Array(bytes.array.prefix(bytes.count - (format == "gif" ? 4 : bytes.count / 3)))
@@ -158,9 +158,9 @@ final class BadInputTests: EndToEndSuite {
         #expect(try failure(server.url("/cut"), "--size", "9x").error?.code == "damaged")
     }
 
-    @Test("--verify finds broken data that the structure does not show")
+    @Test("--verify finds corrupt pixel data behind a valid structure")
     func verify() throws {
-        // The compressed data is replaced, and every checksum of the structure is right.
+        // The compressed data is replaced, and all checksums of the structure are right.
         let empty = Pictures.hugePNG(60, 40)
         server.serve("/empty.png", .ok(empty))
         #expect(try failure(server.url("/empty.png"), "--verify").error?.code == "damaged")
@@ -169,14 +169,14 @@ final class BadInputTests: EndToEndSuite {
         #expect(place.holds("raw/empty.png", empty.array))
     }
 
-    @Test("A format that is known, and that nothing here reads, is unsupported")
+    @Test("A known format without a decoder fails as unsupportedFormat")
     func unsupported() throws {
         let psd = Array("8BPS".utf8) + [0, 1] + [UInt8](repeating: 0, count: 20)
         server.serve("/a.psd", .ok(Bytes(psd), type: "image/vnd.adobe.photoshop"))
         #expect(try failure(server.url("/a.psd")).error?.code == "unsupportedFormat")
     }
 
-    @Test("A hundred thousand pixels each way in a small file are too many, in every treatment")
+    @Test("An image with too many pixels fails whether it is stored, verified or resized")
     func tooManyPixels() throws {
         server.serve("/huge.png", .ok(Pictures.hugePNG(100_000, 100_000)))
         for options in [[], ["--verify"], ["--size", "10x"]] {
@@ -187,7 +187,7 @@ final class BadInputTests: EndToEndSuite {
     }
 
     @Test(
-        "However many pixels are allowed, no header ends the command",
+        "An image that declares 2^31 - 1 pixels per side fails even if --max-pixels allows it",
         arguments: [[], ["--verify"], ["--size", "10x"]])
     func anyPixels(_ options: [String]) throws {
         server.serve("/huge.png", .ok(Pictures.hugePNG(0x7FFF_FFFF, 0x7FFF_FFFF)))
@@ -195,12 +195,12 @@ final class BadInputTests: EndToEndSuite {
         #expect(line.error?.code == "tooManyPixels")
     }
 
-    @Test("Exactly as many pixels as allowed are within the limit")
+    @Test("An image with exactly --max-pixels pixels is within the limit")
     func pixelLimit() {
         #expect(place.run("get", server.url("/large.jpg"), "-o", "out", "--max-pixels", "2400").status == 0)
     }
 
-    @Test("With --public-only an address of this machine is not connected to, by number and by name")
+    @Test("--public-only refuses addresses of this machine, given as numbers or as a name")
     func publicOnly() throws {
         for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
             let url = server.url("/good.jpg").replacing("127.0.0.1", with: host)
@@ -211,12 +211,12 @@ final class BadInputTests: EndToEndSuite {
         #expect(server.requestCount == 0)
     }
 
-    @Test("A local file that is not there cannot be read")
+    @Test("A missing local file fails as cannotRead")
     func missingFile() throws {
         #expect(try failure("file://" + place.appending("none.jpg")).error?.code == "cannotRead")
     }
 
-    @Test("A directory that cannot be written fails every URL without asking for any")
+    @Test("An output directory that cannot be written fails every URL without a request")
     func unwritable() throws {
         place.write("file", "x")
         for directory in ["file", "file/out", "/proc/nowhere"] {
@@ -229,10 +229,10 @@ final class BadInputTests: EndToEndSuite {
     }
 
     @Test(
-        "A file that cannot be written whole is a failure, and nothing is left of it",
+        "A file that cannot be written completely fails and leaves nothing behind",
         .enabled(if: !Sanitizer.isOn, "a sanitizer has files of its own, which the limit hits first"))
     func noRoom() throws {
-        // One block of 512 bytes, and no file may grow beyond: as on a full disk, writing stops in the middle.
+        // One block of 512 bytes, beyond which no file may grow: writing stops in the middle, as on a full disk.
         let result = place.run(
             ["get", server.url("/large.jpg"), "-o", "out", "--json"], prefix: "mkdir out; ulimit -f 1")
         #expect(result.status == 1)
@@ -240,7 +240,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("out")) == [])
     }
 
-    @Test("A full disk behind standard output is a failure as well")
+    @Test("get reports a full disk behind standard output as a failure")
     func fullOutput() {
         let result = place.run(["get", server.url("/good.jpg")], prefix: "exec > /dev/full")
         #expect(result.status == 1)
@@ -251,7 +251,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(!json.errors.contains("All well"))
     }
 
-    @Test("A full disk behind what info, help and version print is told, and a failure")
+    @Test("info, help and version report a full disk behind standard output as a failure")
     func fullOutputElsewhere() {
         for arguments in [["info", server.url("/good.jpg")], ["--help"], ["get", "--help"], ["--version"]] {
             let result = place.run(arguments, prefix: "exec > /dev/full")
@@ -260,7 +260,7 @@ final class BadInputTests: EndToEndSuite {
         }
     }
 
-    @Test("A line that is too long, or not UTF-8, is an error of its own and harms no other")
+    @Test("A list line that is too long or not UTF-8 fails alone")
     func badLines() throws {
         place.write(
             "list",
@@ -272,7 +272,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(lines[0].url.count < 300)
     }
 
-    @Test("What a server sends never reaches the terminal as control characters")
+    @Test("Control characters from a server never reach the terminal")
     func controlCharacters() throws {
         let evil = "text/\u{1B}[2J\u{9B}31m\u{7}html"
         server.serve("/evil", .ok(Bytes("<html>"), type: evil))
@@ -285,7 +285,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(!json.text.unicodeScalars.contains { TerminalText.isUnsafe($0) && $0 != "\n" })
     }
 
-    @Test("Passwords in URLs are not told on standard error")
+    @Test("Passwords in URLs are not printed to standard error")
     func secrets() {
         let url = server.url("/none").replacing("http://", with: "http://me:s3cret@")
         let result = place.run("get", url, "-o", "out", "--verbose")
@@ -300,7 +300,7 @@ final class BadInputTests: EndToEndSuite {
         }
     }
 
-    @Test("A list or a CA file that cannot be read ends it with 66 before anything is sent")
+    @Test("An unreadable list or CA file ends get with 66 before anything is sent")
     func noInput() {
         place.write("empty.pem", "")
         for arguments in [
@@ -314,7 +314,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(!place.names.contains("out"))
     }
 
-    @Test("An argument that is not UTF-8 is wrong use: it would be taken for another file")
+    @Test("An argument that is not UTF-8 is a usage error")
     func notUTF8() {
         for arguments in [["info"], ["get", server.url("/good.jpg"), "-o"]] {
             let result = place.run(arguments, prefix: "set -- \"$@\" \"$(printf 'caf\\351')\"")
@@ -324,7 +324,7 @@ final class BadInputTests: EndToEndSuite {
         #expect(place.names.isEmpty && server.requestCount == 0)
     }
 
-    @Test("Wrong use ends with 64 and a line that names it")
+    @Test("A usage error ends the command with 64 and a message")
     func wrongUse() {
         for arguments in [["get"], ["get", "--bogus"], ["bogus"], [], ["get", "http://a", "--size", "x"]] {
             let result = place.run(arguments)

@@ -7,7 +7,7 @@ import Testing
 @testable import InflightCLI
 @testable import InflightDisk
 
-/// `inflight cache`, on caches that `inflight get` has made, or that hold what no server would let it fetch.
+/// `inflight cache` on caches that `inflight get` made, or that hold entries no server would let it fetch.
 @Suite(.timeLimit(.minutes(10)))
 final class CacheCommandTests: EndToEndSuite {
     private struct Line: Decodable {
@@ -23,7 +23,7 @@ final class CacheCommandTests: EndToEndSuite {
         var entries, bodyBytes, bytes, entriesInFiles, leftovers, removed, bytesBefore: Int?
         var damage: [Damage]?
         var error: Failure?
-        // Of an entry.
+        // Fields of an entry only.
         var url, stored: String?
         var status: Int?
         var whole, inFile: Bool?
@@ -37,14 +37,14 @@ final class CacheCommandTests: EndToEndSuite {
         for (path, body) in fields { server.serve(path, .ok(body).field("Cache-Control", "max-age=600")) }
     }
 
-    /// A cache in which a large and a small body are.
+    /// Fills the cache with a small and a large body.
     private func fetch() {
         let result = place.run(
             "get", server.url("/small"), server.url("/large"), "-o", "out", "--any", "--cache", "cache")
         #expect(result.status == 0, "\(result.errors)")
     }
 
-    /// Entries with these URLs, stored long ago, or by the clock that is given.
+    /// Stores entries with these URLs, long ago or at the time of the given clock.
     private func keep(_ urls: [String], clock: any EngineClock = VirtualClock()) async {
         let store = DiskStore(.init(folder: place.appending("cache"), clock: clock))
         let kept = Guarded(0)
@@ -63,7 +63,7 @@ final class CacheCommandTests: EndToEndSuite {
 
     private func lines(_ result: CommandResult) throws -> [Line] { try result.decoded() }
 
-    /// The file of the large body.
+    /// The path of the large body's file.
     private var bodyFile: String {
         get throws {
             let folder = try #require(TemporaryDirectory.names(place.appending("cache/bodies")).first)
@@ -72,7 +72,7 @@ final class CacheCommandTests: EndToEndSuite {
         }
     }
 
-    @Test("stat says what there is, in aligned lines and in JSON")
+    @Test("cache stat prints statistics in aligned lines and in JSON")
     func statistics() throws {
         fetch()
         let line = try #require(try lines(cache("stat", "--json")).first)
@@ -84,7 +84,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(rows.count == 9 && Set(rows.map(\.count)).count == 1 && rows.allSatisfy { $0.count <= 60 })
     }
 
-    @Test("list names each entry, whole into a pipe and within the width that it is told")
+    @Test("cache list prints full URLs to a pipe, and fits its lines into COLUMNS if it is set")
     func list() throws {
         fetch()
         let found = try lines(cache("list", "--json"))
@@ -96,7 +96,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(narrow.count == 2 && narrow.allSatisfy { TerminalText.width($0) <= 40 })
     }
 
-    @Test("Dates are those of the calendar, and entries of more than one page are all listed")
+    @Test("cache list prints calendar dates, and all entries of more than one page")
     func dates() async throws {
         // The second before a leap day begins.
         await keep((0..<1001).map { "http://a/\($0)" }, clock: VirtualClock(date: 1_709_164_799))
@@ -105,7 +105,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(found.first?.stored == "2024-02-28T23:59:59Z")
     }
 
-    @Test("verify reads everything: a bit that is flipped in a body's file is found and named, each time")
+    @Test("cache verify finds and names a flipped bit in a body file, each time")
     func verify() throws {
         fetch()
         let whole = cache("verify")
@@ -125,7 +125,7 @@ final class CacheCommandTests: EndToEndSuite {
         }
     }
 
-    @Test("What a killed run has left is told, and is no damage")
+    @Test("cache verify reports files that a killed run left, but not as damage")
     func leftovers() throws {
         fetch()
         let file = try bodyFile
@@ -136,7 +136,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(try lines(cache("verify", "--json")).first?.leftovers == 1)
     }
 
-    @Test("An index that was damaged is mended and told of: by verify as damage, by the others as a warning")
+    @Test("A damaged index is rebuilt and reported, by verify as damage and by stat as a warning")
     func damagedIndex() throws {
         for action in ["verify", "stat"] {
             fetch()
@@ -149,7 +149,7 @@ final class CacheCommandTests: EndToEndSuite {
         }
     }
 
-    @Test("stat leaves damaged pages to verify, which changes nothing; who reads one mends it")
+    @Test("Damaged index pages are reported by verify, ignored by stat and repaired by the next get")
     func verifyAfterStat() throws {
         fetch()
         let root = try #require(
@@ -164,7 +164,7 @@ final class CacheCommandTests: EndToEndSuite {
             let verified = cache("verify")
             #expect(verified.status == 1 && verified.text.contains("some of its pages are damaged"), "\(verified.text)")
         }
-        // What is wanted again is looked for, and found where it always was.
+        // The next lookup finds each entry where it was, and repairs the index.
         let again = place.run(
             "get", server.url("/small"), server.url("/large"), "-o", "again", "--any", "--cache", "cache")
         #expect(again.status == 0, "\(again.errors)")
@@ -174,7 +174,7 @@ final class CacheCommandTests: EndToEndSuite {
             verified.status == 0 && verified.text == "2 entries read, 100,005 bytes: all whole.\n", "\(verified.text)")
     }
 
-    @Test("clear removes what is named and nothing else, and says how much that was")
+    @Test("cache clear removes only the selected entries and prints how many")
     func clear() async throws {
         await keep(["http://a.org/1", "http://a.org/2", "https://a.org:8443/3", "http://b.org/4"])
         await keep(["http://b.org/new"], clock: SystemClock())
@@ -192,11 +192,11 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(cache("clear").text.contains("1 entry removed, 0 entries left"))
     }
 
-    @Test("clear in a cache that is larger than get's own limit evicts nothing beside what is named")
+    @Test("cache clear in a cache over the default limit evicts no other entries")
     func clearsLargeCaches() async throws {
         await keep((0..<6).map { "http://a/\($0)" })
         do {
-            // As if a TiB of files were there.
+            // As if the cache held a TiB of files.
             let index = try Database(
                 path: place.appending("cache/index.sqlite"), mode: .writing, waitingAtMost: 1000)
             try index.run("UPDATE cache SET fileBytes = 1 << 40")
@@ -205,7 +205,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(line.removed == 1 && line.entries == 5)
     }
 
-    @Test("Where there is no cache, none is made, and all is well", arguments: ["stat", "list", "verify", "clear"])
+    @Test("A missing cache is no error and is not created", arguments: ["stat", "list", "verify", "clear"])
     func absent(_ action: String) throws {
         let words = cache(action)
         #expect(words.status == 0 && words.text == "There is no cache yet in cache.\n" && words.errors.isEmpty)
@@ -218,13 +218,13 @@ final class CacheCommandTests: EndToEndSuite {
             #expect(line.exists == false && line.entries == 0)
         }
         #expect(!place.names.contains("cache"))
-        // Nor of an empty folder.
+        // An empty folder is not made a cache either.
         _ = unsafe mkdir(place.appending("cache"), 0o755)
         #expect(cache(action).status == 0)
         #expect(TemporaryDirectory.names(place.appending("cache")).isEmpty)
     }
 
-    @Test("A folder that is no cache is refused and left alone", arguments: ["stat", "list", "verify", "clear"])
+    @Test("A folder that is not a cache is refused and left alone", arguments: ["stat", "list", "verify", "clear"])
     func foreign(_ action: String) throws {
         _ = unsafe mkdir(place.appending("cache"), 0o755)
         place.write("cache/letter.txt", "Dear Sir")
@@ -235,7 +235,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("cache")) == ["letter.txt"])
     }
 
-    @Test("A newer program's cache, and a file in the place of a folder, are refused")
+    @Test("A cache of a newer version, or a file in place of the folder, is refused")
     func newerOrFile() throws {
         fetch()
         var tag = try #require(FolderTag(place.read("cache/CACHEDIR.TAG") ?? []))
@@ -248,7 +248,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(file.status == 66 && file.errors.contains("Not a directory"))
     }
 
-    @Test("Control characters in what is stored never reach the terminal")
+    @Test("Control characters in stored URLs never reach the terminal")
     func controlCharacters() async throws {
         await keep(["http://a/\u{1B}[2Jx\u{202E}\n"])
         for arguments in [["list"], ["list", "--json"], ["verify"]] {
@@ -260,7 +260,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(words.text == "There is no cache yet in no\\u{1b}[2J.\n")
     }
 
-    @Test("Without --cache it is the user's own folder")
+    @Test("Without --cache, the cache command uses the cache folder of the user")
     func ofUser() throws {
         let result = place.run("cache", "stat", environment: ["HOME": place.path])
         #expect(result.text.contains("\(place.path)/.cache/inflight"))

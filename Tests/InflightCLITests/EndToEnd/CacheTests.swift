@@ -5,10 +5,10 @@ import Testing
 
 @testable import InflightCLI
 
-/// What is stored of earlier runs, and what is tried again.
+/// Responses cached by earlier runs, and retries.
 @Suite(.timeLimit(.minutes(10)))
 final class CacheTests: EndToEndSuite {
-    /// The `from` of the only line.
+    /// Returns the `from` of the first line.
     private func source(_ path: String, _ options: String..., environment: [String: String] = [:]) throws -> String? {
         let result = place.run(
             ["get", server.url(path), "-o", "out", "--json"] + options, environment: environment)
@@ -16,7 +16,7 @@ final class CacheTests: EndToEndSuite {
     }
 
     @Test(
-        "What is fresh is asked of nobody, what is stale only whether it still holds, and the report says which it was")
+        "A fresh response comes from the cache, a stale one is revalidated, and the report tells which")
     func sources() throws {
         server.serve("/fresh.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         server.serve("/stale.jpg") { [jpeg] request in
@@ -37,7 +37,7 @@ final class CacheTests: EndToEndSuite {
         #expect(told.contains("from the cache"))
     }
 
-    @Test("The cache lies in the user's cache folder unless told otherwise, and is the user's alone")
+    @Test("The cache lies in the cache folder of the user by default, and is private")
     func folder() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         let home = ["HOME": place.path]
@@ -51,7 +51,7 @@ final class CacheTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("caches")) == ["inflight"])
     }
 
-    @Test("Two accounts that differ in Cookie alone each get their own picture, and the cache holds no cookie")
+    @Test("Requests that differ only in Cookie are cached separately")
     func cookies() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         for (cookie, expected) in [("s3cret=1", "network"), ("s3cret=2", "network"), ("s3cret=1", "disk")] {
@@ -61,7 +61,7 @@ final class CacheTests: EndToEndSuite {
         #expect(server.requests(of: "/a.jpg").map { $0.fields["Cookie"] } == ["s3cret=1", "s3cret=2", nil])
     }
 
-    @Test("A stale picture stands in for a server that cannot be reached, with --stale-on-disconnect alone")
+    @Test("A stale image replaces an unreachable server only with --stale-on-disconnect")
     func disconnected() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=0"))
         #expect(try source("/a.jpg", "--cache", "cache") == "network")
@@ -74,7 +74,7 @@ final class CacheTests: EndToEndSuite {
         #expect(try standIn.lines.first?.from == "disk" && standIn.status == 0)
     }
 
-    @Test("With only-cached nobody is asked, and what is not there is said to be so")
+    @Test("The policy only-cached sends no request, and a miss fails as notStored")
     func onlyCached() throws {
         let result = place.run(
             "get", server.url("/a.jpg"), "-o", "out", "--json", "--cache", "cache", "--cache-policy", "only-cached")
@@ -83,7 +83,7 @@ final class CacheTests: EndToEndSuite {
         #expect(server.requestCount == 0)
     }
 
-    @Test("A folder that is no cache is left alone: the run goes on without one, and says so once")
+    @Test("A folder that is not a cache is left alone, and the run warns once and uses no cache")
     func foreignFolder() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         server.serve("/b.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
@@ -95,7 +95,7 @@ final class CacheTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("mine")) == ["letter.txt"])
     }
 
-    @Test("After a kill in the middle of a long body the next run asks for the rest alone")
+    @Test("After a kill during a long body, the next run requests only the rest")
     func resumes() throws {
         let body = Bytes([UInt8](repeating: 7, count: 3 << 20))
         server.serve("/long") { request in
@@ -117,12 +117,12 @@ final class CacheTests: EndToEndSuite {
         #expect(place.holds("out/long", body.array))
     }
 
-    /// Whether a first part of a body is in the cache: listed, and so sure to outlive who put it there.
+    /// Whether the cache lists a partial body, which then outlives the process that stored it.
     private func keepsPart() -> Bool {
         place.run("cache", "list", "--json", "--cache", "cache").text.contains("\"whole\":false")
     }
 
-    @Test("What may pass is tried again, as often as --retries says")
+    @Test("A transient failure is retried as often as --retries says")
     func retries() throws {
         server.serve("/a.jpg", .status(503).field("Retry-After", "0"))
         for count in 0...1 {
@@ -133,7 +133,7 @@ final class CacheTests: EndToEndSuite {
         }
     }
 
-    @Test("A body that does not add up to its --checksum is damaged, and nothing of it is stored")
+    @Test("A body that does not match --checksum fails as damaged and is not stored")
     func checksums() throws {
         server.serve("/abc", .ok(Bytes("abc")).field("Cache-Control", "max-age=600"))
         // The example of FIPS 180-4.

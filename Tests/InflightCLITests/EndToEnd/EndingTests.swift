@@ -7,7 +7,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// How `inflight get` ends when it is told to, or when nobody listens any more.
+/// How `inflight get` ends on a signal, or after its output is closed.
 @Suite(.timeLimit(.minutes(10)))
 final class EndingTests: EndToEndSuite {
     override init() throws {
@@ -16,7 +16,7 @@ final class EndingTests: EndToEndSuite {
     }
 
     @Test(
-        "Ctrl-C, SIGTERM and a terminal that is closed end it, keep what is finished, and leave nothing half-written",
+        "SIGINT, SIGTERM and SIGHUP end get, keep finished files and leave no partial ones",
         arguments: [SIGINT, SIGTERM, SIGHUP])
     func signals(_ signal: Int32) throws {
         let command = RunningCommand(
@@ -32,12 +32,12 @@ final class EndingTests: EndToEndSuite {
         #expect(result.errors.contains("what is finished is kept"))
     }
 
-    @Test("After SIGKILL the next run removes what the killed one has left, reports and traces included")
+    @Test("The run after a SIGKILL removes temporary files, also of reports and traces")
     func killed() throws {
         server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
         server.serve("/other.jpg", .ok(jpeg))
         let outputs = ["-o", "out", "--report", "r.html", "--trace", "t.json"]
-        // The second is written and waits for its name, which the first may want.
+        // The second is written and waits for its name, which the first may take.
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg"), server.url("/other.jpg")]
                 + ["--json", "--unordered", "--per-host", "2"] + outputs, in: place, pipesOutput: true)
@@ -52,12 +52,12 @@ final class EndingTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg", "other.jpg"])
     }
 
-    @Test("What is finished and waits for its name keeps it when the run is ended")
+    @Test("A finished file that waits for its name gets it when the run is interrupted")
     func finishedAndUnnamed() throws {
         server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
         let others = (0..<8).map { "/other\($0).jpg" }
         for path in others { server.serve(path, .ok(jpeg)) }
-        // One place is held, so the others come one after the other: when the last is there, the second is long written.
+        // One slot is held, so the others load one by one: when the last is done, the second has long been written.
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg")] + others.map { server.url($0) }
                 + ["-o", "out", "--json", "--unordered", "--per-host", "2"], in: place, pipesOutput: true)
@@ -70,11 +70,11 @@ final class EndingTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("out")).count == 9)
     }
 
-    @Test("It ends though nobody reads its output, which is full", arguments: [SIGINT, SIGTERM])
+    @Test("A signal ends get even if its output is full and unread", arguments: [SIGINT, SIGTERM])
     func stuckOutput(_ signal: Int32) throws {
         let command = RunningCommand(
             ["get", "-i", "-", "--discard", "--json"], in: place, input: nil, pipesOutput: true)
-        // Far more lines than a pipe holds: it is stuck in the middle of one.
+        // Far more lines than a pipe holds, so that it blocks in the middle of one.
         let lines = String(repeating: "nonsense/\(String(repeating: "x", count: 1000))\n", count: 400)
         let writer = JoinableWriter(command, lines)
         defer { writer.join() }
@@ -83,7 +83,7 @@ final class EndingTests: EndToEndSuite {
         #expect(command.wait().status == 128 + signal)
     }
 
-    @Test("It ends while it waits for a list, or for a server that never answers")
+    @Test("SIGTERM ends get while it waits for list input and for a server")
     func waiting() throws {
         let command = RunningCommand(["get", "-i", "-", "-o", "out"], in: place, input: nil)
         command.type(server.url("/slow.jpg") + "\n")
@@ -95,7 +95,7 @@ final class EndingTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("out")) == [])
     }
 
-    @Test("A closed standard output ends it quietly")
+    @Test("A closed standard output ends get quietly")
     func closedOutput() throws {
         let command = RunningCommand(
             ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out", "--json", "--unordered"], in: place,
@@ -104,13 +104,13 @@ final class EndingTests: EndToEndSuite {
         command.closeOutput()
         server.release("slow")
         let result = command.wait()
-        // The first line may have been written before the reader left.
+        // The first line may have been written before the reader closed the pipe.
         #expect(result.status == 141)
         #expect(result.errors.isEmpty)
         #expect(!TemporaryDirectory.names(place.appending("out")).contains { $0.hasPrefix(".") })
     }
 
-    @Test("A closed standard output ends help, version and the one picture quietly as well")
+    @Test("A closed standard output also ends help, version, info and a single get quietly")
     func closedOutputElsewhere() {
         for arguments in [
             ["--help"], ["--version"], ["get", server.url("/good.jpg")], ["info", server.url("/good.jpg")],
@@ -121,7 +121,7 @@ final class EndingTests: EndToEndSuite {
         }
     }
 
-    @Test("Quiet is quiet, but for failures")
+    @Test("--quiet prints only failures")
     func quiet() {
         #expect(place.run("get", server.url("/good.jpg"), "-o", "out", "--quiet").errors.isEmpty)
         let failed = place.run("get", server.url("/none"), "-o", "out", "--quiet")
@@ -129,7 +129,7 @@ final class EndingTests: EndToEndSuite {
         #expect(!failed.errors.contains("requests sent"))
     }
 
-    @Test("Verbose tells each URL's story")
+    @Test("--verbose prints the steps of each URL")
     func verbose() {
         server.serve("/moved", .redirect(to: "/good.jpg"))
         let result = place.run("get", server.url("/moved"), server.url("/none"), "-o", "out", "--verbose")
@@ -138,7 +138,7 @@ final class EndingTests: EndToEndSuite {
         }
     }
 
-    @Test("Nothing of the progress line is seen where standard error is no terminal")
+    @Test("The progress line is not printed if standard error is no terminal")
     func noTerminal() {
         let result = place.run("get", server.url("/good.jpg"), "-o", "out")
         #expect(!result.errors.contains("\r") && !result.errors.contains("\u{1B}"))
@@ -146,12 +146,12 @@ final class EndingTests: EndToEndSuite {
     }
 }
 
-/// Types on a thread of its own, because the pipe may be full.
+/// Types on a separate thread, because the pipe may be full.
 private final class JoinableWriter {
     private let finished = DispatchSemaphore(value: 0)
 
     init(_ command: RunningCommand, _ text: String) {
-        // The command outlives the thread: it is joined before.
+        // The command outlives the thread, which is joined first.
         nonisolated(unsafe) let command = command
         let finished = finished
         WorkerThreads(count: 1, name: "typing").run {

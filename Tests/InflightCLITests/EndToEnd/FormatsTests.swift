@@ -27,7 +27,7 @@ struct FormatsTests {
         Dictionary(uniqueKeysWithValues: try result.decoded().map { (line: Line) in (line.format, line) })
     }
 
-    @Test("Without any picture it lists every format, in words and in JSON, with its library and its place")
+    @Test("info --formats lists every format with its library and location, as text and as JSON")
     func all() throws {
         let words = place.run("info", "--formats", "--svg")
         #expect(words.status == 0 && words.errors.isEmpty)
@@ -44,7 +44,7 @@ struct FormatsTests {
         #expect(lines["svg"]?.decode.state == "present" && lines["svg"]?.encode.state == "none")
     }
 
-    @Test("Without the decoder for them its formats are absent, and it is named with what it needs")
+    @Test("Formats of a missing decoder program are absent, with the program and package they need")
     func noDecoder() throws {
         let usual = BuiltProgram.path("inflight-decoder")
         #expect(unsafe symlink(usual, place.appending("decoder")) == 0)
@@ -56,14 +56,14 @@ struct FormatsTests {
         #expect(lines["png"]?.decode.state == "present")
         let words = place.run("info", "--formats", environment: environment).text
         #expect(words.contains("AVIF, AVIF (encoding), HEIC, JPEG XL, TIFF, SVG: inflight-decoder-vips is not"))
-        // Nor is there any: what stands there is no program that would begin.
+        // A program that is no decoder provides no formats either.
         let broken = try self.lines(
             place.run("info", "--formats", "--json", environment: ["INFLIGHT_DECODER": "/bin/true"]))
         #expect(broken["heic"]?.decode.state == "absent")
         #expect(broken["heic"]?.decode.reason?.contains("/bin/true") == true)
     }
 
-    @Test("What is decoded where follows --decode")
+    @Test("The location of each decoder follows --decode")
     func places() throws {
         let worker = try lines(place.run("info", "--formats", "--json", "--decode", "worker"))
         #expect(worker["gif"]?.decode.where == "decoder" && worker["gif"]?.animate.state == "none")

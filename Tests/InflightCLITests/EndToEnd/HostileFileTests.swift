@@ -4,17 +4,17 @@ import InflightPictures
 import InflightTestSupport
 import Testing
 
-/// Files that ask for more than they are, and what they cost: the peak of memory of the command, and of its decoders, as
-/// the kernel tells it, beside that for a small good picture.
-@Suite("Hostile files", .timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "a sanitizer has memory of its own"))
+/// Files that demand more than they justify, and their cost: the peak memory of the command and of its decoders,
+/// according to the kernel, compared with that for a small valid image.
+@Suite("Malicious files", .timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "a sanitizer has memory of its own"))
 struct HostileFileTests {
     private let place = TemporaryDirectory()
 
-    /// What one file may cost beside its own bytes, in kilobytes: what allocators differ by from run to run, and a tenth of
-    /// what the least of these files would take if it were believed.
+    /// What one file may cost beyond its own bytes, in kilobytes: more than allocators vary between runs, and a tenth
+    /// of what the smallest of these files would take if its header were trusted.
     private static let margin = 16_384
 
-    @Test("A size that only a header has is refused, and costs nothing", arguments: HostileFile.sizes)
+    @Test("An image that is huge only in its header is refused at no memory cost", arguments: HostileFile.sizes)
     func sizes(_ file: HostileFile) throws {
         let good = try measure(file.good)
         let bad = try measure(file.bytes)
@@ -24,20 +24,20 @@ struct HostileFileTests {
         #expect(bad.decoders.isEmpty, "it is refused in the program")
     }
 
-    @Test("What swells, or goes on and on, beside the pixels is left out", arguments: HostileFile.burdens)
+    @Test("Oversized data beside the pixels is skipped within a memory limit", arguments: HostileFile.burdens)
     func burdens(_ file: HostileFile) throws {
         let good = try measure(file.good)
         let bad = try measure(file.bytes)
         #expect(bad.line.outcome == "ok" && bad.line.width == good.line.width, "\(bad.line)")
         let own = 2 * file.bytes.count / 1024
         #expect(bad.kilobytes < good.kilobytes + own + Self.margin, "\(bad.kilobytes) kB, \(good.kilobytes) kB")
-        // The file; libvips opens a TIFF twice, and each time libtiff and libvips have a copy of what is beside the pixels.
+        // The file itself; libvips opens a TIFF twice, and each time libtiff and libvips copy its metadata.
         let most = (good.decoders.max() ?? 0) + 3 * own + Self.margin
         #expect(bad.decoders.count == good.decoders.count)
         #expect(bad.decoders.allSatisfy { $0 < most }, "\(bad.decoders) kB, \(good.decoders) kB")
     }
 
-    @Test("A progressive JPEG takes no more than its coefficients, which libjpeg keeps until the last scan")
+    @Test("A progressive JPEG takes no more memory than its coefficients, which libjpeg retains")
     func coefficients() throws {
         let blocks = 600
         let good = try measure(HostileFile.zeroCoefficients(blocks: 8))
@@ -47,7 +47,7 @@ struct HostileFileTests {
         #expect(large.kilobytes < good.kilobytes + own + Self.margin, "\(large.kilobytes) kB, \(good.kilobytes) kB")
     }
 
-    @Test("A WebP frame that is larger inside than its place is damaged, before memory is taken for it")
+    @Test("A WebP frame that exceeds its declared area fails as damaged at no memory cost")
     func frameInside() throws {
         let good = try measure(HostileFile.goodWebP)
         let bad = try measure(HostileFile.swellingFrame)
@@ -56,14 +56,14 @@ struct HostileFileTests {
         #expect(bad.kilobytes < good.kilobytes + Self.margin, "\(bad.kilobytes) kB, \(good.kilobytes) kB")
     }
 
-    @Test("A JPEG of more than 500 scans wastes time, and is damaged")
+    @Test("A JPEG with more than 500 scans fails as damaged")
     func scans() throws {
         let bad = try measure(HostileFile.manyScans)
         #expect(bad.line.error?.code == "damaged", "\(bad.line)")
         #expect(bad.line.error?.message.contains("500 scans") == true, "\(bad.line)")
     }
 
-    @Test("What a camera wrote is not told where there is more of it than is read")
+    @Test("EXIF data that exceeds the read limit is not shown")
     func record() throws {
         let result = place.run("info", "--exif", try write(HostileFile.hugeRecord))
         #expect(result.status == 0 && result.text.contains("none"), "\(result.text)")
@@ -82,7 +82,7 @@ struct HostileFileTests {
         return place.appending("picture")
     }
 
-    /// Makes a thumbnail, and looks at the command while it waits for more.
+    /// Makes a thumbnail, and measures the command while it waits for more input.
     private func measure(_ bytes: [UInt8]) throws -> Measured {
         let path = try write(bytes)
         let command = RunningCommand(
@@ -98,14 +98,14 @@ struct HostileFileTests {
         return Measured(line: try Line(json: line), kilobytes: peak, decoders: decoders)
     }
 
-    /// `VmHWM` of proc(5). Not what `wait4` tells: that begins at what the process had that started the command.
+    /// `VmHWM` of proc(5). Not the value of `wait4`, which starts at the peak of the process that launched the command.
     private static func peak(_ process: pid_t) -> Int? {
         let text = String(decoding: TemporaryDirectory.read("/proc/\(process)/status") ?? [], as: UTF8.self)
         let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
         return line?.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) }
     }
 
-    /// Those that have this one as their parent, and so on; the fourth field of `/proc/PID/stat`, behind the name.
+    /// All descendants of a process, by the parent in the fourth field of `/proc/PID/stat`, after the name.
     private static func children(_ process: pid_t) -> [pid_t] {
         let all = TemporaryDirectory.names("/proc").compactMap { pid_t($0) }
         let direct = all.filter { other in

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 final class InfoTests: EndToEndSuite {
-    @Test("What is a URL and what is a file")
+    @Test("info tells URLs from file paths")
     func places() {
         for url in ["http://h/a", "https://h", "data:image/png,x", "file:///a", "ftp://h"] {
             #expect(InfoCommand.isURL(url), "\(url)")
@@ -16,7 +16,7 @@ final class InfoTests: EndToEndSuite {
         }
     }
 
-    @Test("A file is told in words and in JSON")
+    @Test("info describes a local file as text and as JSON")
     func localFile() throws {
         let png = try Pictures.make(.png, 30, 20, isTransparent: true)
         place.write("a.png", png.array)
@@ -31,7 +31,7 @@ final class InfoTests: EndToEndSuite {
         #expect(line.bytes == png.count && line.from == "file")
     }
 
-    @Test("Of a remote file no more is read than is needed: the rest is never sent")
+    @Test("info of a URL reads no more than it needs and closes the connection")
     func remote() throws {
         let jpeg = try Pictures.make(.jpeg, 640, 480)
         server.serve("/a.jpg", .ok(jpeg).held("rest", after: 2000))
@@ -44,7 +44,7 @@ final class InfoTests: EndToEndSuite {
         try server.waitUntilClosedByPeer("/a.jpg")
     }
 
-    @Test("All frames of a local file are counted; of a remote one those that were seen, and it says so")
+    @Test("info counts all frames of a local file, and those it has read of a remote one")
     func frames() throws {
         let frame = Array(Pictures.gif.array[19...].dropLast())
         let many = Array(Pictures.gif.array[..<19]) + Array(repeating: frame, count: 10_000).flatMap(\.self) + [0x3B]
@@ -58,7 +58,7 @@ final class InfoTests: EndToEndSuite {
         #expect(try (told.lines.first?.readBytes ?? .max) <= 100_000)
     }
 
-    @Test("How long an animation in a file plays, and how often, is told in words and in JSON")
+    @Test("info prints the duration and loop count of an animation as text and as JSON")
     func animation() throws {
         let frame = Array(Pictures.gif.array[19...].dropLast())
         let control: [UInt8] = [0x21, 0xF9, 4, 0, 120, 0, 0, 0]
@@ -78,7 +78,7 @@ final class InfoTests: EndToEndSuite {
         #expect(!place.run("info", "still.gif").text.contains("plays"))
     }
 
-    @Test("What stands for a picture until it is there is told of a file and of a URL, in words and in JSON")
+    @Test("info --placeholder prints the placeholders of files and URLs as text and as JSON")
     func placeholders() throws {
         let png = try Pictures.make(.png, 130, 200, isTransparent: true)
         place.write("a.png", png.array)
@@ -99,9 +99,9 @@ final class InfoTests: EndToEndSuite {
         #expect(half.status == 1 && half.errors.contains("damaged"))
     }
 
-    @Test("What the camera wrote is told where it is asked for, of files and of URLs")
+    @Test("info --exif prints the camera metadata of files and URLs")
     func metadata() throws {
-        // The camera's name alone, as the standard has it: a record of one field behind JPEG's mark.
+        // A record with one field, the camera's name, as the standard defines it, behind JPEG's marker.
         let record: [UInt8] =
             Array("Exif\0\0II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x0F, 0x01, 2, 0, 4, 0, 0, 0] + Array("Cam\0\0\0\0\0".utf8)
         let jpeg = try Pictures.make(.jpeg, 60, 40).array
@@ -119,7 +119,7 @@ final class InfoTests: EndToEndSuite {
         #expect(place.run("info", "--exif", "b.jpg").text.contains("none"))
     }
 
-    @Test("One that fails does not stop the others, and makes the status 1")
+    @Test("A failed input does not stop the others, and the exit status is 1")
     func failures() throws {
         place.write("a.gif", Pictures.gif.array)
         place.write("text", "hello")
@@ -135,7 +135,7 @@ final class InfoTests: EndToEndSuite {
         #expect(place.run("info", "none", "--quiet").errors.isEmpty)
     }
 
-    @Test("What a picture says of itself is made safe")
+    @Test("Control characters in a file name never reach the terminal")
     func safety() {
         let result = place.run("info", "no\u{1B}[2Jne")
         #expect(result.status == 1)

@@ -7,15 +7,14 @@ import Testing
 
 @testable import InflightCLI
 
-/// The child processes, which may crash, hang or damage their memory.
+/// Experiments in child processes, which may crash, hang or corrupt their memory.
 ///
-/// Not where the command is built with a sanitizer: it would find the races that are here on purpose, as `make lab-tsan`
-/// shows.
+/// Disabled under a sanitizer, which would find the deliberate races, as `make lab-tsan` shows.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "these experiments race on purpose"))
 struct LabChildTests {
     private let launcher = ChildLauncher(executable: RunningCommand.binary)
 
-    /// On a thread of its own: experiments block.
+    /// Performs an experiment on a separate thread, because experiments block.
     private func perform(_ name: String) async throws -> [Scene] {
         let experiment = try #require(Experiment.named(name))
         let stage = Stage(unit: .milliseconds(1), patience: .seconds(60), children: launcher)
@@ -31,7 +30,7 @@ struct LabChildTests {
         return try await bridge.value().get()
     }
 
-    @Test("race: the child ends by itself and tells what was counted, never more than was added")
+    @Test("race: The child ends by itself and never counts more than was added")
     func race() async throws {
         let scene = try #require(try await perform("race").first)
         let counted = try #require(scene.recording.values["counted"])
@@ -40,7 +39,7 @@ struct LabChildTests {
         #expect(!scene.findings.isEmpty)
     }
 
-    @Test("string: set-ups that let one write at a time match; the guarded string loses nothing in any of them")
+    @Test("string: Configurations with one write at a time match, and the guarded string loses nothing")
     func string() async throws {
         let scene = try #require(try await perform("string").first)
         let table = try #require(scene.table)
@@ -52,7 +51,7 @@ struct LabChildTests {
         #expect(!scene.hasFailed)
     }
 
-    @Test("guards: the unguarded string is written in a child; its row is told whatever becomes of it")
+    @Test("guards: The four guards lose nothing, and the unguarded string has a result in any case")
     func guards() async throws {
         let scene = try #require(try await perform("guards").first)
         let rows = try #require(scene.table).rows
@@ -61,7 +60,7 @@ struct LabChildTests {
         #expect(rows.last?[2].isEmpty == false)
     }
 
-    @Test("deadlock: main.sync from the main queue is stopped by libdispatch, at the call")
+    @Test("deadlock: libdispatch stops main.sync from the main queue at the call")
     func mainSync() async throws {
         let launcher = launcher
         let outcome = try await onThread { () throws(LabError) in try launcher.run("main-sync", patience: .seconds(60))
@@ -72,19 +71,19 @@ struct LabChildTests {
         #expect(recording.mark("never reached") == nil)
     }
 
-    @Test("deadlock: what nobody notices is ended when its time is over, and leaves no process behind")
+    @Test("deadlock: A child that hangs is ended when its time is over")
     func mainWait() async throws {
         let launcher = launcher
         let outcome = try await onThread { () throws(LabError) in
             try launcher.run("main-wait", patience: .milliseconds(200))
         }
         #expect(outcome.ending == .overdue)
-        // It would have told of an end of its wait. What the other queue does may begin, and be numbered, before that.
+        // An end of its wait would have been recorded. Work on the other queue may begin, and be numbered, before that.
         #expect(Recording(events: outcome.events).span("semaphore.wait")?.endOrder == nil)
         #expect(outcome.errors.isEmpty)
     }
 
-    @Test("inversion: the high task gets the lock only when the low one has given it back")
+    @Test("inversion: The high-priority task gets the lock only after the low-priority task releases it")
     func inversion() async throws {
         let launcher = launcher
         let outcome = try await onThread { () throws(LabError) in try launcher.run("inversion", patience: .seconds(60))
@@ -97,14 +96,14 @@ struct LabChildTests {
         #expect(hold.precedes(try #require(recording.span("has the lock"))))
     }
 
-    @Test("inversion-three: it is drawn, and ended, also where the high task never gets the lock")
+    @Test("inversion-three: The scene is complete whether or not the high task gets the lock")
     func inversionOfThree() async throws {
         let scene = try #require(try await perform("inversion-three").first)
         #expect(scene.recording.tracks == ["high: interactive", "medium: default", "low: background"])
         #expect(!scene.findings.isEmpty)
     }
 
-    @Test("A part that there is not ends with status 64, a command that there is not with an error")
+    @Test("An unknown child part exits with 64, and a missing executable throws an error")
     func unknownParts() async throws {
         let launcher = launcher
         let outcome = try await onThread { () throws(LabError) in try launcher.run("nothing", patience: .seconds(60)) }
@@ -116,12 +115,12 @@ struct LabChildTests {
     }
 }
 
-/// The command itself.
+/// `inflight lab` as a command.
 @Suite(.timeLimit(.minutes(10)))
 struct LabCommandTests {
     private let place = TemporaryDirectory()
 
-    @Test("The command draws what it is asked for, in the width that it is told, without colours into a pipe")
+    @Test("lab draws the named experiments within COLUMNS, and without colours into a pipe")
     func drawing() throws {
         let result = place.run("lab", "serial", "inactive", environment: ["COLUMNS": "60"])
         #expect(result.status == 0)
@@ -131,7 +130,7 @@ struct LabCommandTests {
         #expect(result.errors.isEmpty)
     }
 
-    @Test("operations: waiting ones each take a thread, and all end")
+    @Test("operations: Waiting operations each take a thread, and all of them end")
     func operations() throws {
         struct Line: Decodable {
             struct Scene: Decodable {
@@ -150,13 +149,13 @@ struct LabCommandTests {
         for scene in line.scenes { #expect(scene.ok && scene.spans.count == 6) }
         let waiting = line.scenes[0].spans
         for left in waiting {
-            // Two at once on one thread would not both stand still.
+            // Two operations on one thread could not both be blocked at once.
             let beside = waiting.filter { $0.startOrder > left.startOrder && $0.startOrder < left.endOrder }
             #expect(beside.allSatisfy { $0.thread != left.thread })
         }
     }
 
-    @Test("--svg writes one whole file, and nothing where that cannot be")
+    @Test("lab --svg writes one complete file, or nothing if the path cannot be written")
     func svg() {
         #expect(place.run("lab", "inactive", "--svg", "out.svg").status == 0)
         let drawn = String(decoding: place.read("out.svg") ?? [], as: UTF8.self)
@@ -168,7 +167,7 @@ struct LabCommandTests {
         #expect(place.names == ["out.svg"])
     }
 
-    @Test("--list names all experiments; a name that there is not is wrong use")
+    @Test("lab --list prints all experiments, and an unknown name is a usage error")
     func list() {
         let result = place.run("lab", "--list")
         #expect(result.status == 0)
@@ -179,14 +178,14 @@ struct LabCommandTests {
     }
 
     @Test(
-        "Ctrl-C and SIGTERM end it at once, its children too, and leave no half drawing", arguments: [SIGINT, SIGTERM])
+        "SIGINT and SIGTERM end lab and its children, and leave no partial drawing", arguments: [SIGINT, SIGTERM])
     func signals(_ signal: Int32) throws {
-        // The child inherits descriptor 9: whoever reads the other end hears when the last of both has ended.
+        // The child inherits descriptor 9, so the reader sees the end only after both processes have ended.
         #expect(unsafe mkfifo(place.appending("alive"), 0o600) == 0)
         let alive = unsafe open(place.appending("alive"), O_RDWR | O_CLOEXEC)
         let command = RunningCommand(
             ["lab", "inversion-three", "--svg", "out.svg"], in: place, pipesOutput: true, prefix: "exec 9>alive")
-        // The head is told before the child is started.
+        // The heading is printed before the child starts.
         while !command.readLine().hasPrefix("On Linux:") {}
         let reading = unsafe open(place.appending("alive"), O_RDONLY | O_CLOEXEC)
         close(alive)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// Memory does not grow with the number of lines.
+/// Memory use does not grow with the number of lines.
 @Suite(.timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "a sanitizer has memory of its own"))
 struct ManyLinesTests {
     private let place = TemporaryDirectory()
@@ -17,15 +17,15 @@ struct ManyLinesTests {
         return result.peakKilobytes
     }
 
-    @Test("Fifty thousand different lines take no more memory than five thousand")
+    @Test("50,000 different lines take no more memory than 5,000")
     func different() {
         let few = peak(5_000, ["--json"]) { "data:,\($0)" }
         let many = peak(50_000, ["--json"]) { "data:,\($0)" }
-        // What is remembered of each would be 20 MB and more; the rest is the allocator's.
+        // Remembering each line would take 20 MB and more; the rest is the allocator's.
         #expect(many - few < 12_000, "\(few) kB and \(many) kB")
     }
 
-    @Test("A hundred thousand equal lines take no more memory than a thousand")
+    @Test("100,000 equal lines take no more memory than 1,000")
     func equal() {
         let few = peak(1_000, ["--json"]) { _ in "data:,x" }
         let many = peak(100_000, ["--json"]) { _ in "data:,x" }

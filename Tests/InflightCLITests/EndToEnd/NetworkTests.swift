@@ -4,10 +4,10 @@ import Testing
 
 @testable import InflightCLI
 
-/// How servers are asked.
+/// Requests to servers: header fields, limits, timeouts and certificates.
 @Suite(.timeLimit(.minutes(10)))
 final class NetworkTests: EndToEndSuite {
-    @Test("--header goes to every host, but for credentials; --header-for to its host alone, and over no redirect")
+    @Test("--header goes to every host, without credentials on redirects; --header-for goes to one host")
     func headers() throws {
         let other = try LoopbackServer()
         other.serve("/good.jpg", .ok(jpeg))
@@ -27,7 +27,7 @@ final class NetworkTests: EndToEndSuite {
         #expect(direct.fields["Authorization"] == "secret" && direct.fields["X-One"] == nil)
     }
 
-    @Test("At most six connections go to one host, and as many as --per-host says")
+    @Test("At most six connections go to one host, or as many as --per-host or --concurrency allow")
     func perHost() throws {
         for (options, limit) in [([], 6), (["--per-host", "2"], 2), (["--concurrency", "3"], 3)] as [([String], Int)] {
             let server = try LoopbackServer()
@@ -42,11 +42,11 @@ final class NetworkTests: EndToEndSuite {
         }
     }
 
-    @Test("No more lines are read than can be worked on")
+    @Test("A list is read only as fast as its lines are loaded")
     func backPressure() throws {
         server.serveOthers { [jpeg] _ in .ok(jpeg).held("all") }
-        // Two are loaded at once, and four times as many are with the engine. A bad line fails as soon as it is looked
-        // at: it is told of behind all those before it that had to end first.
+        // Two load at once, and the engine holds four times as many. A bad line fails as soon as it is read, so it is
+        // reported after all earlier lines that had to end first.
         let lines = (0..<40).map { server.url("/\($0)") } + ["nonsense"] + (40..<50).map { server.url("/\($0)") }
         let command = RunningCommand(
             ["get", "-i", "-", "--discard", "--json", "--unordered", "--concurrency", "2"], in: place,
@@ -61,7 +61,7 @@ final class NetworkTests: EndToEndSuite {
         #expect(command.wait().status == 1)
     }
 
-    @Test("A certificate that is not trusted is refused; --cacert names those that are")
+    @Test("An untrusted certificate is refused unless --cacert names its authority")
     func certificates() throws {
         var configuration = LoopbackServer.Configuration()
         let authority = try LoopbackServer.CertificateAuthority()
@@ -76,7 +76,7 @@ final class NetworkTests: EndToEndSuite {
         #expect(place.holds("out/good.jpg", jpeg.array))
     }
 
-    @Test("--timeout counts from a URL's start, not while it waits for its turn")
+    @Test("--timeout counts from the start of a load, not while it is queued")
     func timeoutStartsLate() throws {
         // Four loads of 0.7 s, one after the other: each is within 2.5 s, all four are not.
         for number in 0..<4 { server.serve("/\(number).jpg", .ok(jpeg).delayed(.milliseconds(700))) }
@@ -86,7 +86,7 @@ final class NetworkTests: EndToEndSuite {
         #expect(try result.lines.map(\.outcome) == ["ok", "ok", "ok", "ok"])
     }
 
-    @Test("The limit on bytes holds before and after decompression")
+    @Test("--max-bytes limits the decompressed body")
     func decompression() throws {
         let zipped = Gzip.zeros(runs: 4000)
         let count = 1 + 258 * 4000

@@ -24,7 +24,7 @@ struct PageTests {
             + directory(3, 2, strip: 8, next: 16 + length) + directory(2, 1, strip: 14, next: 0)
     }()
 
-    @Test("info tells how many there are, and of the one that is asked for")
+    @Test("info prints the number of pages, and with --page the selected page")
     func info() throws {
         place.write("two.tif", Self.file)
         let all = place.run("info", "two.tif").text
@@ -42,7 +42,7 @@ struct PageTests {
         #expect(place.run("info", "a.png", "--page", "1").status == 0)
     }
 
-    @Test("get makes pictures of the one that is asked for")
+    @Test("get --page makes an image of the selected page")
     func get() throws {
         let server = try LoopbackServer()
         server.serve("/two.tif", .ok(Bytes(Self.file)))

@@ -4,12 +4,12 @@ import Testing
 
 @testable import InflightCLI
 
-/// What there is of a picture while it comes.
+/// Previews while an image loads.
 @Suite(.timeLimit(.minutes(10)))
 struct PreviewTests {
     private let place = TemporaryDirectory()
 
-    @Test("Previews are files before the picture is there, and are told with it", arguments: [[], ["--size", "100x"]])
+    @Test("Previews are written before the image is complete", arguments: [[], ["--size", "100x"]])
     func stored(_ options: [String]) async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -21,7 +21,7 @@ struct PreviewTests {
         let command = RunningCommand(
             ["get", server.url("/a.jpg"), server.url("/other/a.jpg"), "-o", "out", "--previews", "--json"] + options,
             in: place)
-        // There, and whole, while the server holds the rest back.
+        // The preview exists and is complete while the server holds the rest back.
         try await eventually("the first preview") { place.read("out/a.preview-1.png") != nil }
         let (pixels, info) = try Pictures.decode(place.read("out/a.preview-1.png"))
         #expect(info.format == .png && pixels.width == (options.isEmpty ? 400 : 100))
@@ -35,7 +35,7 @@ struct PreviewTests {
         #expect(place.read("out/a-2.jpg") != nil)
     }
 
-    @Test("Of a picture that is cut short what can be decoded is taken where that is asked for, and said")
+    @Test("--incomplete accepts the decodable part of a truncated image and reports it")
     func incomplete() throws {
         let server = try LoopbackServer()
         defer { server.stop() }
@@ -55,7 +55,7 @@ struct PreviewTests {
         #expect(place.run("get", server.url("/a.jpg"), "-o", "out", "--incomplete").status == 64)
     }
 
-    @Test("Without a directory, or without looking, there are none: that is said")
+    @Test("--previews without an output directory, or with --any, is a usage error")
     func refused() {
         #expect(place.run("get", "http://a.example/a.jpg", "--previews").status == 64)
         #expect(place.run("get", "http://a.example/a.jpg", "--previews", "--discard").status == 64)

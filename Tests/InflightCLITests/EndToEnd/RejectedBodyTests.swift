@@ -21,7 +21,7 @@ struct RejectedBodyTests {
         Array("BM".utf8) + Pieces.little32(246) + Pieces.little32(0) + Pieces.little32(54) + Pieces.little32(40)
             + Pieces.little32(8) + Pieces.little32(8) + [1, 0, 24, 0] + [UInt8](repeating: 0, count: 24 + 192))
 
-    /// What a run is given, and how many requests the server has had after it.
+    /// The body and options of a run, its expected source, and the number of requests after it.
     private struct Step {
         let body: Bytes
         var options: [String] = []
@@ -44,7 +44,7 @@ struct RejectedBodyTests {
         }
     }
 
-    @Test("a truncated body is fetched once per run until the server has recovered", arguments: cases)
+    @Test("A truncated body is fetched once per run until the server has recovered", arguments: cases)
     func truncated(name: String, whole: Bytes) async throws {
         let half = whole.part(0..<whole.count / 2)
         for options in [[], ["--verify"], ["--size", "4x4"]] {
@@ -59,7 +59,7 @@ struct RejectedBodyTests {
         }
     }
 
-    @Test("a truncated body that --any has stored is fetched once more for an image", arguments: cases)
+    @Test("A truncated body that --any has stored is fetched once more for an image", arguments: cases)
     func fetchedAsAnything(name: String, whole: Bytes) async throws {
         let half = whole.part(0..<whole.count / 2)
         for options in [[], ["--size", "4x4"]] {
@@ -77,7 +77,7 @@ struct RejectedBodyTests {
 
     @Test(
         "--verify fetches an image with a flipped bit once per run until the server has recovered",
-        // In a BMP file each value of a sample is a valid one.
+        // In a BMP file every sample value is valid.
         arguments: cases.dropLast())
     func flipped(name: String, whole: Bytes) async throws {
         let flipped = Self.flipped(whole)
@@ -92,8 +92,8 @@ struct RejectedBodyTests {
             ])
     }
 
-    /// The image with the last bit flipped that its decoder misses, but not the check of its structure. Where there is
-    /// none, as in PNG with its checksums, the one in the middle.
+    /// The image with one bit flipped: the last one that its decoder notices, but not the check of its structure. If
+    /// there is none, as in PNG with its checksums, the one in the middle.
     private static func flipped(_ whole: Bytes) -> Bytes {
         func flipped(_ position: Int) -> Bytes {
             var bytes = whole.array

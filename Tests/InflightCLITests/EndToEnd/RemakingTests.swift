@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// Pictures that are resized and written anew.
+/// Images that are resized and re-encoded.
 @Suite(.timeLimit(.minutes(10)))
 final class RemakingTests: EndToEndSuite {
     override init() throws {
@@ -15,7 +15,7 @@ final class RemakingTests: EndToEndSuite {
     }
 
     @Test(
-        "A size is fitted as asked for",
+        "--size, --fit, --crop and --process give the requested dimensions",
         arguments: [
             (["--size", "30x30"], 30, 20), (["--size", "30x"], 30, 20), (["--size", "x10"], 15, 10),
             (["--size", "30x30", "--fit", "cover"], 30, 30), (["--size", "30x30", "--fit", "fill"], 30, 30),
@@ -35,7 +35,7 @@ final class RemakingTests: EndToEndSuite {
         #expect(pixels.width == width && pixels.height == height && info.format == .jpeg)
     }
 
-    @Test("Where pictures are decoded makes no difference to them")
+    @Test("Decoding in the process and in a worker gives identical files")
     func decoding() throws {
         let url = server.url("/a.jpg")
         for place in ["in-process", "worker", "auto"] {
@@ -51,7 +51,7 @@ final class RemakingTests: EndToEndSuite {
         #expect(place.run("get", url, "--decode", "elsewhere").status == 64)
     }
 
-    @Test("A protection that the system lacks is reported once; where it is required, the load fails instead")
+    @Test("A missing protection is reported at most once, or fails the load if it is required")
     func protections() throws {
         let arguments = ["get", "-o", "out", "--size", "30x", "--decode", "worker", "--json"]
         let urls = ["/a.jpg", "/clear.png", "/dot.gif"].map { server.url($0) }
@@ -65,7 +65,7 @@ final class RemakingTests: EndToEndSuite {
     }
 
     @Test(
-        "Where redirects led to is told, as of bodies that are stored as they came",
+        "The final URL of a redirect is reported for stored and for resized images",
         arguments: [[], ["--size", "30x"]])
     func redirected(_ options: [String]) throws {
         server.serve("/moved", .redirect(to: "/a.jpg"))
@@ -73,14 +73,14 @@ final class RemakingTests: EndToEndSuite {
         #expect(try result.lines.map(\.finalURL) == [server.url("/a.jpg"), nil])
     }
 
-    @Test("A format gives its extension", arguments: [("jpeg", "a.jpg"), ("png", "a.png"), ("webp", "a.webp")])
+    @Test("The format determines the extension", arguments: [("jpeg", "a.jpg"), ("png", "a.png"), ("webp", "a.webp")])
     func formats(_ format: String, _ file: String) throws {
         let result = place.run("get", server.url("/a.jpg"), "-o", "out", "--json", "--format", format)
         #expect(try result.lines.first?.file == "out/" + file)
         #expect(try Pictures.decode(place.read("out/" + file)).1.format.rawValue == format)
     }
 
-    @Test("keep keeps the format; what cannot be written becomes a PNG")
+    @Test("Resized images keep their format, or become PNG if it cannot be encoded")
     func keeping() throws {
         let result = place.run(
             "get", server.url("/a.jpg"), server.url("/clear.png"), server.url("/dot.gif"), "-o", "out", "--json",
@@ -89,7 +89,7 @@ final class RemakingTests: EndToEndSuite {
         #expect(try result.lines.map(\.sourceFormat) == ["jpeg", "png", "gif"])
     }
 
-    @Test("Quality is a trade for bytes")
+    @Test("A lower --quality makes a smaller file")
     func quality() {
         for quality in ["5", "95"] {
             #expect(place.run("get", server.url("/a.jpg"), "-o", quality, "--quality", quality).status == 0)
@@ -97,7 +97,7 @@ final class RemakingTests: EndToEndSuite {
         #expect(place.read("5/a.jpg")!.count < place.read("95/a.jpg")!.count)
     }
 
-    @Test("Transparent pictures become JPEG on white, or on the background that is asked for")
+    @Test("A transparent image becomes a JPEG on white, or on the --background colour")
     func background() throws {
         for (options, corner) in [([], 255), (["--background", "black"], 0)] as [([String], Int)] {
             _ = place.run(["get", server.url("/clear.png"), "-o", "out", "--format", "jpeg"] + options)
@@ -120,7 +120,7 @@ final class RemakingTests: EndToEndSuite {
         }
     }
 
-    @Test("Two URLs that become one name by their format are numbered")
+    @Test("Two URLs whose names become equal by their format are numbered")
     func numbering() throws {
         server.serve("/a.png", .ok(try Pictures.make(.png, 9, 9)))
         let result = place.run(
@@ -128,13 +128,13 @@ final class RemakingTests: EndToEndSuite {
         #expect(try result.lines.map(\.file) == ["out/a.webp", "out/a-2.webp"])
     }
 
-    @Test("A resized picture goes to standard output as well")
+    @Test("A resized image can be written to standard output")
     func standardOutput() throws {
         let result = place.run("get", server.url("/a.jpg"), "--size", "6x", "--format", "png")
         #expect(try Pictures.decode(result.output).0.width == 6)
     }
 
-    @Test("What a file says beside its pixels is left out, unless it is asked for; then it fits what was made")
+    @Test("Metadata is dropped unless --keep-metadata is given")
     func metadata() throws {
         let pixels = try Pictures.decode(try Pictures.make(.jpeg, 60, 40).array).0
         var encoding = EncodeOptions(format: .jpeg)

@@ -2,12 +2,12 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-/// What the command does where the system gives it little.
+/// How the command behaves with few system resources.
 @Suite(.timeLimit(.minutes(10)))
 struct ScarcityTests {
     private let place = TemporaryDirectory()
 
-    @Test("With few file descriptors connections wait, and all images come", arguments: [32, 64])
+    @Test("With few file descriptors, connections wait and all images are loaded", arguments: [32, 64])
     func fewDescriptors(limit: Int) throws {
         let server = try LoopbackServer()
         server.serveOthers { _ in .ok(Bytes("x")) }
@@ -19,7 +19,7 @@ struct ScarcityTests {
         #expect(server.maximumOpenConnections < limit)
     }
 
-    @Test("With hardly a file descriptor the command fails with a message", arguments: 4...28)
+    @Test("With very few file descriptors, the command succeeds or fails with a message", arguments: 4...28)
     func hardlyADescriptor(limit: Int) throws {
         let server = try LoopbackServer()
         server.serve("/a", .ok(Bytes("x")))
@@ -29,7 +29,7 @@ struct ScarcityTests {
     }
 
     @Test(
-        "With little address space the command fails with a message",
+        "With little address space, the command succeeds or fails with a message",
         .enabled(if: !Sanitizer.isOn, "a sanitizer takes terabytes of it"), arguments: [150_000, 250_000, 400_000])
     func littleMemory(kilobytes: Int) throws {
         let server = try LoopbackServer()

@@ -6,7 +6,7 @@ import Testing
 @testable import InflightCLI
 
 /// Animations on a terminal.
-@Suite("inflight show, moving", .timeLimit(.minutes(10)))
+@Suite("inflight show: animations", .timeLimit(.minutes(10)))
 struct ShowAnimationTests {
     private let place = TemporaryDirectory()
     private let red = RGB(red: 255, green: 0, blue: 0)
@@ -23,7 +23,7 @@ struct ShowAnimationTests {
         String(decoding: bytes, as: UTF8.self).ranges(of: part).count
     }
 
-    @Test("An animation plays where its first frame stands; its last one stays, and the cursor comes back")
+    @Test("An animation plays in place, its last frame stays, and the cursor returns")
     func plays() {
         for (loops, times) in [([], 1), (["--loop", "3"], 3)] as [([String], Int)] {
             let shown = ShownOnTerminal().run(
@@ -35,13 +35,13 @@ struct ShowAnimationTests {
                     == [RGB?](repeating: blue, count: 48))
             #expect(shown.screen.cursorIsVisible && shown.screen.line == 3 && shown.screen.column == 0)
             #expect(count("\u{1B}[?25l", in: shown.bytes) == 1)
-            // Where the machine is slow frames are left out, but never the last one of all, nor one shown twice.
+            // A slow machine drops frames, but never the very last one, and shows none twice.
             #expect((1...times).contains(count("48;2;0;0;255m", in: shown.bytes) / 3))
             #expect(shown.modes.before == shown.modes.after)
         }
     }
 
-    @Test("--still shows the first frame, and waits for nothing")
+    @Test("--still shows only the first frame")
     func still() {
         let shown = ShownOnTerminal().run(["ever.gif", "--still", "--mode", "blocks"], in: place)
         #expect(shown.status == 0)
@@ -50,7 +50,7 @@ struct ShowAnimationTests {
     }
 
     @Test(
-        "Ctrl-C ends one that has no end, brings back the cursor, and the status says so", arguments: [SIGINT, SIGTERM])
+        "Ctrl-C and SIGTERM end an endless animation and restore the terminal", arguments: [SIGINT, SIGTERM])
     func interrupted(_ signal: Int32) {
         var isSent = false
         let shown = ShownOnTerminal().run(["ever.gif", "still.png", "--mode", "blocks"], in: place) { command, seen in
@@ -72,7 +72,7 @@ struct ShowAnimationTests {
             shown.screen.pixels(line: 0, column: layout.start(of: 1), width: 8, height: 6) == expected.colors)
     }
 
-    @Test("As pixels, each frame takes the place of the one before, which is let go of")
+    @Test("As pixels, each frame replaces the previous one, which is deleted")
     func pixels() throws {
         var terminal = ShownOnTerminal()
         terminal.cell = (4, 8)
@@ -86,7 +86,7 @@ struct ShowAnimationTests {
         #expect(shown.screen.line == 1)
     }
 
-    @Test("A window of another size begins anew, at its own size")
+    @Test("A resized window restarts the animation at the new size")
     func resized() {
         place.write("large.gif", Pictures.animation(60, 60, colors: [1, 2], hundredths: 5, loops: 0).array)
         var step = 0
@@ -106,7 +106,7 @@ struct ShowAnimationTests {
         #expect(command.wait().status == 130)
         let screen = ScreenModel(bytes, columns: 60, rows: 20)
         #expect(screen.clearings == 1 && screen.unknown.isEmpty && screen.cursorIsVisible)
-        // What was written since then: ten lines, one kept for the prompt.
+        // The output since the resize: ten lines, one kept for the prompt.
         #expect(screen.line == 10)
         let pixels = screen.pixels(line: 0, width: 20, height: 20) ?? []
         #expect(Set(pixels).isSubset(of: [red, green]) && !pixels.isEmpty)

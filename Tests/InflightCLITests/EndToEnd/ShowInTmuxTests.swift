@@ -4,12 +4,12 @@ import Testing
 
 @testable import InflightCLI
 
-/// `inflight show` in real tmux: what stands in its pane, decoded back into pixels.
-@Suite("inflight show in tmux", .timeLimit(.minutes(10)))
+/// `inflight show` in real tmux, with the contents of its pane decoded into pixels.
+@Suite("inflight show: tmux", .timeLimit(.minutes(10)))
 struct ShowInTmuxTests {
     private let place = TemporaryDirectory()
 
-    /// Runs a command line in a pane until `wait-for -S shown`, does `then` with the server, and gives what stands there.
+    /// Runs a command line in a pane until `wait-for -S shown`, runs `then` with the server, and returns the contents.
     private func pane(
         _ line: String, columns: Int = 60, rows: Int = 20, environment: String = "COLORTERM=truecolor",
         then: String = ""
@@ -18,7 +18,7 @@ struct ShowInTmuxTests {
             "line.sh",
             "export \(environment) PATH=/usr/bin:/bin\nexport INFLIGHT='\(RunningCommand.binary)'\n\(line)\n"
                 + "tmux wait-for -S shown\nexec cat\n")
-        // The pane stays until its server ends; each has a server of its own, as one that was told to end may still listen.
+        // The pane stays until its server ends. Each has its own server, because one that is ending may still listen.
         let script = """
             export LC_ALL=C.UTF-8
             command -v tmux > /dev/null || { echo 'no tmux: Scripts/deps.sh test installs it' >&2; exit 99; }
@@ -36,7 +36,7 @@ struct ShowInTmuxTests {
         return (ScreenModel(Array(lines.utf8), columns: columns, rows: rows), result)
     }
 
-    @Test("A picture in tmux has every pixel that the library decodes at that size, in 24-bit colour")
+    @Test("An image in tmux has every pixel that the library decodes at that size, in 24-bit colour")
     func truecolor() throws {
         let jpeg = try Pictures.make(.jpeg, 300, 200).array
         place.write("a.jpg", jpeg)
@@ -47,7 +47,7 @@ struct ShowInTmuxTests {
             screen.pixels(line: 0, width: 57, height: 38) == (try ShownOnTerminal.decoded(jpeg, 57, 38)).colors)
     }
 
-    @Test("In 256 colours, with transparency and a grid, it is what it is on any other terminal")
+    @Test("A grid of transparent images in tmux has the nearest of 256 colours for each pixel")
     func palette() throws {
         let png = try Pictures.make(.png, 90, 120, isTransparent: true).array
         place.write("b.png", png)
@@ -66,7 +66,7 @@ struct ShowInTmuxTests {
         #expect(screen.text(fit.rows).contains("b.png  90 × 120"))
     }
 
-    @Test("An animation ends with its last frame; Ctrl-C ends one without an end, and the cursor is there again")
+    @Test("An animation in tmux ends with its last frame or by Ctrl-C, and the cursor returns")
     func animation() {
         place.write("twice.gif", Pictures.animation(8, 6, colors: [1, 2, 4], hundredths: 5, loops: 2).array)
         place.write("ever.gif", Pictures.animation(8, 6, colors: [1], hundredths: 5, loops: 0).array)
@@ -76,7 +76,7 @@ struct ShowInTmuxTests {
         #expect(result.status == 0, "\(result.errors)")
         #expect(screen.pixels(line: 0, width: 8, height: 6) == blue)
         #expect(place.read("cursor") == Array("1\n".utf8))
-        // The cursor that is hidden says that it plays.
+        // A hidden cursor means that the animation plays.
         let (ended, second) = pane(
             "trap : INT; \"$INFLIGHT\" show blink.gif; echo $? > status",
             then: """

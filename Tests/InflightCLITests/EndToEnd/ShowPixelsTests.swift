@@ -7,8 +7,8 @@ import Testing
 
 @testable import InflightCLI
 
-/// Asking a terminal whether it shows pixels, and showing them: terminals that say yes, no, late, and nothing.
-@Suite("inflight show, asking", .timeLimit(.minutes(10)))
+/// Queries whether a terminal shows pixels, with terminals that reply yes, no, late and not at all.
+@Suite("inflight show: graphics query", .timeLimit(.minutes(10)))
 struct ShowPixelsTests {
     private let place = TemporaryDirectory()
     private let jpeg: [UInt8]
@@ -27,7 +27,7 @@ struct ShowPixelsTests {
         return try Pictures.codecs.decode(Bytes(bytes), options: options, cancellation: CancellationFlag()).0
     }
 
-    @Test("A terminal that says that it has graphics gets the pixels, at the size of its window")
+    @Test("A terminal that confirms graphics gets the pixels at the size of its window")
     func yes() throws {
         var terminal = ShownOnTerminal()
         terminal.cell = (4, 9)
@@ -46,7 +46,7 @@ struct ShowPixelsTests {
         #expect(shown.modes.before == shown.modes.after)
     }
 
-    @Test("A terminal that says who it is, and no more, gets half blocks at once")
+    @Test("A terminal that reports only its identity gets half blocks")
     func no() throws {
         let shown = ShownOnTerminal().run(["a.jpg"], in: place, answer: TerminalAnswer.once(TerminalAnswer.no))
         #expect(shown.status == 0 && shown.screen.pictures.isEmpty)
@@ -56,7 +56,7 @@ struct ShowPixelsTests {
         #expect(shown.modes.before == shown.modes.after)
     }
 
-    @Test("A terminal that answers nothing gets half blocks, and is given back as it was")
+    @Test("A terminal that never replies gets half blocks, and its modes are restored")
     func silent() throws {
         let shown = ShownOnTerminal().run(["a.jpg"], in: place)
         #expect(shown.status == 0 && shown.screen.pictures.isEmpty)
@@ -66,15 +66,15 @@ struct ShowPixelsTests {
         #expect(shown.modes.before == shown.modes.after)
     }
 
-    /// Instead of the command alone: what is typed, or answered, and left behind by it goes into a file.
+    /// Runs the command, then writes the input and the replies that it left unread into a file.
     private let keepsRest =
         "\"$@\"\nstatus=$?\nprintf END\nstty -icanon -echo min 0 time 0\ncat > rest\nexit $status"
 
-    @Test("What a terminal answers late is not left to the shell, and not seen")
+    @Test("A late reply is neither left to the shell nor shown")
     func late() throws {
         var isSaid = false
         let shown = ShownOnTerminal().run(["a.jpg"], in: place, prefix: keepsRest) { _, seen in
-            // The picture is there: nobody waits for the answer any more.
+            // The image is drawn, so the command no longer waits for the reply.
             guard !isSaid, String(decoding: seen, as: UTF8.self).contains("▀") else { return nil }
             isSaid = true
             return TerminalAnswer.yes
@@ -84,7 +84,7 @@ struct ShowPixelsTests {
         #expect(!String(decoding: shown.bytes, as: UTF8.self).contains("^[_G"))
     }
 
-    @Test("Neither tmux nor screen is asked", arguments: [["TMUX": "/tmp/t,1,0"], ["TERM": "screen-256color"]])
+    @Test("Neither tmux nor screen is queried", arguments: [["TMUX": "/tmp/t,1,0"], ["TERM": "screen-256color"]])
     func multiplexers(_ environment: [String: String]) {
         var terminal = ShownOnTerminal()
         terminal.environment.merge(environment) { $1 }
@@ -93,7 +93,7 @@ struct ShowPixelsTests {
     }
 
     @Test(
-        "Ctrl-C and SIGTERM while it waits for an answer end it, and give the terminal back",
+        "Ctrl-C and SIGTERM end the wait for a reply and restore the terminal",
         arguments: [SIGINT, SIGTERM])
     func interrupted(_ signal: Int32) {
         var isSent = false

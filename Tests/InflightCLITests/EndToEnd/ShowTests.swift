@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// `inflight show` on terminals, decoded back from what it wrote.
+/// `inflight show` on terminals, with its output decoded into pixels.
 @Suite("inflight show", .timeLimit(.minutes(10)))
 struct ShowTests {
     private let place = TemporaryDirectory()
@@ -21,19 +21,19 @@ struct ShowTests {
 
     private let blocks = ["--mode", "blocks"]
 
-    @Test("A picture is as large as the window, and each pixel is what the library decodes at that size")
+    @Test("An image fills the window, and each pixel is what the library decodes at that size")
     func whole() throws {
         let shown = ShownOnTerminal().run(["a.jpg"] + blocks, in: place)
         #expect(shown.status == 0)
         #expect(shown.screen.unknown.isEmpty && shown.screen.questions.isEmpty)
-        // 19 lines, as one is left for the prompt: 38 pixels high, 57 wide.
+        // 19 lines, because one is left for the prompt: 38 pixels high, 57 wide.
         let expected = try ShownOnTerminal.decoded(jpeg, 57, 38)
         #expect(shown.screen.pixels(line: 0, width: 57, height: 38) == expected.colors)
         #expect(shown.screen.line == 19 && shown.screen.column == 0)
         #expect(shown.modes.before == shown.modes.after)
     }
 
-    @Test("What is transparent shows the terminal's ground, or the colour that is asked for")
+    @Test("Transparent pixels show the background of the terminal, or the --background colour")
     func transparent() throws {
         let shown = ShownOnTerminal().run(["b.png", "--size", "20x10"] + blocks, in: place)
         let expected = try ShownOnTerminal.decoded(png, 15, 20)
@@ -43,12 +43,12 @@ struct ShowTests {
             ["b.png", "--size", "20x10", "--background", "#00ff00"] + blocks, in: place)
         let pixels = try #require(filled.screen.pixels(line: 0, width: 15, height: 20))
         #expect(!pixels.contains(nil))
-        // The left of it has next to no ink.
+        // Its left edge is almost fully transparent.
         let corner = try #require(pixels[0])
         #expect(corner.green > 240 && corner.red < 16)
     }
 
-    @Test("In 256 colours each pixel is the nearest; without colours there are letters")
+    @Test("With 256 colours each pixel gets the nearest; without colours, letters are drawn")
     func colours() throws {
         var terminal = ShownOnTerminal()
         terminal.environment["COLORTERM"] = nil
@@ -58,7 +58,7 @@ struct ShowTests {
         #expect(shown.screen.pixels(line: 0, width: 57, height: 38) == expected)
         for environment in [["TERM": "xterm", "NO_COLOR": "1"], ["TERM": "dumb"]] {
             terminal.environment = environment
-            // Pixels are not asked for where the terminal can do nothing.
+            // A dumb terminal is not queried for pixels.
             let letters = terminal.run(["a.jpg"] + (environment["NO_COLOR"] == nil ? [] : blocks), in: place)
             #expect(letters.status == 0)
             #expect(!letters.bytes.contains(0x1B))
@@ -66,7 +66,7 @@ struct ShowTests {
         }
     }
 
-    @Test("Several stand in a grid with names and sizes; what fails says so in its place, and below in full")
+    @Test("Several images form a captioned grid, and a failure shows in its cell and in full below")
     func grid() throws {
         place.write("evil\u{1B}]0;x\u{7}.png", png)
         var terminal = ShownOnTerminal()
@@ -79,7 +79,7 @@ struct ShowTests {
         let captions = (0..<40).filter { shown.screen.text($0).contains("a.jpg  300 × 200") }
         #expect(captions.count == 1)
         #expect(shown.screen.text(captions.first ?? 0).contains("b.png  90 × 120"))
-        // The second picture, right of the first.
+        // The second image, to the right of the first.
         let fit = PictureFit(width: 90, height: 120, in: layout, raster: .halfBlocks(nil), enlarges: false)
         let expected = try ShownOnTerminal.decoded(png, fit.width, fit.height)
         #expect(
@@ -91,7 +91,7 @@ struct ShowTests {
         #expect(all.contains("evil\\u{1b}"))
     }
 
-    @Test("URLs are shown as files are; a server's answer stands in the picture's place")
+    @Test("show loads URLs like files, and a bad status takes the place of its image")
     func remote() throws {
         let server = try LoopbackServer()
         server.serve("/pic%20ture.jpg", .ok(Bytes(jpeg)))
@@ -104,7 +104,7 @@ struct ShowTests {
     }
 
     @Test(
-        "No window is too small, and one of unknown size is taken for a usual one",
+        "show works in a window of any size, including an unknown one",
         arguments: [(1, 1), (1, 24), (80, 1), (2, 2), (0, 0), (3, 1000)] as [(UInt16, UInt16)])
     func windows(_ columns: UInt16, _ rows: UInt16) {
         for mode in ["blocks", "kitty"] {
@@ -119,7 +119,7 @@ struct ShowTests {
         }
     }
 
-    @Test("Into a pipe or a file nothing is written, nothing asked for, and it is said what to use instead")
+    @Test("show refuses output that is no terminal, sends nothing and suggests get")
     func noTerminal() throws {
         let server = try LoopbackServer()
         let result = place.run("show", server.url("/a.jpg"))

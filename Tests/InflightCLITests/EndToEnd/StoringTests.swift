@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// `inflight get` against a real server: what is stored, under which name, and what is told.
+/// `inflight get` against a real server: stored files, their names and the reports.
 @Suite(.timeLimit(.minutes(10)))
 final class StoringTests: EndToEndSuite {
     private let png: Bytes
@@ -19,7 +19,7 @@ final class StoringTests: EndToEndSuite {
         server.serve("/page", .ok(Bytes("<!doctype html><p>no"), type: "text/html; charset=utf-8"))
     }
 
-    @Test("Bodies are stored as they came, in a directory that is made")
+    @Test("Bodies are stored unchanged, in a directory that get creates")
     func asTheyCame() throws {
         let result = place.run("get", server.url("/a.jpg"), server.url("/b.png"), "-o", "out/deep", "--json")
         #expect(result.status == 0)
@@ -43,7 +43,7 @@ final class StoringTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("out")) == ["a.png"])
     }
 
-    @Test("Files that would get one name are numbered in the order of asking, though the loads end in another")
+    @Test("Files with equal names are numbered in request order, though the loads end in another")
     func numbering() throws {
         let held = try LoopbackServer()
         held.serve("/1/a.jpg", .ok(jpeg).held("first"))
@@ -61,7 +61,7 @@ final class StoringTests: EndToEndSuite {
         #expect(place.holds("out/a.jpg", jpeg.array))
     }
 
-    @Test("The one URL without -o goes to standard output")
+    @Test("A single URL without -o goes to standard output")
     func standardOutput() {
         let result = place.run("get", server.url("/b.png"))
         #expect(result.status == 0)
@@ -69,7 +69,7 @@ final class StoringTests: EndToEndSuite {
         #expect(place.names.isEmpty)
     }
 
-    @Test("URLs of the command line come first, then those of the list; blank lines and comments are skipped")
+    @Test("URLs of the command line precede those of the list; blank lines and comments are skipped")
     func list() throws {
         place.write(
             "list", "# pictures\n\n  \(server.url("/x/a.jpg"))  \r\n#\(server.url("/page"))\n\(server.url("/page"))")
@@ -80,7 +80,7 @@ final class StoringTests: EndToEndSuite {
         #expect(try piped.lines.map(\.file) == ["out2/b.png"])
     }
 
-    @Test("A list that stays open is worked on as it comes")
+    @Test("A list that stays open is loaded line by line")
     func openList() throws {
         let command = RunningCommand(
             ["get", "-i", "-", "-o", "out", "--json"], in: place, input: nil, pipesOutput: true)
@@ -94,7 +94,7 @@ final class StoringTests: EndToEndSuite {
         #expect(command.wait().status == 0)
     }
 
-    @Test("Asked for one URL a hundred times, it sends one request, writes one file and reports a hundred lines")
+    @Test("A URL listed 100 times sends one request, writes one file and reports 100 lines")
     func hundredTimes() throws {
         let url = server.url("/a.jpg")
         let result = place.run(
@@ -108,7 +108,7 @@ final class StoringTests: EndToEndSuite {
         #expect(result.errors.contains("requests sent"))
     }
 
-    @Test("An URL that comes again after its load has ended is not asked for again, failures included")
+    @Test("A repeated URL is not requested again after its load has ended or failed")
     func later() throws {
         let command = RunningCommand(
             ["get", "-i", "-", "-o", "out", "--json"], in: place, input: nil, pipesOutput: true)
@@ -123,7 +123,7 @@ final class StoringTests: EndToEndSuite {
         #expect(server.requestCount(of: "/none") == 1)
     }
 
-    @Test("Lines come in the order of asking; with --unordered as the loads end")
+    @Test("Lines appear in request order, or with --unordered as the loads end")
     func order() throws {
         for isUnordered in [false, true] {
             let held = try LoopbackServer()
@@ -146,7 +146,7 @@ final class StoringTests: EndToEndSuite {
         }
     }
 
-    @Test("A file from an earlier run is replaced whole, a symbolic link too, and what it points to is left alone")
+    @Test("An existing file or symbolic link is replaced, and the target of the link stays unchanged")
     func replacing() {
         _ = unsafe mkdir(place.appending("out"), 0o755)
         place.write("victim", "untouched")
@@ -159,7 +159,7 @@ final class StoringTests: EndToEndSuite {
         #expect(place.holds("out/b.png", png.array))
     }
 
-    @Test("--any takes whatever comes, under the name that the URL gives it")
+    @Test("--any stores any body under a name from its URL and media type")
     func anything() throws {
         server.serve("/film.mp4", .ok(Bytes("not really"), type: "video/mp4"))
         server.serve("/empty", .ok(.empty))
@@ -170,7 +170,7 @@ final class StoringTests: EndToEndSuite {
         #expect(try result.lines.allSatisfy { $0.format == nil && $0.width == nil && $0.outcome == "ok" })
     }
 
-    @Test("--discard stores nothing and reports what the source is")
+    @Test("--discard stores nothing and reports the properties of the source")
     func discarding() throws {
         let result = place.run("get", server.url("/a.jpg"), "--discard", "--size", "6x", "--json", "-o", "out")
         let line = try #require(try result.lines.first)
@@ -179,12 +179,12 @@ final class StoringTests: EndToEndSuite {
         #expect(place.names.isEmpty)
     }
 
-    @Test("--skip-existing does not ask again for what lies there whole")
+    @Test("--skip-existing does not request complete files again")
     func skipping() throws {
         let urls = [server.url("/a.jpg"), server.url("/x/a.jpg"), server.url("/b.png"), server.url("/page")]
         #expect(place.run(["get"] + urls + ["-o", "out"]).status == 1)
         let before = server.requestCount
-        // Cut: it is there, and not whole.
+        // Truncated: the file exists, but is incomplete.
         place.write("out/b.png", Array(png.array.prefix(png.count / 2)))
         let result = place.run(["get"] + urls + ["-o", "out", "--skip-existing", "--json"])
         let lines = try result.lines
@@ -195,7 +195,7 @@ final class StoringTests: EndToEndSuite {
         #expect(place.holds("out/b.png", png.array))
     }
 
-    @Test("--skip-existing minds numbered names")
+    @Test("--skip-existing recognises numbered names")
     func skippingNumbered() throws {
         server.serve("/y/a.jpg", .ok(jpeg))
         server.serve("/z/a.jpg", .ok(jpeg))
@@ -208,7 +208,7 @@ final class StoringTests: EndToEndSuite {
         #expect(server.requestCount == 4)
     }
 
-    @Test("Names that a URL hides are made safe")
+    @Test("Unsafe names in URLs become safe file names")
     func safeNames() throws {
         server.serveOthers { [jpeg] _ in .ok(jpeg) }
         let result = place.run(
@@ -220,7 +220,7 @@ final class StoringTests: EndToEndSuite {
         #expect(place.names == ["out"])
     }
 
-    @Test("Local files and data: URLs are loaded too")
+    @Test("Local files and data: URLs are loaded")
     func local() throws {
         place.write("here.jpg", jpeg.array)
         let data = "data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACwAAAAAAQABAAACAkQBADs="

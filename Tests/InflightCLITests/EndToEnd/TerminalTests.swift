@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// What is seen on a terminal.
+/// Output on a terminal.
 @Suite(.timeLimit(.minutes(10)))
 final class TerminalTests: EndToEndSuite {
     override init() throws {
@@ -14,7 +14,7 @@ final class TerminalTests: EndToEndSuite {
     }
 
     @Test(
-        "One progress line is drawn over itself, fits the terminal, and gives way to the summary", arguments: [40, 80])
+        "The progress line redraws itself, fits the terminal and gives way to the summary", arguments: [40, 80])
     func progress(_ columns: Int) throws {
         let command = RunningCommand(
             ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out"], in: place,
@@ -24,9 +24,9 @@ final class TerminalTests: EndToEndSuite {
         let all = seen + command.readTerminal()
         #expect(command.wait().status == 0)
         for line in all.split(whereSeparator: { $0 == "\r" || $0 == "\n" || $0 == "\r\n" }) {
-            // Without the sequences that the command uses.
+            // Without the control sequences that the command uses.
             let plain = line.replacing(/\u{1B}\[[0-9]*[mK]/, with: "")
-            // The last column stays free in what is drawn over.
+            // Lines that are redrawn leave the last column free.
             let room = line.hasSuffix("\u{1B}[K") ? columns - 1 : columns
             #expect(plain.count <= room && !plain.contains("\u{1B}"), "\(line)")
         }
@@ -35,7 +35,7 @@ final class TerminalTests: EndToEndSuite {
         #expect(all.contains("\u{1B}[1m"))
     }
 
-    @Test("There are no colours where NO_COLOR says so, and no progress line on a terminal that can nothing")
+    @Test("NO_COLOR disables colours, and a dumb terminal gets no progress line")
     func plain() throws {
         // Slow enough for a progress line to be drawn.
         server.serve("/late.jpg", .ok(jpeg).delayed(.milliseconds(500)))
@@ -51,7 +51,7 @@ final class TerminalTests: EndToEndSuite {
         }
     }
 
-    @Test("Ctrl-C on the keyboard ends it")
+    @Test("Ctrl-C on the keyboard interrupts get")
     func keyboard() throws {
         let command = RunningCommand(
             ["get", server.url("/slow.jpg"), "-o", "out"], in: place, errors: .terminal(columns: 80))
@@ -63,7 +63,7 @@ final class TerminalTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("out")).isEmpty)
     }
 
-    @Test("A picture is not written to a terminal")
+    @Test("get without -o on a terminal ends with 64 and sends no request")
     func noPicture() {
         let command = RunningCommand(
             ["get", server.url("/good.jpg")], in: place, errors: .terminal(columns: 80), prefix: "exec >&2")

@@ -5,12 +5,12 @@ import Testing
 
 @testable import InflightCLI
 
-/// `--trace`, and what `--verbose` says.
+/// Output of `--trace` and `--verbose`.
 @Suite(.timeLimit(.minutes(10)))
 final class TraceTests: EndToEndSuite {
     private func trace() throws -> TraceFile { try TraceFile(try #require(place.read("t.json"))) }
 
-    @Test("a trace of a run keeps to the format, and has every stage that there was")
+    @Test("--trace writes a valid trace with the stages of the run")
     func stages() throws {
         let result = place.run(
             "get", server.url("/good.jpg"), server.url("/good.jpg"), server.url("/missing.jpg"), "-o", "out", "--size",
@@ -26,7 +26,7 @@ final class TraceTests: EndToEndSuite {
         #expect(place.names.filter { $0.hasPrefix("t.json") } == ["t.json"])
     }
 
-    @Test("it is written after Ctrl-C too, with what is known so far")
+    @Test("--trace writes a valid trace of an interrupted run as well")
     func interrupted() throws {
         server.serve("/slow.jpg", .ok(Bytes("x")).held("slow"))
         let command = RunningCommand(
@@ -40,7 +40,7 @@ final class TraceTests: EndToEndSuite {
         #expect(trace.slices("load").first?.args?["outcome"] == .text("cancelled"))
     }
 
-    @Test("a file that cannot be written is told before anything is asked for", arguments: ["none/t.json", "."])
+    @Test("An unwritable trace file is reported before any request", arguments: ["none/t.json", "."])
     func unwritable(_ path: String) {
         let result = place.run("get", server.url("/good.jpg"), "-o", "out", "--trace", path)
         #expect(result.status == 1)
@@ -50,7 +50,7 @@ final class TraceTests: EndToEndSuite {
         #expect(place.names == [])
     }
 
-    @Test("--verbose tells what was found where, what was sent, and what each stage took, once for what lines share")
+    @Test("--verbose prints cache lookups, requests and stage times, once for coalesced lines")
     func verbose() throws {
         let url = server.url("/good.jpg")
         let first = place.run("get", url, url, "-o", "out", "--cache", "cache", "--verbose")

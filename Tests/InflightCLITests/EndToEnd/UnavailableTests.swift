@@ -4,11 +4,11 @@ import Testing
 
 @testable import InflightCLI
 
-/// Origins that cannot be reached, and failures that are many.
+/// Unreachable origins, and large numbers of failures.
 @Suite(.timeLimit(.minutes(10)))
 struct UnavailableTests {
     private let place = TemporaryDirectory()
-    /// Nobody listens there any more.
+    /// No server listens at this URL any more.
     private let url: String
 
     init() throws {
@@ -22,7 +22,7 @@ struct UnavailableTests {
         return place.run(["get", "-i", "-", "--discard"] + options, input: list)
     }
 
-    @Test("Equal failures of an origin are shown three times and then counted; --json has a line for each URL")
+    @Test("Equal failures of an origin are printed three times, then counted; --json lists each URL")
     func grouped() throws {
         let result = run()
         #expect(result.status == 1)
@@ -38,7 +38,7 @@ struct UnavailableTests {
         #expect(lines.count { $0.error?.code == "originUnavailable" } > 400)
     }
 
-    @Test("--circuit-breaker 0 has every URL asked for")
+    @Test("--circuit-breaker 0 attempts every URL")
     func disabled() throws {
         let lines = try run("--json", "--circuit-breaker", "0").lines
         #expect(lines.count { $0.error?.code == "cannotConnect" } == 500)
@@ -47,7 +47,7 @@ struct UnavailableTests {
 
 @Suite("Groups of equal failures", .timeLimit(.minutes(10)))
 struct FailureGroupTests {
-    @Test("the first three of each origin and error are shown, and the rest is given once")
+    @Test("The first three failures of each origin and error are shown, and the rest is counted")
     func groups() {
         var groups = FailureGroups()
         let origins = ["a", "b"].map { Origin(scheme: "http", host: $0, port: 80) }

@@ -15,7 +15,7 @@ struct DraftFolderTests {
         try body(descriptor)
     }
 
-    @Test("What a killed run has left is removed by the next, and what a run that lives has is not")
+    @Test("A new run removes the drafts of a killed run, but not those of a live one")
     func abandoned() throws {
         try open { directory in
             var dead: DraftFolder? = try DraftFolder(in: directory)
@@ -23,7 +23,7 @@ struct DraftFolderTests {
             for draft in ["1", "2"] { place.write("\(name)/\(draft)", "half") }
             let living = try DraftFolder(in: directory)
             #expect(place.names.count == 2 && TemporaryDirectory.names(place.appending(name)).count == 3)
-            // Its lock ends as the kernel ends it with a process.
+            // Releases its lock, as the kernel does when a process ends.
             withExtendedLifetime(dead) {}
             dead = nil
             let next = try DraftFolder(in: directory)
@@ -33,7 +33,7 @@ struct DraftFolderTests {
         }
     }
 
-    @Test("What is not a run's folder stays: files, links, others' folders, and folders with folders in them")
+    @Test("Cleanup keeps files, links, other folders, and folders that contain folders")
     func others() throws {
         place.write(".inflight-file", "x")
         #expect(unsafe symlink("elsewhere", place.appending(".inflight-link")) == 0)

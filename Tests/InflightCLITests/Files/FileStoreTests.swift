@@ -9,13 +9,13 @@ import Testing
 struct FileStoreTests {
     private let directory = TemporaryDirectory()
 
-    @Test("The directory is made, with those above it")
+    @Test("A file store creates its directory with all parents")
     func making() throws {
         _ = try FileStore(directory: directory.appending("a/b//c/"))
         #expect(TemporaryDirectory.names(directory.appending("a/b")) == ["c"])
     }
 
-    @Test("A draft is hidden until it has its name; then nothing else is left")
+    @Test("A draft is hidden until it is published, and closing leaves only published files")
     func publishing() throws {
         let store = try FileStore(directory: directory.path)
         let draft = try store.draft(Bytes("picture"))
@@ -26,7 +26,7 @@ struct FileStoreTests {
         #expect(directory.holds("a.jpg", Array("picture".utf8)))
     }
 
-    @Test("A file from earlier is replaced whole")
+    @Test("Publishing replaces an existing file as a whole")
     func replacing() throws {
         directory.write("a.jpg", "something longer from earlier")
         let store = try FileStore(directory: directory.path)
@@ -34,7 +34,7 @@ struct FileStoreTests {
         #expect(directory.holds("a.jpg", Array("new".utf8)))
     }
 
-    @Test("A symbolic link is replaced, not followed, and does not count as an earlier file")
+    @Test("A symbolic link is replaced, not followed, and does not count as an existing file")
     func links() throws {
         directory.write("victim", "untouched")
         #expect(unsafe symlink("victim", directory.appending("a.jpg")) == 0)
@@ -46,7 +46,7 @@ struct FileStoreTests {
         #expect(store.existing("a.jpg", limit: 1000) == Bytes("new"))
     }
 
-    @Test("Closing removes every draft and refuses new ones")
+    @Test("Closing removes all drafts and refuses new ones")
     func closing() throws {
         let store = try FileStore(directory: directory.path)
         for _ in 0..<3 { _ = try store.draft(Bytes("x")) }
@@ -57,7 +57,7 @@ struct FileStoreTests {
         #expect(directory.names == ["a.jpg"])
     }
 
-    @Test("What stands in the way of a name is an error, and leaves no draft")
+    @Test("Publishing over a directory throws an error and leaves no draft")
     func inTheWay() throws {
         let store = try FileStore(directory: directory.path)
         _ = unsafe mkdir(directory.appending("a.jpg"), 0o755)
@@ -68,7 +68,7 @@ struct FileStoreTests {
         #expect(directory.names == ["a.jpg"])
     }
 
-    @Test("A directory below a file cannot be written", arguments: ["file", "file/out", "/proc/inflight/out"])
+    @Test("An error names a directory that cannot be created", arguments: ["file", "file/out", "/proc/inflight/out"])
     func notADirectory(_ path: String) {
         directory.write("file", "x")
         let place = path.hasPrefix("/") ? path : directory.appending(path)
@@ -78,7 +78,7 @@ struct FileStoreTests {
     }
 
     @Test(
-        "Paths are told as the command sees them",
+        "Output paths are normalised for display",
         arguments: [
             ("out", "out/a"), ("./out/", "out/a"), (".", "a"), ("../x", "../x/a"), ("/", "/a"),
             ("/tmp//x/", "/tmp/x/a"),

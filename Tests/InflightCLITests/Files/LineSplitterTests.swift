@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct LineSplitterTests {
-    /// The lines of a text that comes in pieces.
+    /// The lines of a text that arrives in pieces.
     private func lines(_ pieces: [String], limit: Int = 1000, longest: Int = .max) -> [String] {
         var splitter = LineSplitter(limit: limit, longest: longest)
         var result: [String] = []
@@ -26,30 +26,30 @@ struct LineSplitterTests {
         return result
     }
 
-    @Test("Blank lines and comments are skipped, white space at the ends too")
+    @Test("Blank lines, comments and surrounding white space are skipped")
     func skipping() {
         #expect(lines(["a\n\n  \n# no\n  # nor this\n\t b \r\nc#d\n"]) == ["a", "b", "c#d"])
     }
 
-    @Test("The last line needs no end")
+    @Test("The last line needs no line break")
     func lastLine() {
         #expect(lines(["a\nb"]) == ["a", "b"])
         #expect(lines([""]) == [])
         #expect(lines(["\n"]) == [])
     }
 
-    @Test("A line may come in any number of pieces")
+    @Test("A line may arrive in any number of pieces")
     func pieces() {
         #expect(lines(["http", "://", "a/1\nhtt", "p://a/2", "\n"]) == ["http://a/1", "http://a/2"])
         #expect(lines("one\r\ntwo\r\n#x\r\nthree".map(String.init)) == ["one", "two", "three"])
     }
 
-    @Test("A mark at the very beginning, as some editors write it, belongs to no URL")
+    @Test("A byte order mark is skipped only at the start of the list")
     func byteOrderMark() {
         #expect(lines(["\u{FEFF}a\n\u{FEFF}b"]) == ["a", "\u{FEFF}b"])
     }
 
-    @Test("A line at the limit is whole; one beyond it is told once, and the next is not harmed")
+    @Test("A line at the limit is accepted; a longer one is reported once, and the next is read")
     func limit() {
         let fitting = String(repeating: "x", count: 100)
         #expect(lines([fitting + "\nb"], limit: 100) == [fitting, "b"])
@@ -60,7 +60,7 @@ struct LineSplitterTests {
     }
 
     @Test(
-        "A line that goes on beyond every bound has no end, a comment neither; its number is told",
+        "An endless line or comment is reported with its line number",
         arguments: ["", "#"])
     func endless(beginning: String) {
         let piece = String(repeating: "x", count: 90)
@@ -69,7 +69,7 @@ struct LineSplitterTests {
         #expect(lines(Array(repeating: piece, count: 6) + ["\nb"], limit: 100, longest: 700).last == "b")
     }
 
-    @Test("A comment beyond the limit is still a comment")
+    @Test("A comment over the limit is still a comment")
     func longComment() {
         #expect(
             lines(["#"] + Array(repeating: String(repeating: "x", count: 90), count: 9) + ["\nb"], limit: 100) == ["b"])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct LongMemoryTests {
-    @Test("What is remembered is found again, in memory and on disk, and memory holds no more than its limit")
+    @Test("Values are found again in memory and on disk, and memory holds at most its limit")
     func remembering() {
         let memory = LongMemory(limits: .init(entries: 500))
         for number in 0..<20_000 {
@@ -19,7 +19,7 @@ struct LongMemoryTests {
         #expect(memory[""] == nil)
     }
 
-    @Test("A later value replaces an earlier one, of the same length or another")
+    @Test("A later value replaces an earlier one of the same or another length")
     func replacing() {
         let memory = LongMemory(limits: .init(entries: 2))
         for round in 0..<4 {
@@ -30,7 +30,7 @@ struct LongMemoryTests {
         for key in 0..<50 { #expect(memory["\(key)"] == [3]) }
     }
 
-    @Test("Bytes are limited as well as entries")
+    @Test("Bytes in memory are limited as well as entries")
     func bytes() {
         let memory = LongMemory(limits: .init(entries: 1000, bytes: 10_000))
         for key in 0..<20 { memory["\(key)"] = [UInt8](repeating: UInt8(key), count: 3000) }
@@ -38,9 +38,9 @@ struct LongMemoryTests {
         for key in 0..<20 { #expect(memory["\(key)"] == [UInt8](repeating: UInt8(key), count: 3000)) }
     }
 
-    @Test("Where the files run out of room nothing is forgotten: the rest stays in memory", arguments: 1...20)
+    @Test("If the disk is full, entries stay in memory and none is lost", arguments: 1...20)
     func fullDisk(_ pages: Int) {
-        // So that some limits are met when the table is made, and others while it grows.
+        // Some limits are hit while the table is created, others while it grows.
         let memory = LongMemory(limits: .init(entries: 20)) { try TemporaryTable(maximumPages: pages) }
         for number in 0..<3000 { memory["\(number)"] = [UInt8(number & 0xFF)] }
         let forgotten = (0..<3000).filter { memory["\($0)"] != [UInt8($0 & 0xFF)] }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct NameBookTests {
-    /// Asks for names in order, ends the loads in another, and gives the names by number.
+    /// Requests names in order, ends the loads in another order, and returns the names by number.
     private func names(_ asked: [String], ending order: [(Int, ImageFormat?)]) -> [Int: String] {
         var book = NameBook(memory: LongMemory())
         let wanted = asked.map { WantedName(lastPart: Substring($0)) }
@@ -23,7 +23,7 @@ struct NameBookTests {
         return result
     }
 
-    @Test("Equal names are numbered in the order of asking, however the loads end")
+    @Test("Equal names are numbered in request order, whatever order the loads end in")
     func order() {
         let expected = [0: "a.jpg", 1: "a-2.jpg", 2: "a-3.jpg"]
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
@@ -31,7 +31,7 @@ struct NameBookTests {
         }
     }
 
-    @Test("Long names that are cut to the same are numbered in the order of asking, too")
+    @Test("Long names that are equal after truncation are numbered in request order")
     func cut() {
         let long = String(repeating: "x", count: 130)
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]] {
@@ -43,21 +43,21 @@ struct NameBookTests {
         }
     }
 
-    @Test("What the files hold decides whether names are equal, not what their URLs say")
+    @Test("Names are compared with the extensions of the actual formats, not of the URLs")
     func contents() {
         #expect(names(["a.jpg", "a.png"], ending: [(1, .png), (0, .jpeg)]) == [0: "a.jpg", 1: "a.png"])
         #expect(names(["a.jpg", "a.png"], ending: [(1, .png), (0, .png)]) == [0: "a.png", 1: "a-2.png"])
         #expect(names(["a", "a.jpg"], ending: [(1, .jpeg), (0, .jpeg)]) == [0: "a.jpg", 1: "a-2.jpg"])
     }
 
-    @Test("A failed load keeps the name that was expected, so that a later run gives the same names")
+    @Test("A failed load keeps its expected name, so that a later run assigns the same names")
     func failures() {
         #expect(names(["a.jpg", "a.jpg"], ending: [(1, .jpeg), (0, nil)]) == [0: "failed", 1: "a-2.jpg"])
         #expect(names(["a", "a.jpg"], ending: [(0, nil), (1, .jpeg)]) == [0: "failed", 1: "a-2.jpg"])
         #expect(names(["a.jpg", "a.png"], ending: [(0, nil), (1, .png)]) == [0: "failed", 1: "a.png"])
     }
 
-    @Test("A number that a URL brings along is minded in both directions")
+    @Test("A number in the name of a URL never collides with an assigned number")
     func numbered() {
         for order in [[0, 1, 2], [2, 1, 0], [2, 0, 1], [1, 2, 0], [1, 0, 2], [0, 2, 1]] {
             #expect(
@@ -69,7 +69,7 @@ struct NameBookTests {
         }
     }
 
-    @Test("A name is given at once where nobody earlier can want it")
+    @Test("A name is assigned at once if no earlier request can take it")
     func noWaiting() {
         var book = NameBook(memory: LongMemory())
         for (id, stem) in ["a", "b", "img-1", "img-2"].enumerated() { book.asked(id, stem: stem) }
@@ -79,7 +79,7 @@ struct NameBookTests {
         }
     }
 
-    @Test("Twenty thousand equal names take no search through all before")
+    @Test("The last of 20,000 equal names gets number 20,000")
     func many() {
         var book = NameBook(memory: LongMemory(limits: .init(entries: 1000)))
         var last: String?

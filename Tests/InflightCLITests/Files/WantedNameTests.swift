@@ -10,7 +10,7 @@ struct WantedNameTests {
     }
 
     @Test(
-        "A file is named after the last part of the path, with the extension of what is written",
+        "A file takes the last path component as its name and the extension of the written format",
         arguments: [
             ("http://h/a/b/cat.jpg", "cat.jpg"), ("http://h/cat.jpeg", "cat.jpeg"), ("http://h/cat.JPG", "cat.JPG"),
             ("http://h/cat.png", "cat.jpg"), ("http://h/cat", "cat.jpg"),
@@ -24,7 +24,7 @@ struct WantedNameTests {
     }
 
     @Test(
-        "Nothing in a name is dangerous",
+        "An unsafe last path component becomes a safe file name",
         arguments: [
             ("http://h/a%2Fb.jpg", "a_b.jpg"), ("http://h/..%2F..%2Fetc%2Fpasswd", "_.._etc_passwd.jpg"),
             ("http://h/a%5Cb.jpg", "a_b.jpg"), ("http://h/.htaccess", "htaccess.jpg"), ("http://h/...", "image.jpg"),
@@ -40,7 +40,7 @@ struct WantedNameTests {
         #expect(try name(url) == expected)
     }
 
-    @Test("A name has at most 120 bytes, its extension and number included, and is cut between characters")
+    @Test("A name has at most 120 bytes with extension and number, and is cut between characters")
     func length() throws {
         let long = try name("http://h/" + String(repeating: "x", count: 300) + ".jpg")
         #expect(long == String(repeating: "x", count: 116) + ".jpg")
@@ -48,14 +48,14 @@ struct WantedNameTests {
         let parts = WantedName(lastPart: Substring(String(repeating: "猫", count: 50) + ".jpg")).parts(for: .jpeg)
         #expect(parts.name(number: 1) == String(repeating: "猫", count: 38) + ".jpg")
         #expect(parts.name(number: 12) == String(repeating: "猫", count: 37) + "-12.jpg")
-        // A family is one character of 25 bytes; it is not torn apart.
+        // A family emoji is one character of 25 bytes and is not split.
         let family = WantedName(lastPart: Substring(String(repeating: "👨‍👩‍👧‍👦", count: 9))).parts(for: .png)
         #expect(family.name(number: 1) == String(repeating: "👨‍👩‍👧‍👦", count: 4) + ".png")
         let marks = WantedName(lastPart: Substring("a" + String(repeating: "\u{301}", count: 200))).parts(for: .png)
         #expect((100...120).contains(marks.name(number: 1).utf8.count))
     }
 
-    @Test("Bytes that nobody looked at keep the URL's extension, or take that of their media type")
+    @Test("An unverified body keeps the extension of its URL or takes that of its media type")
     func anything() {
         #expect(WantedName(lastPart: "film.mp4").parts(forMediaType: "text/html").name(number: 1) == "film.mp4")
         #expect(WantedName(lastPart: "film").parts(forMediaType: "Video/MP4; x=y").name(number: 2) == "film-2.mp4")

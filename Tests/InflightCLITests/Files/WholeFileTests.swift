@@ -8,7 +8,7 @@ import Testing
 struct WholeFileTests {
     private let place = TemporaryDirectory()
 
-    @Test("A file appears when it is finished, whole, and leaves nothing beside it")
+    @Test("A file appears complete when it is finished, and leaves no temporary file")
     func finishes() throws {
         place.write("report", "before")
         let file = try WholeFile(place.appending("report"))
@@ -18,7 +18,7 @@ struct WholeFileTests {
         #expect(place.names == ["report"])
     }
 
-    @Test("What is abandoned leaves all as it was")
+    @Test("Abandoning a file leaves the existing one unchanged")
     func abandons() throws {
         place.write("report", "before")
         try WholeFile(place.appending("report")).abandon()
@@ -26,7 +26,7 @@ struct WholeFileTests {
         #expect(place.names == ["report"])
     }
 
-    @Test("A link stays a link: what it leads to is replaced")
+    @Test("A symbolic link stays a link, and its target is replaced")
     func link() throws {
         place.write("file", "before")
         #expect(unsafe symlink("file", place.appending("link")) == 0)
@@ -37,7 +37,7 @@ struct WholeFileTests {
         #expect(status.st_mode & S_IFMT == S_IFLNK)
     }
 
-    @Test("Another user's link is refused, wherever in a chain of links, and what it leads to is left alone")
+    @Test("A link of another user is refused anywhere in a chain, and its target stays unchanged")
     func othersLink() throws {
         try #require(geteuid() == 0, "only root can make another user's link")
         place.write("file", "before")
@@ -50,7 +50,7 @@ struct WholeFileTests {
         #expect(place.holds("file", Array("before".utf8)) && place.names == ["file", "own", "planted"])
     }
 
-    @Test("What is no file, and where no file can be, is said at once")
+    @Test("A directory, a device or a missing folder is refused at once")
     func refuses() {
         #expect(throws: SystemError(code: EISDIR)) { try WholeFile(place.path) }
         #expect(throws: SystemError(code: EINVAL)) { try WholeFile("/dev/null") }

@@ -6,7 +6,7 @@ import Testing
 struct ItemMachineTests {
     typealias Machine = ItemMachine<Int, String>
 
-    /// Takes events in order and describes each step that follows, with whether the item counts as loading then.
+    /// Feeds events in order and describes each resulting step, with whether the item then counts as loading.
     private func steps(looksUp: Bool = false, _ events: [Machine.Event]) -> [String] {
         var machine = Machine(looksUp: looksUp)
         return events.map { "\(machine.take($0)) \(machine.isLoading)" }
@@ -14,14 +14,14 @@ struct ItemMachineTests {
 
     private static var whole: [Machine.Event] { [.loadBegan(7), .loaded(isSuccess: true), .made("file"), .named] }
 
-    @Test("A load is made, named, published; it counts as loading until its file is written")
+    @Test("An item loads, is made, named and published, and counts as loading until it is made")
     func whole() {
         let expected = ["none true", "make true", "name false", "publish(\"file\") false"]
         #expect(steps(Self.whole) == expected)
         #expect(steps(looksUp: true, [.lookedUp(isFound: false)] + Self.whole) == ["load true"] + expected)
     }
 
-    @Test("An item that fails, or of which nothing is written, is reported")
+    @Test("An item that fails or writes no file is reported, and one that exists is skipped")
     func reports() {
         #expect(steps([.refused]) == ["report false"])
         #expect(steps(looksUp: true, [.refused]) == ["report false"])
@@ -31,7 +31,7 @@ struct ItemMachineTests {
     }
 
     @Test(
-        "The end of the run cancels a running load alone; what is being made or named goes on",
+        "The end of the run cancels a running load, but not making or naming",
         arguments: [(0, "abandon(nil) false"), (1, "abandon(Optional(7)) false"), (2, "none true"), (3, "none false")])
     func runEnds(after count: Int, _ expected: String) {
         #expect(steps(Self.whole.prefix(count) + [.runEnded]).last == expected)
@@ -42,7 +42,7 @@ struct ItemMachineTests {
         }
     }
 
-    @Test("What is cancelled while it is being made is abandoned, and an ended item ignores what comes later")
+    @Test("Cancelling the making abandons the item, and an ended item ignores later events")
     func ended() {
         let making: [Machine.Event] = [.loadBegan(7), .loaded(isSuccess: true), .makingCancelled]
         #expect(steps(making).last == "abandon(nil) false")

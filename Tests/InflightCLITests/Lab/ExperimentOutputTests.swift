@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// Experiments as text, as SVG and as JSON.
+/// The output of experiments as text, SVG and JSON.
 @Suite(.timeLimit(.minutes(10)))
 struct ExperimentOutputTests {
     private let experiment = Experiment(
@@ -21,7 +21,7 @@ struct ExperimentOutputTests {
             table: table, findings: ["It is so, and it is told in a sentence that has to be broken."])
     }
 
-    @Test("Text fits every width", arguments: [32, 40, 60, 80, 120])
+    @Test("The text of an experiment fits the terminal width", arguments: [32, 40, 60, 80, 120])
     func width(_ columns: Int) {
         let text = ExperimentText(columns: columns, style: .plain)
         for line in text.legend + text.head(experiment) + text.lines(scene) {
@@ -32,7 +32,7 @@ struct ExperimentOutputTests {
         }
     }
 
-    @Test("Nor is any table of the experiments wider than the terminal: what has no room stands one under the other")
+    @Test("A table that is wider than the terminal shows its cells one below another")
     func narrowTable() {
         let table = Table(columns: ["name", "a", "b"], rows: [["first", "1", "yes"], ["second", "", "no"]])
         #expect(
@@ -42,11 +42,11 @@ struct ExperimentOutputTests {
                 == ["first", "  a:\u{A0}1;", "  b:\u{A0}yes", "second", "  b:\u{A0}no"])
     }
 
-    @Test("The SVG has a shape for each span and each mark, and escapes what is markup")
+    @Test("The SVG has one shape per span and per mark, and escapes markup")
     func svg() {
         let text = ExperimentSVG.text([(experiment, [scene])])
         #expect(text.hasPrefix("<svg ") && text.hasSuffix("</svg>\n"))
-        // The background is one more.
+        // The background is one more rectangle.
         #expect(text.ranges(of: "<rect ").count == scene.recording.spans.count + 1)
         #expect(text.ranges(of: "<path ").count == scene.recording.marks.count)
         #expect(text.contains("A &lt;probe&gt; &amp; more") && text.contains("Look &quot;here&quot;."))
@@ -54,7 +54,7 @@ struct ExperimentOutputTests {
         #expect(text.ranges(of: "<text ").count == text.ranges(of: "</text>").count)
     }
 
-    @Test("Every shape of the SVG lies on its page")
+    @Test("The rectangles and labels of the SVG lie within its view box")
     func svgBounds() throws {
         let text = ExperimentSVG.text([(experiment, [scene]), (experiment, [scene])])
         let viewBox = try #require(text.firstMatch(of: /viewBox="0 0 960 ([0-9]+)"/))
@@ -68,7 +68,7 @@ struct ExperimentOutputTests {
         }
     }
 
-    @Test("The JSON holds all that was recorded")
+    @Test("The JSON contains the spans, marks, tracks, table and findings of a scene")
     func json() throws {
         struct Line: Decodable {
             struct Scene: Decodable {

@@ -4,10 +4,10 @@ import Testing
 @testable import InflightCLI
 @testable import InflightLab
 
-/// Drawings are pure functions of what was recorded.
+/// Drawings are pure functions of the recording.
 @Suite(.timeLimit(.minutes(10)))
 struct TimelineTextTests {
-    /// Milliseconds.
+    /// `start` and `end` are in milliseconds.
     private func span(
         _ track: Int, _ label: String, _ start: Int64, _ end: Int64?, order: (Int, Int?), thread: Int = 1,
         kind: Recording.Kind = .work
@@ -37,7 +37,7 @@ struct TimelineTextTests {
         return recording
     }
 
-    @Test("What overlaps stands in rows of its own, what does not side by side; threads stand behind")
+    @Test("Overlapping spans take separate rows, and thread numbers end the rows")
     func rows() {
         let lines = TimelineText(columns: 56, style: .plain).lines(recording)
         #expect(
@@ -52,7 +52,7 @@ struct TimelineTextTests {
             ], "\(lines.joined(separator: "\n"))")
     }
 
-    @Test("Names and drawings fit every width, whatever was recorded", arguments: [32, 40, 56, 80, 120, 200])
+    @Test("A timeline fits the terminal width, whatever was recorded", arguments: [32, 40, 56, 80, 120, 200])
     func width(_ columns: Int) {
         var random = SeededGenerator(seed: UInt64(columns))
         for _ in 0..<200 {
@@ -61,18 +61,18 @@ struct TimelineTextTests {
         }
     }
 
-    @Test("Colours are there for a terminal alone, and change no letter")
+    @Test("Colours appear only in styled output and change no characters")
     func colors() {
         let plain = TimelineText(columns: 80, style: .plain).lines(recording)
         let colored = TimelineText(columns: 80, style: Style(isPlain: false)).lines(recording)
         #expect(!plain.joined().contains("\u{1B}"))
         #expect(colored.joined().contains("\u{1B}[31m"))
-        // What is left out at an end in plain lines may be painted.
+        // Plain lines drop trailing blanks, which coloured lines may paint.
         let bare = colored.map { $0.replacing(/\u{1B}\[[0-9]*m/, with: "").trimmingEnd() }
         #expect(bare == plain)
     }
 
-    @Test("Every span is seen, however short it was")
+    @Test("Every span is visible, however short")
     func shortSpans() {
         var recording = Recording()
         recording.tracks = ["a"]
@@ -86,12 +86,12 @@ struct TimelineTextTests {
         #expect(row.prefix(20).allSatisfy { $0.letter == "┃" } && row[20] == .empty)
     }
 
-    @Test("Nothing is drawn of nothing")
+    @Test("An empty recording draws nothing")
     func empty() {
         #expect(TimelineText(columns: 80, style: .plain).lines(Recording()) == [])
     }
 
-    @Test("A label of many marks is told once")
+    @Test("A label that many marks share is shown once")
     func manyMarks() {
         var recording = Recording()
         recording.tracks = ["heart"]
@@ -103,7 +103,7 @@ struct TimelineTextTests {
     }
 
     @Test(
-        "Numbers of the axis are round, and more than one",
+        "The time axis has more than one tick, all at round values",
         arguments: [
             (100_000_000, ["0", "20", "40", "60", "80", "100"]), (1_100_000, ["0", "0.5", "1.0"]),
             (7_000_000_000, ["0", "2000", "4000", "6000"]), (40_000, ["0", "0.01", "0.02", "0.03", "0.04"]),
@@ -114,7 +114,7 @@ struct TimelineTextTests {
         #expect(ticks.allSatisfy { (0...duration).contains($0.time) })
     }
 
-    @Test("Rows never hold spans that overlap, and no span is lost")
+    @Test("Rows never hold overlapping spans, and no span is lost")
     func packing() {
         var random = SeededGenerator(seed: 4)
         for _ in 0..<200 {
@@ -127,7 +127,7 @@ struct TimelineTextTests {
         }
     }
 
-    /// Whatever may have happened, in the order in which it could.
+    /// A random recording whose events occur in a possible order.
     static func arbitrary(_ random: inout SeededGenerator) -> Recording {
         var events: [RecordedEvent] = []
         var (time, open): (Int64, [Int]) = (0, [])

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct QuantityTests {
     @Test(
-        "Bytes are told with no more digits than are of use",
+        "Byte counts are rounded and use the unit that fits",
         arguments: [
             (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (9_940, "9.9 kB"), (9_960, "10 kB"), (999_499, "999 kB"),
             (999_500, "1.0 MB"), (12_345_678, "12 MB"), (Int64.max, "9223 PB"),
@@ -17,7 +17,7 @@ struct QuantityTests {
     }
 
     @Test(
-        "Times are told in the units that fit",
+        "Durations use the units that fit",
         arguments: [
             (0, "0 ms"), (999, "999 ms"), (1000, "1.0 s"), (59_900, "60 s"), (60_000, "1 min"), (200_000, "3 min 20 s"),
             (3_600_000, "1 h"), (7_500_000, "2 h 5 min"), (864_000_000, "10 days"),
@@ -26,7 +26,7 @@ struct QuantityTests {
         #expect(Quantity.time(.milliseconds(milliseconds)) == expected)
     }
 
-    @Test("Numbers are grouped")
+    @Test("Numbers are grouped by thousands")
     func grouping() {
         #expect(Quantity.grouped(1_234_567) == "1,234,567")
         #expect(Quantity.grouped(-1000) == "-1,000")
@@ -36,7 +36,7 @@ struct QuantityTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct JSONWriterTests {
-    @Test("A line is JSON that another reader understands, control characters included")
+    @Test("A JSON line decodes to its values and contains no unsafe terminal characters")
     func roundTrip() throws {
         struct Line: Decodable, Equatable {
             struct Inner: Decodable, Equatable { var code: String }
@@ -64,20 +64,20 @@ struct JSONWriterTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct TerminalTextTests {
-    @Test("Commands for the terminal are written out, not obeyed")
+    @Test("Terminal control characters are escaped")
     func safety() {
         #expect(TerminalText.safe("a\u{1B}[31mb\u{9B}c\r\n\u{202E}d") == "a\\u{1b}[31mb\\u{9b}c\\u{d}\\u{a}\\u{202e}d")
         #expect(TerminalText.safe("kätzchen 猫") == "kätzchen 猫")
     }
 
-    @Test("A text is shortened in its middle, by columns and not by letters")
+    @Test("Text is shortened in its middle, by display columns rather than characters")
     func shortening() {
         #expect(TerminalText.shortened("https://example.org/pictures/cat.jpg", to: 21) == "https://ex…es/cat.jpg")
         #expect(TerminalText.width("猫a") == 3)
         for columns in 0..<12 { #expect(TerminalText.width(TerminalText.shortened("猫猫猫猫猫猫", to: columns)) <= columns) }
     }
 
-    @Test("Lines are broken at spaces; a long word stays whole")
+    @Test("Lines wrap at spaces, and a long word stays whole")
     func wrapping() {
         #expect(TerminalText.wrapped("one two three", columns: 7) == ["one two", "three"])
         #expect(TerminalText.wrapped("a http://long/word b", columns: 5) == ["a", "http://long/word", "b"])
@@ -86,7 +86,7 @@ struct TerminalTextTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct OrderedLinesTests {
-    @Test("Lines come out in the order of asking, as soon as that allows")
+    @Test("Lines come out in request order, as early as that order allows")
     func order() {
         var lines = OrderedLines()
         for _ in 0..<4 { _ = lines.opened() }
@@ -100,7 +100,7 @@ struct OrderedLinesTests {
         #expect(lines.closed(4, [4]) == [[4]])
     }
 
-    @Test("At an early end the finished ones are told, without those that never ended")
+    @Test("An early end emits the finished lines and drops the unfinished ones")
     func earlyEnd() {
         var lines = OrderedLines()
         for _ in 0..<3 { _ = lines.opened() }
@@ -110,7 +110,7 @@ struct OrderedLinesTests {
         #expect(lines.opened() == 3)
     }
 
-    @Test("What has been let go takes no room")
+    @Test("Emitted lines are released")
     func room() {
         var lines = OrderedLines()
         for number in 0..<10_000 {
@@ -123,7 +123,7 @@ struct OrderedLinesTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct ReportTests {
-    @Test("What is remembered of a report gives the same line again, but for its source")
+    @Test("A report digest survives encoding and yields the same line with a new source")
     func digest() throws {
         var report = Report(
             outcome: .ok, file: "out/a.png", picture: .init(format: .png, width: 3, height: 2),
@@ -151,7 +151,7 @@ struct ProgressLineTests {
     private let state = ProgressLine.State(
         done: 37, failed: 2, asked: 60, isOpen: false, bytes: 12_000_000, elapsed: .seconds(4))
 
-    @Test("The line fits every width", arguments: [10, 20, 39, 40, 60, 79, 200])
+    @Test("The progress line fits the terminal width", arguments: [10, 20, 39, 40, 60, 79, 200])
     func width(_ columns: Int) {
         var line = ProgressLine()
         let text = line.text(state, columns: columns)
@@ -159,7 +159,7 @@ struct ProgressLineTests {
         #expect(text.contains("37 of 60"))
     }
 
-    @Test("With room it tells counts, bytes, rate and time left")
+    @Test("A wide progress line shows counts, bytes, rate and time left")
     func parts() {
         var line = ProgressLine()
         let text = line.text(state, columns: 100)
@@ -167,7 +167,7 @@ struct ProgressLineTests {
         #expect(text.hasPrefix("[##############----------]"))
     }
 
-    @Test("While the list goes on there is no bar and no time left")
+    @Test("The progress line of an open list shows no bar and no time left")
     func open() {
         var line = ProgressLine()
         var open = state
@@ -197,7 +197,7 @@ struct SummaryTests {
         return totals
     }
 
-    @Test("It tells what was asked for, sent, shared, received and stored, and why what failed")
+    @Test("The summary shows what was requested, transferred and stored, and groups failures")
     func contents() {
         let text = Summary(totals: totals, elapsed: .seconds(2), directory: "out").lines(columns: 80, style: .plain)
             .joined(separator: "\n")
@@ -211,14 +211,14 @@ struct SummaryTests {
         #expect(!text.unicodeScalars.contains { TerminalText.isUnsafe($0) && $0 != "\n" })
     }
 
-    @Test("It fits the terminal", arguments: [40, 60, 80])
+    @Test("The summary fits the terminal width", arguments: [40, 60, 80])
     func width(_ columns: Int) {
         let lines = Summary(totals: totals, elapsed: .seconds(2), directory: "out").lines(
             columns: columns, style: .plain)
         for line in lines { #expect(TerminalText.width(line) <= columns, "\(line)") }
     }
 
-    @Test("Ten thousand kinds of failures take the room of forty")
+    @Test("At most 40 kinds of failures are kept, and the others are only counted")
     func groups() {
         var totals = RunTotals()
         for status in 0..<10_000 {

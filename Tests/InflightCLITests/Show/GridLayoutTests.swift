@@ -3,19 +3,19 @@ import Testing
 
 @testable import InflightCLI
 
-/// Where pictures stand, and how large they become.
+/// Positions and sizes of images in a grid.
 @Suite(.timeLimit(.minutes(10)))
 struct GridLayoutTests {
     private let window = TerminalWindow(columns: 80, rows: 24)
 
-    @Test("One picture takes the window, and leaves a line for the prompt")
+    @Test("One image takes the whole window except for a prompt line")
     func one() {
         let layout = GridLayout(count: 1, window: window)
         #expect(layout.columns == 80 && layout.rows == 23 && layout.across == 1 && !layout.hasCaptions)
     }
 
     @Test(
-        "Several stand beside one another, as many in the last line as in the others or nearly so",
+        "Several images form a captioned grid with rows of nearly equal length",
         arguments: [(2, 2), (3, 3), (4, 2), (5, 3), (6, 3), (7, 3), (100, 3)])
     func several(_ count: Int, _ across: Int) {
         let layout = GridLayout(count: count, window: window)
@@ -24,17 +24,17 @@ struct GridLayoutTests {
         #expect(layout.across * layout.columns + (layout.across - 1) * GridLayout.gap <= 80)
     }
 
-    @Test("All fit into the window where that leaves them large enough; else it scrolls")
+    @Test("All images fit into the window if they stay large enough; otherwise it scrolls")
     func height() {
         let four = GridLayout(count: 4, window: window)
-        // Two lines of pictures, a caption under each, one empty line, and the prompt.
+        // Two rows of images, a caption under each, one empty line, and the prompt.
         #expect(2 * (four.rows + 1) + 1 <= 23)
         let many = GridLayout(count: 40, window: window)
         #expect(many.rows == many.columns / 2)
     }
 
     @Test(
-        "Windows of any size have a place for each picture, inside of them",
+        "A window of any size has a cell for each image inside it",
         arguments: [1, 2, 3, 5, 25, 200, 100_000], [1, 2, 3, 24, 100_000])
     func anyWindow(_ columns: Int, _ rows: Int) {
         let window = TerminalWindow(columns: columns, rows: rows)
@@ -54,7 +54,7 @@ struct GridLayoutTests {
         }
     }
 
-    @Test("What somebody asks for is heeded, as far as the window allows it")
+    @Test("A requested size and column count apply within the window")
     func asked() {
         let layout = GridLayout(
             count: 5, window: window, size: OptionValue.Sides(width: 10, height: 4), across: 2)
@@ -62,7 +62,7 @@ struct GridLayoutTests {
         #expect(GridLayout(count: 5, window: window, size: OptionValue.Sides(width: 10)).across == 5)
     }
 
-    @Test("A window that says nothing, or nonsense, is taken for a usual one")
+    @Test("Missing or implausible window and cell sizes are replaced by defaults")
     func unknown() {
         #expect(TerminalWindow(.init()) == .usual)
         #expect(TerminalWindow(.init(), told: (100, 30)) == TerminalWindow(columns: 100, rows: 30))
@@ -78,7 +78,7 @@ struct GridLayoutTests {
         PictureFit(width: width, height: height, columns: 80, rows: 23, raster: raster, enlarges: enlarges)
     }
 
-    @Test("A picture keeps its shape, fills one side of its box, and is never enlarged unasked")
+    @Test("An image keeps its aspect ratio, fills one side of its box and is not enlarged by default")
     func fitting() {
         let blocks = PictureFit.Raster.halfBlocks(nil)
         let wide = fit(800, 200, blocks)
@@ -93,11 +93,11 @@ struct GridLayoutTests {
         #expect((thin.width, thin.height, thin.rows) == (80, 1, 1))
     }
 
-    @Test("Cells that are not twice as high as wide are made up for, and no side gets more pixels than there are")
+    @Test("Images are corrected for the cell aspect ratio, and no side is enlarged")
     func aspect() throws {
         let high = try #require(TerminalWindow.Cell(width: 10, height: 25))
         let wide = try #require(TerminalWindow.Cell(width: 10, height: 15))
-        // Each half of a cell is 10 × 12.5, or 10 × 7.5.
+        // Each half of a cell is 10 × 12.5 or 10 × 7.5 pixels.
         #expect(fit(40, 40, .halfBlocks(high)).height == 32)
         let low = fit(40, 40, .halfBlocks(wide))
         #expect(low.width == 30 && low.height == 40)

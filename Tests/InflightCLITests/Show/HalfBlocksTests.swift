@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// Pixels as characters, decoded back.
+/// Encodes pixels as characters and decodes them again.
 @Suite(.timeLimit(.minutes(10)))
 struct HalfBlocksTests {
     private let red = RGB(red: 255, green: 0, blue: 0)
@@ -20,31 +20,31 @@ struct HalfBlocksTests {
         return screen.unknown.isEmpty ? screen.pixels(line: 0, width: width, height: height) : nil
     }
 
-    @Test("Two pixels are a block, with a colour for each")
+    @Test("Two pixels become one half block with a colour for each")
     func block() {
         #expect(text([red, blue], width: 1) == ["\u{1B}[38;2;255;0;0;48;2;0;0;255m▀\u{1B}[0m"])
     }
 
-    @Test("A colour that is set already is not set again, and what is one colour needs but one")
+    @Test("A colour is set only when it changes, and a cell of one colour sets only one")
     func minimal() {
         #expect(
             text([red, red, blue, blue], width: 2) == ["\u{1B}[38;2;255;0;0;48;2;0;0;255m▀▀\u{1B}[0m"])
         #expect(text([red, red, red, red], width: 2) == ["\u{1B}[48;2;255;0;0m  \u{1B}[0m"])
-        // The other half of the block shows the same colours the other way round.
+        // The other half block shows the same two colours the other way round.
         #expect(
             text([red, blue, blue, red], width: 2) == ["\u{1B}[38;2;255;0;0;48;2;0;0;255m▀▄\u{1B}[0m"])
     }
 
-    @Test("Where nothing is drawn the terminal's own ground is seen")
+    @Test("Transparent pixels show the background of the terminal")
     func transparent() {
         #expect(text([nil, nil], width: 1) == [" "])
         #expect(text([red, nil], width: 1) == ["\u{1B}[38;2;255;0;0m▀\u{1B}[0m"])
         #expect(text([nil, blue], width: 1) == ["\u{1B}[38;2;0;0;255m▄\u{1B}[0m"])
-        // The last row of an odd number.
+        // The last row of an odd height.
         #expect(text([red, red, blue], width: 1)[1] == "\u{1B}[38;2;0;0;255m▀\u{1B}[0m")
     }
 
-    @Test("Any pixels come back as they were", arguments: [1, 2, 7, 64])
+    @Test("Pixels survive a round trip through half blocks", arguments: [1, 2, 7, 64])
     func roundTrip(_ height: Int) {
         var random = SystemRandomNumberGenerator()
         let palette = (0..<4).map { _ in
@@ -60,7 +60,7 @@ struct HalfBlocksTests {
         }
     }
 
-    @Test("Of 256 colours each gets the nearest of those that no theme changes")
+    @Test("Each colour maps to the nearest of the 240 palette colours that no theme changes")
     func nearest() {
         for red in stride(from: 0, through: 255, by: 15) {
             for green in stride(from: 0, through: 255, by: 5) {
@@ -81,19 +81,19 @@ struct HalfBlocksTests {
         #expect(text([red, blue], width: 1, .palette) == ["\u{1B}[38;5;196;48;5;21m▀\u{1B}[0m"])
     }
 
-    @Test("Colours that are one in the palette are set once")
+    @Test("Colours that map to the same palette entry are set once")
     func paletteIsMinimal() {
         let almost = RGB(red: 254, green: 1, blue: 0)
         #expect(text([red, almost, red, almost], width: 2, .palette) == ["\u{1B}[48;5;196m  \u{1B}[0m"])
     }
 
-    @Test("Without colours there are letters, the lighter the more ink, one for each pixel")
+    @Test("Without colours, brighter pixels become characters with more ink")
     func letters() {
         let greys: [RGB?] = [0, 30, 120, 255].map { RGB(red: $0, green: $0, blue: $0) } + [nil, red]
         #expect(text(greys, width: 3, .none) == [" .=", "@ :"])
     }
 
-    @Test("What is half transparent or more is left out; the rest keeps its colour")
+    @Test("Pixels with alpha below half are left out, and the others keep their colour")
     func alpha() {
         let pixels = unsafe PixelBuffer(width: 2, height: 1, format: .rgba) { memory in
             unsafe memory.copyBytes(from: [9, 8, 7, 127, 6, 5, 4, 128])

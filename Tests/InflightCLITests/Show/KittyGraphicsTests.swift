@@ -3,11 +3,11 @@ import Testing
 
 @testable import InflightCLI
 
-/// What is said to a terminal that shows pixels, and what it answers.
+/// Commands to a terminal that shows pixels, and its replies.
 @Suite(.timeLimit(.minutes(10)))
 struct KittyGraphicsTests {
     @Test(
-        "A picture goes out in chunks of 4096 at most, and comes together again",
+        "An image is sent in chunks of at most 4096 bytes that reassemble to the original",
         arguments: [0, 1, 3071, 3072, 3073, 20_000])
     func chunks(_ count: Int) throws {
         let png = Bytes((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
@@ -22,7 +22,7 @@ struct KittyGraphicsTests {
         #expect(screen.line == 0 && screen.column == 0)
     }
 
-    @Test("What is not needed is not said")
+    @Test("Optional keys without a value are omitted")
     func few() throws {
         let screen = ScreenModel(KittyGraphics.picture(Bytes([1]), id: nil, cells: nil), columns: 80, rows: 24)
         let keys = try #require(screen.pictures.first?.keys)
@@ -37,14 +37,14 @@ struct KittyGraphicsTests {
 
     private let full = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[6;20;10t\u{1B}[?62;22c"
 
-    @Test("A terminal that has graphics says so, then how large its cells are and who it is")
+    @Test("The replies of a graphics terminal give its support and its cell size")
     func answered() {
         let replies = replies(full)
         #expect(replies.hasKitty && replies.isComplete)
         #expect(replies.cell == TerminalWindow.Cell(width: 10, height: 20))
     }
 
-    @Test("In whatever pieces the answer comes, it is the same; what is typed in between is none")
+    @Test("Replies may arrive in any pieces, and typed input between them is ignored")
     func pieces() {
         let whole = replies(full)
         let bytes = Array(full.utf8)
@@ -60,7 +60,7 @@ struct KittyGraphicsTests {
     }
 
     @Test(
-        "What is no yes is a no",
+        "A missing, negative or malformed reply means no graphics support",
         arguments: [
             "\u{1B}[?62;c", "\u{1B}_Gi=31;ENOTSUPPORTED:no\u{1B}\\\u{1B}[?6c", "\u{1B}_Gi=32;OK\u{1B}\\\u{1B}[?6c",
             "\u{1B}_Xi=31;OK\u{1B}\\\u{1B}[?6c", "\u{1B}]Gi=31;OK\u{1B}\\\u{1B}[?6c", "Gi=31;OK\u{1B}[?6c",
@@ -72,13 +72,13 @@ struct KittyGraphicsTests {
     }
 
     @Test(
-        "Cells that cannot be are not believed",
+        "An implausible cell size is ignored",
         arguments: ["6;0;0", "6;99999999999999999999;10", "6;-20;10", "4;600;800", "6;20", "6;1000;1000"])
     func cells(_ parameters: String) {
         #expect(replies("\u{1B}[\(parameters)t\u{1B}[?6c").cell == nil)
     }
 
-    @Test("Any bytes are read without harm, and an answer behind them is heard")
+    @Test("Random bytes do no harm, and a reply after them is recognised")
     func anything() {
         for _ in 0..<2000 {
             let alphabet: [UInt8] = [0x1B, 0x5B, 0x5F, 0x5C, 0x47, 0x3B, 0x07, 0x63, 0x18, 0x41, 0xFF, 0x00]
@@ -90,7 +90,7 @@ struct KittyGraphicsTests {
         }
     }
 
-    @Test("What may be asked, and which colours there are, the environment says")
+    @Test("The environment determines the colours and whether graphics may be queried")
     func profile() {
         func profile(_ environment: [String: String]) -> TerminalProfile { TerminalProfile { environment[$0] } }
         #expect(profile(["TERM": "xterm-256color"]).colors == .palette)
@@ -112,7 +112,7 @@ struct KittyGraphicsTests {
         #expect(profile(["TERM": "xterm-kitty", "TMUX": ""]).mayHaveKitty)
     }
 
-    @Test("Pixels are drawn where the terminal has said yes, or somebody insists; blocks everywhere else")
+    @Test("Pixels are drawn if the terminal confirms graphics or --mode asks for them, else half blocks")
     func choice() {
         let (yes, no) = (replies(full), replies("\u{1B}[?6c"))
         let profile = TerminalProfile { ["TERM": "xterm"][$0] }

@@ -2,13 +2,13 @@ import FoundationEssentials
 import Glibc
 import InflightTestSupport
 
-/// The built command as a process of its own.
+/// The built command, run as a separate process.
 final class RunningCommand {
-    /// Where its standard error goes.
+    /// The destination of standard error.
     enum Errors {
         case captured
-        /// A terminal of that size, which is its controlling one; written bytes are what is typed. A cell of zero pixels
-        /// is one of which nothing is said.
+        /// A controlling terminal of that size; bytes written to it are typed input. A cell of zero pixels means that
+        /// the terminal does not report its cell size.
         case terminal(columns: UInt16, rows: UInt16 = 24, cell: (width: UInt16, height: UInt16) = (0, 0))
     }
 
@@ -19,17 +19,17 @@ final class RunningCommand {
     private(set) var terminal: Int32?
 
     /// - Parameters:
-    ///   - arguments: without the name of the command.
-    ///   - workingDirectory: where it runs.
-    ///   - input: what stands on its standard input; `nil`: it stays open, for ``type(_:)``.
-    ///   - pipesOutput: its standard output is a pipe that ``closeOutput()`` closes.
-    ///   - prefix: a shell command line that is run first, in the same process.
+    ///   - arguments: the arguments, without the name of the command.
+    ///   - workingDirectory: the folder in which it runs.
+    ///   - input: the text of its standard input. If nil, the input stays open for ``type(_:)``.
+    ///   - pipesOutput: whether its standard output is a pipe that ``closeOutput()`` closes.
+    ///   - prefix: shell commands that run first, in the same process.
     init(
         _ arguments: [String], in workingDirectory: TemporaryDirectory, input: String? = "",
         environment: [String: String] = [:], pipesOutput: Bool = false, errors: Errors = .captured, prefix: String = ""
     ) {
         directory = TemporaryDirectory()
-        // What is typed may come too late for a command that has ended.
+        // The command may have ended before input is typed, which must not kill the test process.
         Glibc.signal(SIGPIPE, SIG_IGN)
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -70,18 +70,18 @@ final class RunningCommand {
                 &actions, 2, directory.appending("err"), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
         case .terminal(let columns, let rows, let cell):
             let (master, name) = Self.terminal(Self.window(columns, rows, cell))
-            // The first terminal that a session's leader opens is the one that it is controlled from.
+            // The first terminal that a session leader opens becomes its controlling terminal.
             unsafe posix_spawn_file_actions_addopen(&actions, 2, name, O_RDWR, 0)
             flags |= Self.newSession
             terminal = master
         }
-        // Descriptors of tests that run at the same time count in a limit that a test sets.
+        // Otherwise descriptors of concurrent tests would count towards a limit that a test sets.
         if let close = unsafe dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") {
             _ = unsafe unsafeBitCast(close, to: CloseFrom.self)(&actions, 3)
         }
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 
-        // What fails in a test fails at once, unless the test is about trying again.
+        // A failure is final at once, unless the test is about retries.
         var arguments = arguments
         if arguments.first == "get", !arguments.contains("--retries") {
             arguments.insert(contentsOf: ["--retries", "0"], at: 1)
@@ -105,7 +105,7 @@ final class RunningCommand {
         for descriptor in [input, outputEnd, terminal] where descriptor != nil { close(descriptor!) }
     }
 
-    /// The command that was built with these tests: it lies beside their bundle.
+    /// The command that was built with these tests, in the folder of their bundle.
     static let binary = BuiltProgram.path("inflight")
 
     func type(_ text: String) { Self.write(text, to: input!) }
@@ -122,7 +122,7 @@ final class RunningCommand {
         outputEnd = nil
     }
 
-    /// One line of the piped output, with its end.
+    /// Reads one line of the piped output, including its line break.
     func readLine() -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
@@ -130,14 +130,14 @@ final class RunningCommand {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What the terminal shows, up to a text that is waited for, or up to the end.
+    /// Reads what the terminal shows, up to a text or to the end.
     func readTerminal(until text: String? = nil) -> String {
         let bytes = readTerminal { seen in text.map { String(decoding: seen, as: UTF8.self).contains($0) } ?? false }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Reads what is written to the terminal to its end, and types what `answer` makes of all that was seen so far; it is
-    /// asked after every piece.
+    /// Reads the terminal's output to its end and types what `answer` returns. `answer` is called after every piece,
+    /// with all output so far.
     func converse(_ answer: ([UInt8]) -> String?) -> [UInt8] {
         readTerminal { seen in
             answer(seen).map(typeOnTerminal)
@@ -145,7 +145,7 @@ final class RunningCommand {
         }
     }
 
-    /// Reads until the end, or until all that was seen so far is enough.
+    /// Reads until the end, or until all output so far is enough.
     private func readTerminal(_ isEnough: ([UInt8]) -> Bool) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
@@ -159,12 +159,12 @@ final class RunningCommand {
 
     func signal(_ number: Int32) { kill(pid, number) }
 
-    /// Waits for its end.
+    /// Waits for the process to end.
     func wait() -> CommandResult {
         var status: Int32 = 0
         var usage = rusage()
         while unsafe wait4(pid, &status, 0, &usage) == -1 && errno == EINTR {}
-        // As the shell tells it; the command never ends by a signal, so that would be seen here.
+        // Negative after a signal: the command never ends by one, so the tests would notice.
         let signal = status & 0x7F
         return CommandResult(
             status: signal == 0 ? status >> 8 & 0xFF : -signal, output: directory.read("out") ?? [],
@@ -178,7 +178,7 @@ final class RunningCommand {
         return (ends[0], ends[1])
     }
 
-    // Of <spawn.h> and <asm/ioctls.h>; Glibc's module shows them to programs that ask for GNU's extensions only.
+    // From <spawn.h> and <asm/ioctls.h>; Glibc's module shows them only to programs that enable GNU's extensions.
     private typealias CloseFrom =
         @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
     private static let newSession: Int32 = 0x80
@@ -192,13 +192,13 @@ final class RunningCommand {
             ws_row: rows, ws_col: columns, ws_xpixel: columns &* cell.width, ws_ypixel: rows &* cell.height)
     }
 
-    /// Makes the terminal's window another size, as whoever pulls at its corner.
+    /// Resizes the terminal's window, as a user does by dragging its corner.
     func resizeTerminal(columns: UInt16, rows: UInt16) {
         var size = Self.window(columns, rows, (0, 0))
         _ = unsafe ioctl(terminal!, UInt(TIOCSWINSZ), &size)
     }
 
-    /// What the terminal's modes are now: those that a program may change.
+    /// The current terminal modes that a program may change.
     var terminalModes: [UInt32] {
         var modes = termios()
         _ = unsafe tcgetattr(terminal!, &modes)
@@ -271,7 +271,7 @@ struct Line: Decodable, Equatable {
     var incomplete: Bool?
     var ms: Int?
     var error: Failure?
-    // Of `info`.
+    // Fields of `info` only.
     var orientation: Int?
     var frames: Int?
     var loops: Int?
@@ -286,7 +286,7 @@ extension Line {
 }
 
 extension TemporaryDirectory {
-    /// Runs the command here to its end.
+    /// Runs the command in this folder until it ends.
     func run(
         _ arguments: String..., input: String = "", environment: [String: String] = [:], prefix: String = ""
     ) -> CommandResult {

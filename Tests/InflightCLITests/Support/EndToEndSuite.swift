@@ -1,7 +1,7 @@
 import InflightCore
 import InflightTestSupport
 
-/// What most end-to-end tests begin with: a folder to run the command in, and a server that has a picture.
+/// The base of most end-to-end tests: a folder to run the command in, and a server with an image.
 class EndToEndSuite {
     let place = TemporaryDirectory()
     let server: LoopbackServer

@@ -2,7 +2,7 @@ import InflightCore
 import InflightPictures
 
 extension HostileFile {
-    /// Good pictures with something beside their pixels that swells or goes on and on.
+    /// Valid images with data beside their pixels that expands enormously or is very long.
     static let burdens: [HostileFile] = [
         HostileFile(name: "PNG, a profile that swells to 256 MB", bytes: png("iCCP", swollenProfile), good: goodPixels),
         HostileFile(name: "PNG, a text that swells to 256 MB", bytes: png("zTXt", swollenText), good: goodPixels),
@@ -23,7 +23,7 @@ extension HostileFile {
         do { return try Pictures.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
     }
 
-    /// As `Pieces.png(_:adding:)`, with a checksum by a table: these chunks are long.
+    /// Same as `Pieces.png(_:adding:)`, with a table-driven checksum, because these chunks are long.
     private static func png(_ name: String, _ content: [UInt8]) -> [UInt8] {
         let body = Array(name.utf8) + content
         let chunk = Pieces.big32(content.count) + body + Pieces.big32(Int(CRC32.of(body)))
@@ -35,7 +35,7 @@ extension HostileFile {
 
     private static let count = 256_000_000
 
-    /// `front`, and zeros up to `count` bytes, compressed (RFC 1950, RFC 1951 section 3.2.6): a hundredth of that is left.
+    /// `front` and zeros up to `count` bytes, compressed to a hundredth (RFC 1950, RFC 1951 section 3.2.6).
     private static func swelling(_ front: [UInt8]) -> [UInt8] {
         var bits = BitWriter()
         bits.write(1, 1)
@@ -46,7 +46,7 @@ extension HostileFile {
             a = (a + Int(byte)) % 65521
             b = (b + a) % 65521
         }
-        // 258 times the byte before: symbol 285, distance 1. Eight of them are thirteen bytes.
+        // Symbol 285, distance 1: the previous byte 258 times. Eight of these matches take 13 bytes.
         let matches = (count - front.count) / 258 / 8 * 8
         for _ in 0..<16 {
             bits.writeCode(0b1100_0101, 8)
@@ -55,7 +55,7 @@ extension HostileFile {
         let period = Array(bits.bytes[(bits.bytes.count - 14)..<(bits.bytes.count - 1)])
         var packed = Array(bits.bytes.dropLast())
         for _ in 0..<(matches - 16) / 8 { packed += period }
-        // What the last byte had begun is followed by the symbol 256: seven zeros.
+        // The bits begun in the last byte are followed by the end-of-block symbol 256: seven zeros.
         packed.append(bits.bytes[bits.bytes.count - 1])
         if bits.used != 1 { packed.append(0) }
         b = (b + a * (matches * 258 % 65521)) % 65521
@@ -71,7 +71,7 @@ extension HostileFile {
     private static let swollenText = Array("Comment\0\0".utf8) + swelling([])
     private static let swollenRecord = Array("XML:com.adobe.xmp\0".utf8) + [1, 0, 0, 0] + swelling([])
 
-    /// The largest number of parts, of the largest size.
+    /// A profile in the maximum number of segments, each of the maximum size.
     private static let longJPEG: [UInt8] = {
         let part = [UInt8](repeating: 0, count: 65_535 - 16)
         var segments: [UInt8] = []
@@ -101,7 +101,7 @@ extension HostileFile {
 
     private static let longGIF: [UInt8] = {
         let good = Pictures.gif.array
-        // One frame: its place, and its pixels.
+        // One frame: its descriptor and its pixels.
         let frame = Array(good[19..<good.count - 1])
         var file = Array(good[..<19])
         file.reserveCapacity(19 + frame.count * 500_000 + 1)

@@ -1,20 +1,20 @@
 import InflightPictures
 
-/// Progressive JPEGs by hand (ITU-T T.81 annex B and G), whose coefficients are all zero.
+/// Hand-made progressive JPEGs (ITU-T T.81 annexes B and G) whose coefficients are all zero.
 extension HostileFile {
-    /// Three components that are not subsampled, of which a single scan tells all there is: a bit for each block.
+    /// Three components without subsampling, complete in a single scan with one bit per block.
     static func zeroCoefficients(blocks: Int) -> [UInt8] {
         let scan = scan([1, 2, 3], 0, 0, 0, 0) + [UInt8](repeating: 0, count: (3 * blocks * blocks + 7) / 8)
         return jpeg(side: 8 * blocks, components: [1, 2, 3]) + scan + [0xFF, 0xD9]
     }
 
-    /// One component of 64 blocks, each of whose coefficients comes bit by bit, in a scan of its own: 883 of them, all of
-    /// which are as the standard wants them.
+    /// One component of 64 blocks whose coefficients arrive bit by bit, each bit in its own scan: 883 scans, all of
+    /// which are valid according to the standard.
     static let manyScans: [UInt8] = {
         var file = jpeg(side: 64, components: [1]) + scan([1], 0, 0, 0, 0) + [UInt8](repeating: 0, count: 8)
         for coefficient in 1...63 {
             for low in (0...13).reversed() {
-                // A run of 64 blocks that end here: a bit for the code, and six that add nothing.
+                // An end-of-band run of 64 blocks: one bit for the code, and six that add nothing.
                 file += scan([1], coefficient, coefficient, low == 13 ? 0 : low + 1, low) + [0x01]
             }
         }
@@ -26,7 +26,7 @@ extension HostileFile {
         let frame =
             [8] + Pieces.big16(side) + Pieces.big16(side) + [UInt8(components.count)]
             + components.flatMap { [UInt8($0), 0x11, 0] }
-        // One code of one bit each: no difference, and the end of 64 blocks.
+        // One code of one bit in each table: no difference, and the end of 64 blocks.
         let lengths: [UInt8] = [1] + [UInt8](repeating: 0, count: 15)
         return [0xFF, 0xD8] + segment(0xDB, quantization) + segment(0xC2, frame)
             + segment(0xC4, [0x00] + lengths + [0x00]) + segment(0xC4, [0x10] + lengths + [0x60])

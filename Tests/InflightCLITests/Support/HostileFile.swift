@@ -2,7 +2,7 @@ import InflightCore
 import InflightPictures
 import Testing
 
-/// A file that asks for more than it is, and a good one of its kind.
+/// A file that demands resources out of proportion to its size, and a valid file of the same format.
 struct HostileFile: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: [UInt8]
@@ -16,7 +16,7 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
         do { return try Pictures.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
     }
 
-    // MARK: - Sizes that only a header has
+    // MARK: - Sizes declared by the header only
 
     static let sizes: [HostileFile] = [
         HostileFile(name: "GIF of 35 bytes, 65,535 × 65,535", bytes: gif),
@@ -38,7 +38,7 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
         return head + frame + [UInt8](repeating: 0, count: 35 - head.count - frame.count)
     }()
 
-    /// A good one whose frame header says another size.
+    /// A valid file whose frame header declares another size.
     private static let jpeg: [UInt8] = {
         var file = made(.jpeg)
         guard let frame = file.indices.first(where: { file[$0] == 0xFF && file[$0 + 1] == 0xC0 }) else {
@@ -59,7 +59,7 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
         return animation(width: 1 << 24, height: 255, frame: (16_384, 255, 0), content)
     }()
 
-    /// An animation of 24 × 16 whose one frame has a header of its own that says 10,000 × 10,000, and all of those pixels.
+    /// A 24 × 16 animation whose only frame declares 10,000 × 10,000 in its own header, and has all of those pixels.
     static let swellingFrame: [UInt8] = {
         // No transform, no cache, and five codes of one symbol, which take no bits (RFC 9649 section 3.7.2.1.1).
         let pixels = [0x2F] + Pieces.little32(9_999 | 9_999 << 14) + [0x88, 0x88, 0x08, 0, 0, 0]
@@ -93,14 +93,14 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
         return pieces.file
     }()
 
-    /// A good one whose box of the size says another.
+    /// A valid file whose `ispe` box declares another size.
     private static let heic: [UInt8] = {
         var file = HEICFixtures.plain
         let name = Array("ispe".utf8)
         for index in file.indices.dropLast(16) where Array(file[index..<index + 4]) == name {
             file.replaceSubrange(index + 8..<index + 16, with: Pieces.big32(65_535) + Pieces.big32(65_535))
         }
-        // The part of it that is shown, in whole pixels.
+        // The clean aperture, in whole pixels.
         let part = Array("clap".utf8)
         for index in file.indices.dropLast(36) where Array(file[index..<index + 4]) == part {
             file.replaceSubrange(
@@ -116,7 +116,7 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
         return pieces.file
     }()
 
-    /// A codestream (ISO/IEC 18181-1 annex D): both sides in 30 bits, and metadata by default.
+    /// A codestream (ISO/IEC 18181-1 annex D) with both sides in 30 bits and default metadata.
     private static let jpegXL: [UInt8] = {
         var bits = BitWriter()
         bits.write(0, 1)
@@ -130,10 +130,10 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
     }()
 }
 
-/// Bits from the lowest of each byte up.
+/// Writes bits into bytes, lowest bit first.
 struct BitWriter {
     private(set) var bytes: [UInt8] = []
-    /// In the last byte; 0 where it is full.
+    /// The number of bits used in the last byte; 0 if it is full.
     private(set) var used = 0
 
     mutating func write(_ value: Int, _ count: Int) {
@@ -144,7 +144,7 @@ struct BitWriter {
         }
     }
 
-    /// A code of Huffman's, which begins with its highest bit.
+    /// Writes a Huffman code, highest bit first.
     mutating func writeCode(_ code: Int, _ count: Int) {
         for index in (0..<count).reversed() { write(code >> index & 1, 1) }
     }

@@ -2,11 +2,11 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Pictures for the server, made here.
+/// Test images for the server.
 enum Pictures {
     static let codecs = ImagePipeline.Configuration().codecs
 
-    /// A gradient, with alpha from 0 to 255 where it `isTransparent`.
+    /// A gradient, with alpha from 0 to 255 if it `isTransparent`.
     static func pixels(_ width: Int, _ height: Int, isTransparent: Bool = false) -> PixelBuffer {
         unsafe PixelBuffer(width: width, height: height, format: isTransparent ? .rgba : .rgbx) { memory in
             for y in 0..<height {
@@ -21,7 +21,7 @@ enum Pictures {
         }
     }
 
-    /// Soft shapes and noise, another one for each seed: about as hard to write small as a photograph.
+    /// Soft shapes and noise, different for each seed: about as hard to compress as a photograph.
     static func noise(_ width: Int, _ height: Int, seed: Int) -> PixelBuffer {
         var state = UInt32(truncatingIfNeeded: seed) &* 2_654_435_761 &+ 1
         return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
@@ -43,18 +43,18 @@ enum Pictures {
             pixels(width, height, isTransparent: isTransparent), options: EncodeOptions(format: format))
     }
 
-    /// A single grey pixel (GIF89a, section 15 to 22).
+    /// A single grey pixel (GIF89a, sections 15 to 22).
     static let gif = Bytes(
         Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0x80, 0x80, 0x80, 0, 0, 0]
             + [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B])
 
-    /// An animation (GIF89a): each frame all of one colour of eight, of which 1 is red, 2 green, 4 blue, and sums are mixed;
-    /// shown for `hundredths` of a second; `loops` times all of them, 0 for ever.
+    /// A GIF89a animation. Each frame has one of eight colours (1 red, 2 green, 4 blue; sums are mixtures) and lasts
+    /// `hundredths` of a second. All frames play `loops` times, or forever if it is 0.
     static func animation(_ width: Int, _ height: Int, colors: [UInt8], hundredths: Int, loops: Int) -> Bytes {
         func word(_ number: Int) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
         var bytes = Array("GIF89a".utf8) + word(width) + word(height) + [0xF2, 0, 0]
         for color in 0..<8 { bytes += [0, 1, 2].map { color >> $0 & 1 == 1 ? 255 : 0 } }
-        // How often it is repeated, which is once less than it is shown.
+        // The number of repetitions is one less than the number of plays.
         if loops != 1 {
             bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + word(max(0, loops - 1)) + [0]
         }
@@ -80,12 +80,12 @@ enum Pictures {
         return Bytes(bytes + [0x3B])
     }
 
-    /// What a stored picture is, decoded.
+    /// Decodes a stored image.
     static func decode(_ bytes: [UInt8]?) throws -> (PixelBuffer, ImageInfo) {
         try codecs.decode(Bytes(bytes ?? []), options: DecodeOptions(), cancellation: CancellationFlag())
     }
 
-    /// The header of a PNG that declares a size, and nothing behind it but its end.
+    /// A PNG that declares a size but contains no pixels.
     static func hugePNG(_ width: UInt32, _ height: UInt32) -> Bytes {
         func bytes(_ number: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
         func chunk(_ type: String, _ data: [UInt8]) -> [UInt8] {

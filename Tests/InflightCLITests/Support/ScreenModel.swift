@@ -2,19 +2,19 @@ import FoundationEssentials
 
 @testable import InflightCLI
 
-/// A terminal's screen as data: what is written to it becomes cells of a character and two colours, and pictures.
+/// A terminal's screen as data: output becomes cells with a character and two colours, and images.
 ///
-/// Written from the standards that the command names, not from the command: it knows what the command needs and refuses
-/// everything else, so that no stray command goes unseen.
+/// Written from the standards that the command names, not from the command. It supports the sequences that the command
+/// needs and records all others as unknown, so that no stray sequence goes unnoticed.
 struct ScreenModel {
     struct Cell: Equatable {
         var character: Character = " "
-        /// `nil`: the terminal's own.
+        /// If nil, the terminal's default colour.
         var letter: RGB?
         var ground: RGB?
     }
 
-    /// A picture of Kitty's protocol, where it was shown.
+    /// An image of the Kitty graphics protocol and its position.
     struct Picture {
         var keys: [String: String]
         var payload: [UInt8]
@@ -24,17 +24,17 @@ struct ScreenModel {
 
     let columns: Int
     let rows: Int
-    /// From the first that was written; those above the window too.
+    /// All lines from the first one written, including those above the window.
     private(set) var lines: [[Cell]] = [[]]
     private(set) var line = 0
     private(set) var column = 0
     private(set) var pictures: [Picture] = []
-    /// The numbers of pictures that were deleted.
+    /// The numbers of deleted images.
     private(set) var deleted: [String] = []
     private(set) var cursorIsVisible = true
-    /// What a terminal has to answer.
+    /// The queries that a terminal has to reply to.
     private(set) var questions: [String] = []
-    /// What is none of the commands that are known here.
+    /// Sequences that this model does not know.
     private(set) var unknown: [String] = []
     private(set) var clearings = 0
 
@@ -66,7 +66,7 @@ struct ScreenModel {
         }
     }
 
-    /// Text of a line, without what is empty at its end.
+    /// The text of a line without trailing blanks.
     func text(_ line: Int) -> String {
         guard lines.indices.contains(line) else { return "" }
         var text = String(lines[line].map(\.character))
@@ -74,7 +74,7 @@ struct ScreenModel {
         return text
     }
 
-    /// Two pixels of each cell, one over the other; `nil` where something else than half blocks stands.
+    /// The pixels of half blocks, two per cell; nil if a cell holds anything else.
     func pixels(line: Int, column: Int = 0, width: Int, height: Int) -> [RGB?]? {
         var pixels: [RGB?] = []
         for y in 0..<height {
@@ -101,7 +101,7 @@ struct ScreenModel {
     }
 
     private mutating func put(_ character: Character) {
-        // The line goes on below once there is more than it holds.
+        // A full line wraps to the next.
         if column >= columns {
             column = 0
             down()

@@ -6,12 +6,12 @@ import InflightTestSupport
 
 @testable import InflightCLI
 
-/// `inflight show` on a terminal of its own.
+/// Runs `inflight show` on a terminal of its own.
 struct ShownOnTerminal {
     var columns: UInt16 = 60
     var rows: UInt16 = 20
     var cell: (width: UInt16, height: UInt16) = (0, 0)
-    /// Colours are told, so that nothing is asked where a test is not about asking.
+    /// Announces the colours, so that the command sends queries only in tests about queries.
     var environment = ["TERM": "xterm-256color", "COLORTERM": "truecolor"]
 
     struct Result {
@@ -34,9 +34,9 @@ struct ShownOnTerminal {
         ScreenModel(bytes, columns: Int(columns), rows: Int(rows))
     }
 
-    /// Runs it to its end.
+    /// Runs the command until it ends.
     ///
-    /// - Parameter answer: what the terminal says, or somebody types, when it has seen so much.
+    /// - Parameter answer: returns what the terminal replies, or the user types, given the output so far.
     func run(
         _ arguments: [String], in place: TemporaryDirectory, prefix: String = "",
         answer: (RunningCommand, [UInt8]) -> String? = { _, _ in nil }
@@ -48,7 +48,7 @@ struct ShownOnTerminal {
         return Result(bytes: bytes, screen: screen(bytes), status: command.wait().status, modes: (before, after))
     }
 
-    /// A picture as the library decodes it at a size.
+    /// An image as the library decodes it at a size.
     static func decoded(_ bytes: [UInt8], _ width: Int, _ height: Int) throws -> TerminalPixels {
         let options = DecodeOptions(resize: Resize(width: width, height: height, fit: .exact))
         return TerminalPixels(
@@ -56,14 +56,14 @@ struct ShownOnTerminal {
     }
 }
 
-/// What a terminal says to ``KittyGraphics``' question.
+/// A terminal's reply to the query of ``KittyGraphics``.
 enum TerminalAnswer {
-    /// It has graphics.
+    /// It supports graphics.
     static let yes = "\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[?62;c"
-    /// It says who it is, and nothing of graphics.
+    /// It reports its identity, but no graphics support.
     static let no = "\u{1B}[?62;c"
 
-    /// Says it once, as soon as it was asked.
+    /// Replies once, as soon as the query arrives.
     static func once(_ text: String) -> (RunningCommand, [UInt8]) -> String? {
         var isSaid = false
         return { _, seen in

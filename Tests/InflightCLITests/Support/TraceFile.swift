@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A trace as its format has it ("Trace Event Format", JSON Object Format), and what is wrong with it.
+/// A trace as its format defines it ("Trace Event Format", JSON Object Format), and its validation.
 struct TraceFile: Decodable {
     struct Event: Decodable {
         var ph: String
@@ -43,7 +43,7 @@ struct TraceFile: Decodable {
         traceEvents.filter { $0.ph == "X" && $0.cat == category }
     }
 
-    /// What breaks the format's rules, in words; nothing in a good trace.
+    /// Descriptions of each violation of the format; empty for a valid trace.
     var problems: [String] {
         var problems: [String] = []
         var latest = 0.0
@@ -74,7 +74,7 @@ struct TraceFile: Decodable {
                 if event.id == nil { miss("no id") }
                 if event.cat == nil { miss("no cat") }
                 if event.ph == "f", event.bp != "e" { miss("binds to the next slice") }
-                // Viewers read in the order of the file: the slice has begun before.
+                // Viewers read in the order of the file, so the slice must come before.
                 let holds = traceEvents[..<number].contains { slice in
                     slice.ph == "X" && slice.track == event.track && (slice.ts ?? 0) <= (event.ts ?? 0)
                         && (event.ts ?? 0) <= slice.end
@@ -90,7 +90,7 @@ struct TraceFile: Decodable {
         return problems + overlaps + unnamedTracks + brokenFlows + ambiguousThreads
     }
 
-    /// Slices on one track lie inside one another, or beside one another.
+    /// Slices on one track must nest or be disjoint.
     private var overlaps: [String] {
         Dictionary(grouping: traceEvents.filter { $0.ph == "X" }, by: \.track).flatMap { track, slices -> [String] in
             var open: [Event] = []
@@ -112,7 +112,7 @@ struct TraceFile: Decodable {
             .map { "track \($0) has no name" }
     }
 
-    /// A viewer that knows threads by their numbers alone would take these for others.
+    /// Threads that a viewer would confuse if it knew threads by their numbers alone.
     private var ambiguousThreads: [String] {
         let processes = Set(traceEvents.compactMap(\.pid))
         return Dictionary(grouping: traceEvents.filter { $0.tid != $0.pid }, by: { $0.tid ?? 0 })

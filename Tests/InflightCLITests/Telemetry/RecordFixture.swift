@@ -3,16 +3,16 @@ import InflightCore
 
 @testable import InflightCLI
 
-/// Runs as they could have been: the same whenever they are made.
+/// Synthetic run records that are identical each time they are made.
 struct RecordFixture {
     private static let hosts = ["images.example.org", "cdn.example.net", "photos.example.com", "static.example.edu"]
     private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     private var record = RunRecord(command: "", startedAt: "2026-03-14T15:09:26.535Z", duration: 0)
-    /// When each of the places of the network's lane is free again.
+    /// When each slot of the network lane becomes free.
     private var places = [Int](repeating: 0, count: 16)
     private var arrivals: [(at: Int, bytes: Int64)] = []
 
-    /// A run of that many loads, with all that there is to see; its texts are those of ordinary servers.
+    /// A run of `count` loads that covers everything a report shows, with texts of ordinary servers.
     static func record(loads count: Int, thumbnails: [[UInt8]] = []) -> RunRecord {
         var fixture = RecordFixture()
         fixture.record.command = "inflight get -i urls.txt -o thumbnails --size 320x240 --report report.html"
@@ -44,7 +44,7 @@ struct RecordFixture {
         } else {
             fetch(&load, kind)
         }
-        // Not every picture has one.
+        // Not every image has a thumbnail.
         if load.outcome == .ok, !thumbnails.isEmpty, number % 7 > 0 {
             load.thumbnail = thumbnails[number % thumbnails.count]
         }
@@ -198,7 +198,7 @@ struct RecordFixture {
 }
 
 extension RunRecord {
-    /// What servers and lists may say, in every place where they say something.
+    /// A record with malicious text in every field that servers and lists control.
     static var hostile: RunRecord {
         let texts = [
             "</script><img src=x onerror=\"document.title='owned'\">", "<!--<script>", "]]>\"'`\\u003c/script>",
@@ -218,7 +218,7 @@ extension RunRecord {
             load.error = Failure(code: text, stage: text, message: text)
             load.spans = [Span(stage: .download, start: start, end: start + 4_000, job: index)]
             load.marks = [Mark(kind: .retried, at: start + 2_000, why: text)]
-            // One of them has a picture; the others what is called one.
+            // One has a real image; the others have text in its place.
             load.thumbnail =
                 index == 3 ? (try? Pictures.make(.webp, 40, 48).array) : Array(text.utf8)
             record.loads.append(load)
@@ -229,7 +229,7 @@ extension RunRecord {
         return record
     }
 
-    /// Lines of JSON that say the same as the record: what its page is compared with.
+    /// The record as lines of JSON, with which its page is compared.
     var lines: [UInt8] {
         var head = JSONWriter()
         head.add("command", command)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite("What is recorded of a run", .timeLimit(.minutes(10)))
+@Suite("Run records", .timeLimit(.minutes(10)))
 struct RunBookTests {
-    /// Microseconds.
+    /// `time` is in microseconds.
     private func event(
         _ time: Int64, _ kind: PipelineEvent.Kind, task: UInt32? = nil, job: UInt64? = nil
     ) -> PipelineEvent {
@@ -18,7 +18,7 @@ struct RunBookTests {
         RunRecord.Load(id: line, url: "http://a.example/1", outcome: .ok, start: start, end: end)
     }
 
-    /// One load over the network, with a look into the cache before and a decode behind.
+    /// One load over the network, after a cache lookup and before a decode.
     private var events: [PipelineEvent] {
         [
             event(10, .asked(url: "http://a.example/1"), task: 1),
@@ -48,7 +48,7 @@ struct RunBookTests {
         load.spans.map { "\($0.stage.rawValue) \($0.start)-\($0.end)" }
     }
 
-    @Test("every stage of a load, and which job's it was")
+    @Test("A record lists all stages of a load, its jobs, bytes and lane samples")
     func stages() throws {
         let record = made { book in
             for event in events { book.hear(event) }
@@ -79,7 +79,7 @@ struct RunBookTests {
         #expect(record.histograms.contains { $0.name == "total" && $0.count == 1 })
     }
 
-    @Test("who comes late has only the end of what it shares; both name the same job")
+    @Test("A late subscriber has only the rest of a shared job, and both loads name that job")
     func shared() throws {
         let record = made { book in
             for event in events {
@@ -101,7 +101,7 @@ struct RunBookTests {
         #expect(record.jobs[record.loads[1].spans[0].job ?? 0].waiters == 2)
     }
 
-    @Test("lines that take another line's load say so, and have its stages as far as they waited")
+    @Test("A line that shares the load of another line is marked and has the stages it waited for")
     func sameURL() throws {
         let record = made { book in
             book.claimed(1, by: 1)
@@ -114,7 +114,7 @@ struct RunBookTests {
         #expect(shown(record.loads[1]).first == "download 110-150")
     }
 
-    @Test("a histogram's ranges are four for each power of two, without a gap, and hold every value")
+    @Test("Histogram ranges divide each power of two into four, without gaps, and hold every value")
     func ranges() {
         var histogram = Histogram()
         for value in [1, 7, 8, 9, 100, 1000, 1001, 1_000_000] as [Int64] { histogram.record(value) }
@@ -126,7 +126,7 @@ struct RunBookTests {
         #expect(RunRecord.Histogram.ranges([]).isEmpty)
     }
 
-    @Test("events that were lost leave no load open, and are counted")
+    @Test("Lost events leave no load open and are counted")
     func lost() {
         let record = made { book in
             for event in events.prefix(12) { book.hear(event) }
@@ -138,7 +138,7 @@ struct RunBookTests {
         #expect(record.dropped == 11)
     }
 
-    @Test("of many loads the first, the last and the slowest are kept, and the others counted")
+    @Test("Of many loads, only the first, the last and the slowest are kept")
     func bounded() {
         var kept = KeptLoads<Int>(first: 3, last: 3, slowest: 2)
         var forgotten: [Int] = []
@@ -151,10 +151,10 @@ struct RunBookTests {
         #expect(Set(forgotten).union(kept.all) == Set(0..<1000))
     }
 
-    @Test("loads that are not kept count all the same, and so does their work, once")
+    @Test("Loads that are not kept still count in the totals, and a shared job counts once")
     func unlisted() {
         let record = made(kept: KeptLoads(first: 1, last: 1, slowest: 1)) { book in
-            // Six lines with a load of two jobs each; the fourth and the fifth share theirs.
+            // Six lines, each with a load of two jobs; lines 4 and 5 share theirs.
             for line in 1...6 {
                 if line != 5 { book.claimed(UInt32(line), by: line) }
                 if line == 4 { book.claimed(4, by: 5) }
@@ -187,7 +187,7 @@ struct RunBookTests {
         #expect(record.histograms.first { $0.name == "bodies" }?.count == 6)
     }
 
-    @Test("every load that shows a picture has the small one that was made of it, also those that came later")
+    @Test("Every load that shows an image gets the thumbnail that was made of it")
     func thumbnails() {
         let record = made { book in
             for line in 1...3 {
@@ -200,7 +200,7 @@ struct RunBookTests {
         #expect(record.loads.map(\.thumbnail) == [[1, 2, 3], [1, 2, 3], nil])
     }
 
-    @Test("sizes of bodies are a histogram of bytes, behind that of times")
+    @Test("Body sizes are a histogram in bytes, after the histogram of times")
     func sizes() throws {
         let record = made { book in
             for line in 1...4 {
@@ -216,7 +216,7 @@ struct RunBookTests {
         #expect(sizes.p99 == 3000)
     }
 
-    @Test("samples are thinned out, the last is there, and times never go back")
+    @Test("Samples are thinned out, include the last one and never go back in time")
     func samples() {
         var samples = Samples<Int>()
         for time in 0..<100_000 { samples.add(time, at: time) }
@@ -226,7 +226,7 @@ struct RunBookTests {
         #expect(zip(samples.values, samples.values.dropFirst()).allSatisfy { $0.at < $1.at })
     }
 
-    @Test("a command is shown without credentials, as a shell takes it")
+    @Test("A displayed command omits credentials and is quoted for a shell")
     func command() {
         let text = ShownCommand.text([
             "get", "https://u:p@a.example/x y", "https://u:p@a.example/1", "--header", "Authorization: secret",

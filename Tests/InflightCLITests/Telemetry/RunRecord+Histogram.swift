@@ -1,7 +1,7 @@
 @testable import InflightCLI
 
 extension RunRecord.Histogram {
-    /// Of values as they are: percentiles are values that occurred (the nearest rank), ranges are three to a doubling.
+    /// Creates a histogram of exact values. Percentiles are nearest-rank values; ranges are three per doubling.
     init(name: String, unit: String, of values: [Int]) {
         let sorted = values.sorted()
         func percentile(_ percent: Int) -> Int {
@@ -28,12 +28,12 @@ extension RunRecord.Histogram {
         }
     }
 
-    /// A quarter more, in numbers that are short: 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30 …
+    /// The next round bound, about a quarter larger: 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30 …
     private static func next(_ upper: Int) -> Int {
         let steps = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100]
         var power = 1
         while upper * 10 / power >= 100 { power *= 10 }
-        // Below ten whole numbers alone.
+        // Below ten, only whole numbers.
         for step in steps where step * power / 10 > upper { return step * power / 10 }
         return upper * 2
     }

@@ -8,13 +8,13 @@ import Testing
 
 @testable import InflightCLI
 
-/// The page of `--report` as bytes; how it behaves in a browser is tested by `make test-report`, on the pages that are
-/// written here where `INFLIGHT_REPORT_PAGES` names a folder.
+/// The page of `--report` as bytes. `make test-report` tests its behaviour in a browser, on the pages that this suite
+/// writes to the folder that `INFLIGHT_REPORT_PAGES` names.
 @Suite(.timeLimit(.minutes(10)))
 struct RunReportPageTests {
     private static let opening = Array("<script type=\"application/json\" id=\"run\">".utf8)
 
-    /// Keeps a page, and what it has to say, for the test in the browser.
+    /// Writes a page and its expected content for the browser test.
     private func keep(_ name: String, _ record: RunRecord, _ html: [UInt8]) {
         guard let folder = unsafe getenv("INFLIGHT_REPORT_PAGES") else { return }
         for (ending, bytes) in [("html", html), ("jsonl", record.lines)] {
@@ -23,7 +23,7 @@ struct RunReportPageTests {
         }
     }
 
-    /// Small pictures of pictures of all kinds, by what makes them for a run.
+    /// Thumbnails of varied images, made as in a run.
     private func thumbnails(_ count: Int) throws -> [[UInt8]] {
         let maker = ThumbnailMaker(codecs: Pictures.codecs, cancellation: CancellationFlag())
         return try (0..<count).map {
@@ -31,14 +31,14 @@ struct RunReportPageTests {
         }
     }
 
-    /// What stands in the page as data.
+    /// The JSON data that is embedded in the page.
     private func data(_ html: [UInt8]) throws -> [UInt8] {
         let start = try #require(html.firstRange(of: Self.opening)).upperBound
         let end = try #require(html[start...].firstRange(of: Array("</script>".utf8))).lowerBound
         return Array(html[start..<end])
     }
 
-    @Test("A run with everything there is to see becomes a page")
+    @Test("The page of a full run contains its load count and duration")
     func ordinary() throws {
         let record = RecordFixture.record(loads: 300, thumbnails: try thumbnails(60))
         let html = RunReportPage(record).html
@@ -49,7 +49,7 @@ struct RunReportPageTests {
     }
 
     @Test(
-        "A page of ten thousand loads is below 3 MB, with as many pictures as a run makes for it",
+        "A page of 10,000 loads stays below 3 MB with a full budget of thumbnails",
         .enabled(if: !Sanitizer.isOn, "it is the same again and again, and would take minutes"))
     func tenThousand() throws {
         let pictures = try thumbnails(ThumbnailBudget().pictures)
@@ -68,7 +68,7 @@ struct RunReportPageTests {
         #expect(shown > 500)
     }
 
-    @Test("Small pictures that do not fit are left out, and those of the first loads are there")
+    @Test("A page with too many thumbnails keeps those of the first loads")
     func crowded() throws {
         var record = RecordFixture.record(loads: 40)
         for index in record.loads.indices {
@@ -80,7 +80,7 @@ struct RunReportPageTests {
         #expect(shown.loadsOf == [0, 1, 2, 3, 4, 5])
     }
 
-    @Test("A small picture that many loads show is in the page once")
+    @Test("A thumbnail that many loads share is in the page once")
     func once() throws {
         var record = RecordFixture.record(loads: 40)
         let two = try thumbnails(2)
@@ -91,7 +91,7 @@ struct RunReportPageTests {
         #expect(shown.numbersOf == (0..<40).map { $0 % 2 })
     }
 
-    @Test("Nothing that a server or a list says ends the data, or is not text")
+    @Test("Malicious text from servers and lists cannot break out of the page data")
     func hostile() throws {
         let record = RunRecord.hostile
         let html = RunReportPage(record).html
@@ -103,12 +103,12 @@ struct RunReportPageTests {
         #expect(
             json.texts.whole.contains("https://example.org/</script><img src=x onerror=\"document.title='owned'\">"))
         #expect(json.texts.whole.contains { $0.hasSuffix("more characters") })
-        // What is no picture is not called one.
+        // Only real images become thumbnails.
         #expect(json.thumbnails.loadsOf == [3])
         #expect(json.thumbnails.pictures.allSatisfy { $0.hasPrefix("data:image/webp;base64,") })
     }
 
-    @Test("A run in which nothing was asked for becomes a page too")
+    @Test("A run without requests still becomes a page")
     func empty() throws {
         let record = RunRecord(command: "inflight get", startedAt: "2026-03-14T15:09:26.535Z", duration: 0)
         let html = RunReportPage(record).html
@@ -119,7 +119,7 @@ struct RunReportPageTests {
         #expect(json.thumbnails.count == 0 && html.suffix(8).elementsEqual("</html>\n".utf8))
     }
 
-    @Test("Totals are those of all loads, those too that are not listed")
+    @Test("Totals include the loads that are not listed")
     func beyondTheList() throws {
         var record = RecordFixture.record(loads: 50)
         let listed = RecordTotals(record)
@@ -133,7 +133,7 @@ struct RunReportPageTests {
     }
 
     @Test(
-        "Numbers are written as their readers have them",
+        "Number columns are encoded as the page decodes them",
         arguments: [
             ([0], "A"), ([1], "C"), ([-1], "B"), ([15], "e"), ([16], "gB"), ([-16], "f"), ([-17], "hB"),
             ([1 << 51], "ggggggggggE"), ([5, -5], "KJ"),
@@ -145,7 +145,7 @@ struct RunReportPageTests {
         #expect(numbersOfColumn(text) == numbers)
     }
 
-    @Test("Fewer samples keep the last, the busiest, and all that came")
+    @Test("Thinned samples keep the last, the peak and the total")
     func thinning() {
         let lane = (0..<10_000).map { RunRecord.Lane.Sample(at: $0 * 7, running: $0 == 5_555 ? 99 : 1, waiting: 0) }
         let thinned = Thinning.lane(lane, to: 400)
@@ -159,7 +159,7 @@ struct RunReportPageTests {
         #expect(Thinning.bytes(fewer, to: 400).count == fewer.count)
     }
 
-    @Test("Percentiles are values that occurred, and every value falls into one range")
+    @Test("Fixture histograms have nearest-rank percentiles, and their ranges hold every value")
     func histogram() {
         let histogram = RunRecord.Histogram(name: "x", unit: "us", of: Array((1...1000).reversed()))
         #expect([histogram.p50, histogram.p90, histogram.p95, histogram.p99] == [500, 900, 950, 990])
@@ -170,7 +170,7 @@ struct RunReportPageTests {
     }
 
     @Test(
-        "A URL, and what was meant to be one, is shown without user name and password, and otherwise as it was given",
+        "A URL, valid or malformed, is shown without user name and password, otherwise unchanged",
         arguments: [
             ("http://me:word@a.example/x", "http://a.example/x"),
             ("HTTP://me:word@A.example/x y", "HTTP://A.example/x y"),
@@ -186,7 +186,7 @@ struct RunReportPageTests {
         #expect(ShownCommand.withoutUser(text) == shown)
     }
 
-    @Test("A command is shown without its secrets, and can be typed again")
+    @Test("A displayed command omits its secrets and can be typed again")
     func command() {
         let shown = ShownCommand.text([
             "get", "https://me:word@example.org/a?b=c", "--header", "Cookie: secret", "--header-for", "example.org",
@@ -198,7 +198,7 @@ struct RunReportPageTests {
     }
 
     @Test(
-        "Dates are those of the calendar",
+        "Timestamps are correct for leap years and for dates before 1970",
         arguments: [
             (0.0, "1970-01-01T00:00:00.000Z"), (951_782_400.5, "2000-02-29T00:00:00.500Z"),
             (1_772_323_199.999, "2026-02-28T23:59:59.999Z"), (4_107_542_400, "2100-03-01T00:00:00.000Z"),
@@ -209,7 +209,7 @@ struct RunReportPageTests {
     }
 }
 
-/// What is looked at of a page's data.
+/// The parts of a page's data that the tests read.
 private struct PageData: Decodable {
     struct Totals: Decodable {
         var loads: Int
@@ -222,7 +222,7 @@ private struct PageData: Decodable {
         var pictures: [String]
 
         var count: Int { numbersOfColumn(loads).count }
-        /// The loads that have one, by their places in the list, and which of the pictures that is.
+        /// The indices of the loads that have a thumbnail; `numbersOf` has the indices of these thumbnails.
         var loadsOf: [Int] { sums(loads) }
         var numbersOf: [Int] { sums(numbers) }
 
@@ -240,7 +240,7 @@ private struct PageData: Decodable {
         var shared: String
         var rests: [String]
 
-        /// Every text as it was.
+        /// Every text in full, rebuilt from shared prefixes.
         var whole: [String] {
             var result: [String] = []
             for (rest, (back, shared)) in zip(rests, zip(numbersOfColumn(back), numbersOfColumn(shared))) {
@@ -257,7 +257,7 @@ private struct PageData: Decodable {
     var thumbnails: Thumbnails
 }
 
-/// What a column holds, read as the page reads it.
+/// The numbers of a column, decoded as the page decodes them.
 private func numbersOfColumn(_ column: String) -> [Int] {
     let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
     var (result, value, shift) = ([Int](), 0, 0)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite("A trace", .timeLimit(.minutes(10)))
+@Suite("Trace files", .timeLimit(.minutes(10)))
 struct RunTraceTests {
     private typealias Span = RunRecord.Span
 
@@ -10,7 +10,7 @@ struct RunTraceTests {
         RunRecord.Load(id: id, url: url, outcome: .ok, start: start, end: end, spans: spans)
     }
 
-    /// Two loads that share a fetch, one that does not, and work that overlaps.
+    /// Two loads that share a fetch, one that does not, and overlapping work.
     private var record: RunRecord {
         var record = RunRecord(command: "inflight get", startedAt: "2023-11-14T22:13:20Z", duration: 1000)
         record.jobs = [
@@ -47,14 +47,14 @@ struct RunTraceTests {
         return try TraceFile(bytes)
     }
 
-    @Test("keeps to its format")
+    @Test("A trace follows its format and has one slice per load")
     func format() throws {
         let trace = try file(record)
         #expect(trace.problems == [])
         #expect(trace.slices("load").map(\.name) == ["http://a.example/1", "http://a.example/2", "http://a.example/1"])
     }
 
-    @Test("shared work is one slice, to which an arrow leads from each load that waited for it")
+    @Test("A shared job is one slice, with an arrow from each load that waited for it")
     func flows() throws {
         let trace = try file(record)
         let shared = try #require(trace.slices("fetch").first { $0.ts == 50 })
@@ -64,7 +64,7 @@ struct RunTraceTests {
         #expect(arrows.compactMap(\.ts).sorted() == [50, 120])
     }
 
-    @Test("what runs at the same time in a lane has rows of its own, and no more than are needed")
+    @Test("Concurrent work in a lane takes separate rows, and no more than needed")
     func rows() throws {
         #expect(TraceRows.rows(of: [(0, 10), (5, 15), (10, 20), (12, 13), (15, 16)]) == [0, 1, 0, 2, 1])
         let fetches = try file(record).slices("fetch").filter { $0.end <= 300 }
@@ -72,7 +72,7 @@ struct RunTraceTests {
     }
 
     @Test(
-        "whatever stands in a URL stays text",
+        "A URL with markup or control characters stays text",
         arguments: [
             "http://a.example/\"},{\"ph\":\"X\"", "http://a.example/\u{1B}[31m\u{7F}\u{202E}", "</script><b>\\u0000\\",
             "\u{0}\n\r\t", "",
@@ -88,13 +88,13 @@ struct RunTraceTests {
         #expect(trace.slices("load").contains { $0.name == url })
     }
 
-    @Test("a run in which nothing happened is a trace too")
+    @Test("A run without events still becomes a valid trace")
     func empty() throws {
         #expect(try file(RunRecord(command: "", startedAt: "", duration: 0)).problems == [])
     }
 
     @Test(
-        "the test's own eye sees what is wrong",
+        "The trace validator reports each kind of problem",
         arguments: [
             (#"{"ph":"X","name":"a","pid":1,"tid":11,"ts":1}"#, "no dur"),
             (#"{"ph":"X","name":"a","pid":1,"tid":12,"ts":1,"dur":1}"#, "has no name"),

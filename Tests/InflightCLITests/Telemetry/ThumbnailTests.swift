@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCLI
 
-@Suite("Small pictures for the report", .timeLimit(.minutes(10)))
+@Suite("Thumbnails for the report", .timeLimit(.minutes(10)))
 struct ThumbnailTests {
     private let maker = ThumbnailMaker(codecs: Pictures.codecs, cancellation: CancellationFlag())
 
@@ -14,7 +14,7 @@ struct ThumbnailTests {
         return [info.width, info.height]
     }
 
-    @Test("--verify decodes rows: 100 million pixels take no more memory than some of them")
+    @Test("--verify decodes row by row, so that 100 million pixels need less than 20 MB")
     func verification() throws {
         // A PNG's header up to its pixels: 10,000 × 10,000, 8 bits, red, green and blue.
         let size: [UInt8] = [0, 0, 0x27, 0x10, 0, 0, 0x27, 0x10, 8, 2, 0, 0, 0]
@@ -26,14 +26,14 @@ struct ThumbnailTests {
     }
 
     @Test(
-        "have 48 pixels in their larger side, and their picture's shape; what is smaller stays so",
+        "A thumbnail has at most 48 pixels per side, keeps its aspect ratio and is not enlarged",
         arguments: [([480, 240], [48, 24]), ([300, 600], [24, 48]), ([20, 10], [20, 10]), ([5000, 3], [48, 1])])
     func size(_ source: [Int], _ wanted: [Int]) throws {
         let pixels = Pictures.pixels(source[0], source[1])
         #expect(try size(maker.thumbnail(of: .pixels(pixels))) == wanted)
     }
 
-    @Test("are made of files too, by their own decoders", arguments: [ImageFormat.jpeg, .png, .webp])
+    @Test("A thumbnail of a file is a WebP image of reduced size", arguments: [ImageFormat.jpeg, .png, .webp])
     func files(_ format: ImageFormat) throws {
         let file = try Pictures.make(format, 200, 100)
         let small = maker.thumbnail(of: .file(file, format, pixels: 20_000))
@@ -41,7 +41,7 @@ struct ThumbnailTests {
         #expect(ImageFormat.detect(Bytes(try #require(small))) == .webp)
     }
 
-    @Test("are none of what is damaged, of more pixels than its header said, or of a run that has ended")
+    @Test("No thumbnail is made of a damaged file, of one larger than declared, or after the run ended")
     func none() throws {
         let file = try Pictures.make(.png, 200, 100)
         #expect(maker.thumbnail(of: .file(Bytes("no picture"), .png, pixels: 20_000)) == nil)
@@ -53,7 +53,7 @@ struct ThumbnailTests {
         #expect(late.thumbnail(of: .pixels(Pictures.pixels(50, 50))) == nil)
     }
 
-    @Test("are made in whichever format there is an encoder of", arguments: [ImageFormat.jpeg, .png])
+    @Test("A thumbnail uses whichever format has an encoder", arguments: [ImageFormat.jpeg, .png])
     func formats(_ format: ImageFormat) throws {
         let codec = try #require(Pictures.codecs.decoder(of: format))
         let maker = ThumbnailMaker(codecs: CodecRegistry([codec]), cancellation: CancellationFlag())
@@ -61,12 +61,12 @@ struct ThumbnailTests {
         #expect(ImageFormat.detect(Bytes(small)) == format)
     }
 
-    /// Whether one more is made, once for each of these.
+    /// Whether the budget allows one more thumbnail, for each pixel count in turn.
     private func taken(_ budget: inout ThumbnailBudget, decoding counts: Int...) -> [Bool] {
         counts.map { budget.takes(decoding: $0) }
     }
 
-    @Test("are made of the first pictures, until the places are used up; what came to nothing gives its place back")
+    @Test("The thumbnail budget serves the first images, and a failed one returns its slot")
     func places() {
         var budget = ThumbnailBudget(pictures: 2)
         #expect(taken(&budget, decoding: 0, 0, 0) == [true, true, false])
@@ -75,7 +75,7 @@ struct ThumbnailTests {
         #expect(taken(&budget, decoding: 0, 0) == [true, false])
     }
 
-    @Test("take no more bytes than they may, but for those that are being made")
+    @Test("The thumbnail budget limits bytes, except for thumbnails being made")
     func bytes() {
         var budget = ThumbnailBudget(pictures: 10, bytes: 500)
         #expect(taken(&budget, decoding: 0, 0) == [true, true])
@@ -85,7 +85,7 @@ struct ThumbnailTests {
         #expect(taken(&budget, decoding: 0) == [false])
     }
 
-    @Test("have so many pixels decoded for them alone, and none of files that are large")
+    @Test("The thumbnail budget limits decoded pixels and skips large files")
     func pixels() {
         var budget = ThumbnailBudget(pictures: 10, pixels: 100, pixelsOfOne: 60)
         #expect(taken(&budget, decoding: 61, 60, 41, 40, 1, 0) == [false, true, false, true, false, true])

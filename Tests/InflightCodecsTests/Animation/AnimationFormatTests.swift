@@ -4,7 +4,7 @@ import InflightPictures
 import InflightTestSupport
 import Testing
 
-@Suite("What the formats of animations say", .timeLimit(.minutes(10)))
+@Suite("Animation formats", .timeLimit(.minutes(10)))
 struct AnimationFormatTests {
     private func open(_ bytes: [UInt8]) throws(LoadError) -> AnimatedImage {
         try registry.animation(of: Bytes(bytes))
@@ -21,12 +21,12 @@ struct AnimationFormatTests {
 
     // MARK: GIF
 
-    /// A GIF file of 2 × 2 pixels: two colours, and these blocks.
+    /// A GIF file of 2 × 2 pixels with two colours and these blocks.
     private func gif(_ blocks: [UInt8]...) -> [UInt8] {
         Array("GIF89a".utf8) + [2, 0, 2, 0, 0x80, 0, 0, 255, 0, 0, 0, 0, 255] + blocks.joined() + [0x3B]
     }
 
-    /// All pixels of one colour: codes of three bits, 4 to clear, 5 to end.
+    /// A frame of one colour: LZW codes of three bits, 4 to clear, 5 to end.
     private func frame(_ color: UInt8, x: UInt8 = 0, y: UInt8 = 0, side: UInt8 = 2) -> [UInt8] {
         var bits: [UInt8] = []
         func add(_ code: UInt8) { for bit in 0..<3 { bits.append(code >> UInt8(bit) & 1) } }
@@ -62,7 +62,7 @@ struct AnimationFormatTests {
         }
     }
 
-    @Test("GIF: rounds by Netscape's extension, and by the one with another name")
+    @Test("GIF: The loop count comes from the NETSCAPE2.0 or the ANIMEXTS1.0 extension")
     func rounds() throws {
         let two = frame(0) + frame(1)
         #expect(try open(gif(two)).info.loopCount == 1)
@@ -76,14 +76,14 @@ struct AnimationFormatTests {
         #expect(try open(gif(application("NETSCAPE2.0", [2, 0, 0, 0, 0]), two)).info.loopCount == 1)
     }
 
-    @Test("GIF: a time belongs to the frame behind it, and up to a hundredth of a second is a tenth")
+    @Test("GIF: A delay applies to the frame after it, and delays of up to 10 ms become 100 ms")
     func delays() throws {
         let image = try open(
             gif(control(delay: 0), frame(0), control(delay: 1), frame(1), control(delay: 2), frame(0), frame(1)))
         #expect(image.info.durations == [100, 100, 20, 100].map { .milliseconds($0) })
     }
 
-    @Test("GIF: each disposal, a transparent colour, and what lies beyond the canvas")
+    @Test("GIF: Each disposal method has its effect, and a frame is cropped to the canvas")
     func disposals() async throws {
         let none = SIMD4<UInt8>.zero
         let cases: [(UInt8, SIMD4<UInt8>)] = [(0, blue), (1, blue), (2, none), (3, red), (4, red), (7, blue)]
@@ -98,10 +98,10 @@ struct AnimationFormatTests {
         }
     }
 
-    @Test("GIF: the canvas holds its first frame, wherever that lies, and cuts off later ones")
+    @Test("GIF: The canvas grows to hold its first frame, and later frames are cropped to it")
     func firstFrame() async throws {
         let none = SIMD4<UInt8>.zero
-        // Beyond it, across its edge, and larger: the sizes that Pillow and Chromium tell.
+        // Outside the canvas, across its edge, and larger: the sizes that Pillow and Chromium report.
         let cases: [(UInt8, UInt8, UInt8, Int, Int)] = [(3, 2, 1, 4, 3), (1, 0, 2, 3, 2), (0, 0, 3, 3, 3)]
         for (x, y, side, width, height) in cases {
             let file = gif(frame(0, x: x, y: y, side: side), frame(1, x: 2, y: 1, side: 9))
@@ -120,7 +120,7 @@ struct AnimationFormatTests {
         }
     }
 
-    @Test("GIF: colours of a frame's own, and what is between the frames")
+    @Test("GIF: A local colour table applies to its frame, and comments between frames are skipped")
     func localColors() async throws {
         var own = frame(1, side: 1)
         own[9] = 0x80
@@ -132,7 +132,7 @@ struct AnimationFormatTests {
         #expect(try await pixels(image, 2) == [blue, blue, blue, blue])
     }
 
-    @Test("GIF: without a trailer, or with what nobody knows behind the frames, it is cut short")
+    @Test("GIF: A missing trailer or an unknown block marks the animation as truncated")
     func noTrailer() throws {
         #expect(try !open(gif(frame(0), frame(1))).info.isCutShort)
         #expect(try open(gif(frame(0), frame(1)).dropLast()).info.isCutShort)
@@ -168,10 +168,10 @@ struct AnimationFormatTests {
         return png(all)
     }
 
-    @Test("APNG: frames out of order, outside of the picture or put there in unknown ways are damage")
+    @Test("APNG: Frames that are out of order, outside the canvas or invalid are damaged")
     func disorder() {
         #expect(code(changed("fcTL", 0) { _ in }) == nil)
-        // Sequence numbers, of controls and of data.
+        // Sequence numbers of controls and of data.
         #expect(code(changed("fcTL", 1) { $0[3] = 7 }) == .damaged)
         #expect(code(changed("fdAT", 0) { $0[3] = 1 }) == .damaged)
         // Width, x, height, disposal, blending.
@@ -180,7 +180,7 @@ struct AnimationFormatTests {
         #expect(code(changed("fcTL", 1) { $0[11] = 0 }) == .damaged)
         #expect(code(changed("fcTL", 1) { $0[24] = 3 }) == .damaged)
         #expect(code(changed("fcTL", 1) { $0[25] = 2 }) == .damaged)
-        // The picture for viewers of stills, as a frame, is whole.
+        // The default image covers the whole canvas if it is a frame.
         #expect(code(changed("fcTL", 0) { $0[7] = 23 }) == .damaged)
         let shorter = changed("acTL", 0) { $0 = Array($0.dropLast()) }
         #expect(code(shorter) == .damaged)
@@ -188,12 +188,12 @@ struct AnimationFormatTests {
         let place = chunks(file).prefix { $0.name != "fcTL" }.reduce(8) { $0 + 12 + $1.content.count }
         file[place + 8 + 21] ^= 1
         #expect(code(file) == .damaged)
-        // A control without data behind it.
+        // A control without data.
         let without = png(chunks(AnimationFixture.keepPNG).filter { $0.name != "fdAT" })
         #expect(code(without) == .damaged)
     }
 
-    @Test("APNG: fewer frames than announced are those that there are, more are left out")
+    @Test("APNG: Missing frames mark the animation as truncated, and surplus frames are ignored")
     func counts() throws {
         let more = try open(changed("acTL", 0) { $0[3] = 9 })
         #expect(more.frameCount == 4 && more.info.isCutShort)
@@ -206,7 +206,7 @@ struct AnimationFormatTests {
         #expect(thirtieth.info.durations[0] == .milliseconds(33))
     }
 
-    @Test("APNG: what says nothing of frames in time is a still")
+    @Test("APNG: A file without a valid animation control is a still image")
     func stills() throws {
         #expect(try open(changed("acTL", 0) { $0[3] = 0 }).frameCount == 1)
         let control = Pieces.chunk("acTL", Pieces.big32(7) + Pieces.big32(0))
@@ -217,7 +217,7 @@ struct AnimationFormatTests {
         #expect(try open(png(late)).frameCount == 1)
     }
 
-    @Test("APNG: palettes and their transparency, interlacing and sixteen bits are those of every frame")
+    @Test("APNG: Palette, transparency, interlacing and 16 bits apply to every frame")
     func kinds() async throws {
         for (still, scene) in [
             (Fixtures.transparentPalettePNG, Scene.firstPixelTransparent), (Fixtures.interlacedPNG, nil),
@@ -244,16 +244,16 @@ struct AnimationFormatTests {
 
     // MARK: WebP
 
-    @Test("WebP: a frame outside of the canvas is damage, and a profile is heeded in every frame")
+    @Test("WebP: A frame outside the canvas is damaged, and a profile applies to every frame")
     func webP() async throws {
-        // The second frame's place, of 24 bits.
+        // The second frame's position, of 24 bits.
         let starts = AnimationFixture.keepWebP.indices.dropLast(4).filter {
             AnimationFixture.keepWebP[$0..<$0 + 4].elementsEqual("ANMF".utf8)
         }
         var outside = AnimationFixture.keepWebP
         outside[starts[1] + 8] = 8
         #expect(code(outside) == .damaged)
-        // A profile in which red and blue have changed places.
+        // A profile with red and blue swapped.
         let profile = Pieces.profile(order: [2, 1, 0], gamma: 2.2, name: "turned")
         var chunks = Array(AnimationFixture.keepWebP[12...])
         chunks[8] |= 0x20

@@ -4,7 +4,7 @@ import InflightPictures
 import InflightTestSupport
 import Testing
 
-@Suite("Animations that are cut short, damaged or too much", .timeLimit(.minutes(10)))
+@Suite("Animations: truncated, corrupt or too large", .timeLimit(.minutes(10)))
 struct BadAnimationTests {
     private typealias Fixture = AnimationFixture
 
@@ -21,7 +21,7 @@ struct BadAnimationTests {
         }
     }
 
-    @Test("Cut short at any length it gives the frames that are whole, or is damaged", arguments: AnimationFixture.all)
+    @Test("A truncated animation yields its complete frames or fails as damaged", arguments: AnimationFixture.all)
     func cutShort(fixture: AnimationFixture) async throws {
         var most = 0
         for length in 0..<fixture.bytes.count {
@@ -32,21 +32,21 @@ struct BadAnimationTests {
                 #expect(most == 0, "\(length): less than before")
                 continue
             }
-            // A still's pixels may be there before any frame of the animation is known of.
+            // The pixels of a still may be complete before any frame of the animation is known.
             if image.info.duration == .zero { continue }
             #expect(image.frameCount >= most, "\(length)")
             most = image.frameCount
             #expect(image.info.isCutShort || most == fixture.drawings.count, "\(length)")
             let last = try await image.frame(at: most - 1).pixels
             let whole = try await open(fixture.bytes).frame(at: most - 1).pixels
-            // With fewer frames there may be no transparency left.
+            // With fewer frames, there may be no transparency left.
             #expect(last.converted(to: .rgba).bytes == whole.converted(to: .rgba).bytes, "\(length)")
         }
-        // All but the last, whose end nothing tells but the file's own.
+        // All but the last frame, whose end only the end of the file tells.
         #expect(most >= fixture.drawings.count - 1)
     }
 
-    @Test("Changed at random it gives frames or errors, and nothing else", arguments: AnimationFixture.all)
+    @Test("A randomly corrupted animation decodes or fails with an expected error", arguments: AnimationFixture.all)
     func changed(fixture: AnimationFixture) async throws {
         var generator = SeededGenerator(seed: 0xA21)
         var options = DecodeOptions()
@@ -66,31 +66,31 @@ struct BadAnimationTests {
         }
     }
 
-    /// A GIF file whose frames are announced, and hold next to nothing.
+    /// A GIF file that declares its frames but holds next to no data.
     private func gif(width: Int, height: Int, frames: Int) -> [UInt8] {
         let size = Pieces.little16(width) + Pieces.little16(height)
         let frame = [0x2C, 0, 0, 0, 0] + size + [0, 2, 1, 0x44, 0]
         return Array("GIF89a".utf8) + size + [0, 0, 0] + (0..<frames).flatMap { _ in frame } + [0x3B]
     }
 
-    @Test("A GIF of 31 bytes that declares 16 GB is refused on its header, and so are many large frames")
+    @Test("A tiny GIF that declares 16 GB is rejected, and so are too many large frames")
     func tinyGIF() async {
         let tiny = gif(width: 65_535, height: 65_535, frames: 1)
         #expect(tiny.count <= 35)
         #expect(await code { _ = try open(tiny) } == .tooManyPixels)
-        // Each frame may be; together they are not.
+        // Each frame alone is allowed; all of them together are not.
         let many = gif(width: 9_000, height: 9_000, frames: 60)
         #expect(await code { _ = try open(many) } == .tooManyPixels)
         var generous = DecodeOptions()
         generous.maximumAnimationPixels = .max
         #expect(await code { _ = try open(many, generous) } == nil)
-        // A frame larger than its canvas counts as what it is.
+        // A frame larger than its canvas counts with its own size.
         var beyond = gif(width: 65_535, height: 65_535, frames: 1)
         beyond.replaceSubrange(6..<10, with: Pieces.little16(1) + Pieces.little16(1))
         #expect(await code { _ = try open(beyond) } == .tooManyPixels)
     }
 
-    @Test("More frames than allowed are refused, in every format")
+    @Test("More frames than allowed are rejected in every format")
     func frames() async {
         #expect(await code { _ = try open(gif(width: 1, height: 1, frames: 10_001)) } == .tooManyFrames)
         #expect(await code { _ = try open(gif(width: 1, height: 1, frames: 10_000)) } == nil)
@@ -103,7 +103,7 @@ struct BadAnimationTests {
         }
     }
 
-    @Test("Canvas, all frames together and the wanted size keep within their limits", arguments: AnimationFixture.all)
+    @Test("The canvas, all frames together and the requested size are limited", arguments: AnimationFixture.all)
     func pixels(fixture: AnimationFixture) async {
         let canvas = Fixture.width * Fixture.height
         var options = DecodeOptions()
@@ -119,7 +119,7 @@ struct BadAnimationTests {
         #expect(await code { _ = try open(fixture.bytes, options) } == .tooManyPixels)
     }
 
-    @Test("A frame whose data are damaged is that frame's failure")
+    @Test("A frame with corrupt data fails without affecting other frames")
     func oneFrame() async throws {
         // The last frame's pixels.
         var webP = AnimationFixture.keepWebP
@@ -127,7 +127,7 @@ struct BadAnimationTests {
         let image = try open(webP)
         #expect(await code { _ = try await image.frame(at: 3) } == .damaged)
         #expect(try await image.frame(at: 2).index == 2)
-        // A checksum of data that are written anew is looked at too.
+        // The checksum of rewritten data is verified too.
         var png = AnimationFixture.keepPNG
         png[png.count - 13] ^= 1
         let other = try open(png)

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("Frames as another program drew them", .timeLimit(.minutes(10)))
+@Suite("Animations: golden frames", .timeLimit(.minutes(10)))
 struct GoldenFrameTests {
     private typealias Fixture = AnimationFixture
 
@@ -11,7 +11,7 @@ struct GoldenFrameTests {
         try registry.animation(of: Bytes(bytes), options: options)
     }
 
-    @Test("The file's size, count, times and rounds are told", arguments: AnimationFixture.all)
+    @Test("The info gives size, frame count, durations and loop count", arguments: AnimationFixture.all)
     func info(fixture: AnimationFixture) throws {
         let info = try open(fixture.bytes).info
         #expect(info.width == Fixture.width && info.height == Fixture.height && !info.isCutShort)
@@ -21,7 +21,7 @@ struct GoldenFrameTests {
         #expect(probed.frameCount == fixture.drawings.count && probed.format == info.format)
     }
 
-    @Test("Every frame is what was drawn, forwards, backwards and at random", arguments: AnimationFixture.all)
+    @Test("Every frame matches its drawing, in any order of access", arguments: AnimationFixture.all)
     func frames(fixture: AnimationFixture) async throws {
         let count = fixture.drawings.count
         for order in [Array(0..<count), Array((0..<count).reversed()), [2, 0, 1, 1, 2, 0, count - 1, 0]] {
@@ -35,7 +35,7 @@ struct GoldenFrameTests {
         }
     }
 
-    @Test("A size, an order of bytes and multiplied alpha are those of stills", arguments: AnimationFixture.all)
+    @Test("Size, byte order and premultiplied alpha apply to frames as to stills", arguments: AnimationFixture.all)
     func options(fixture: AnimationFixture) async throws {
         for resize in [
             Resize(width: 12, height: 20), Resize(width: 7, height: 9, fit: .cover),
@@ -51,7 +51,7 @@ struct GoldenFrameTests {
                 #expect(pixels.width == plan.width && pixels.height == plan.height)
                 #expect(pixels.format == .init(order: .bgra, alpha: fixture.isOpaque ? .opaque : .premultiplied))
                 guard index == 0, fixture.drawings == [0, 1, 2, 3] else { continue }
-                // The first frame is what a still is decoded to.
+                // The first frame equals the decoded still image.
                 let still = try registry.decode(
                     Bytes(fixture.bytes), options: options, cancellation: CancellationFlag()
                 ).0
@@ -67,7 +67,7 @@ struct GoldenFrameTests {
                 let offset = y * pixels.bytesPerRow + 4 * x
                 let found = SIMD4((0..<4).map { pixels.bytes[offset + $0] })
                 let wanted = fixture.color(index, x, y)
-                // What colour transparent pixels have is nobody's business.
+                // The colour of transparent pixels does not matter.
                 guard found != wanted, found.w != 0 || wanted.w != 0 else { continue }
                 Issue.record("\(fixture.name), frame \(index), \(x), \(y): \(found), not \(wanted)")
                 return
@@ -75,7 +75,7 @@ struct GoldenFrameTests {
         }
     }
 
-    @Test("Lossy frames with their alpha apart are near what was drawn, their alpha exact")
+    @Test("Lossy frames with separate alpha are close to their drawings, with exact alpha")
     func lossy() async throws {
         var fixture = AnimationFixture(name: "", bytes: AnimationFixture.lossyWebP, loopCount: 5)
         fixture.hasFaintRectangles = true
@@ -96,7 +96,7 @@ struct GoldenFrameTests {
         }
     }
 
-    @Test("A still comes as one frame")
+    @Test("A still image opens as a single frame")
     func still() async throws {
         for bytes in [Fixtures.baselineJPEG, Fixtures.rgbaPNG, Fixtures.lossyWebP, Fixtures.interlacedGIF] {
             let image = try open(bytes, DecodeOptions(resize: Resize(width: 9)))

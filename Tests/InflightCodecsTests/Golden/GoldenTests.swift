@@ -2,18 +2,18 @@ import InflightCore
 import InflightPictures
 import Testing
 
-/// What is decoded in the program beside references in double precision, which come from the scene's formula and from the
-/// profiles' mathematics, never from a decoder. The bounds are told in Documentation/Images.md.
-@Suite("Golden pictures", .timeLimit(.minutes(10)))
+/// Compares in-process decoding with references computed in double precision from the scene's formula and the profiles'
+/// mathematics, never by a decoder. Documentation/Images.md lists the bounds.
+@Suite("Golden images", .timeLimit(.minutes(10)))
 struct GoldenTests {
     typealias Case = GoldenCase
     typealias Scene = GoldenScene
     typealias Fixtures = GoldenFixtures
 
-    @Test("the colours of a profile become those of sRGB", arguments: profiles)
+    @Test("The colours of a profile are converted to sRGB", arguments: profiles)
     func colors(_ example: Case) throws { try check(example) }
 
-    @Test("bits and alpha are what was stored", arguments: plain)
+    @Test("Samples and alpha match the reference at any depth", arguments: plain)
     func samples(_ example: Case) throws { try check(example) }
 
     private func check(_ example: Case) throws {
@@ -94,7 +94,7 @@ struct GoldenTests {
     ]
 
     @Test(
-        "alpha is multiplied into colours where that is asked for, in both byte orders",
+        "Premultiplied output matches the reference in both byte orders",
         arguments: [Fixtures.pngAlpha, Fixtures.png16Alpha, Fixtures.losslessWebP],
         [PixelBuffer.Format.Order.rgba, .bgra])
     func premultiplied(_ bytes: [UInt8], _ order: PixelBuffer.Format.Order) throws {
@@ -111,7 +111,7 @@ struct GoldenTests {
         #expect(nearness.decibels >= 58 && nearness.similarity >= 0.9995, "\(nearness)")
     }
 
-    @Test("each orientation is applied once", arguments: ImageOrientation.allCases)
+    @Test("Each EXIF orientation is applied once, in JPEG and PNG", arguments: ImageOrientation.allCases)
     func turned(_ orientation: ImageOrientation) throws {
         let exif = Pieces.exif(orientation: orientation.rawValue)
         let jpeg = Pieces.jpeg(Fixtures.jpeg, adding: 0xE1, Array("Exif\0\0".utf8) + exif)

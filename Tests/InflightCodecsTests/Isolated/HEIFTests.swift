@@ -3,9 +3,9 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("The boxes of AVIF and HEIC", .timeLimit(.minutes(10)))
+@Suite("HEIF boxes", .timeLimit(.minutes(10)))
 struct HEIFTests {
-    @Test("the size is the primary item's, whichever that is")
+    @Test("The size is that of the primary item")
     func primary() throws {
         var pieces = HEIFPieces()
         pieces.types = ["av01", "av01"]
@@ -19,7 +19,7 @@ struct HEIFTests {
         #expect(try isolatedInfo(pieces.file, .heic).format == .heic)
     }
 
-    @Test("turns and mirrors are composed in their order, as the standard means them")
+    @Test("Rotations and mirrors are composed in their order")
     func turns() throws {
         let cases: [([[UInt8]], ImageOrientation)] = [
             ([], .up), ([HEIFPieces.rotated(1)], .left), ([HEIFPieces.rotated(2)], .down),
@@ -40,7 +40,7 @@ struct HEIFTests {
         }
     }
 
-    @Test("depth and greys come from the codec's header, of a grid from that of its first part")
+    @Test("Depth and grey come from the codec header, for a grid from that of its first tile")
     func depth() throws {
         for (bits, isGray) in [(8, false), (10, true), (12, false)] {
             var pieces = HEIFPieces()
@@ -59,7 +59,7 @@ struct HEIFTests {
         #expect(try isolatedInfo(pieces.file, .avif).bitsPerComponent == 10)
     }
 
-    @Test("alpha is an auxiliary picture of the primary one, and of that kind")
+    @Test("Alpha requires an auxiliary alpha image that refers to the primary item")
     func alpha() throws {
         var pieces = HEIFPieces()
         pieces.types = ["av01", "av01"]
@@ -76,7 +76,7 @@ struct HEIFTests {
         }
     }
 
-    @Test("a crop of whole pixels is the size, another is not read")
+    @Test("A clean aperture of whole pixels sets the size; an invalid one is unsupported")
     func aperture() throws {
         var pieces = HEIFPieces()
         pieces.properties.append(HEIFPieces.aperture(10, 8))
@@ -89,7 +89,7 @@ struct HEIFTests {
         }
     }
 
-    @Test("of a sequence the still is told, and that there is more")
+    @Test("An image sequence gives its still image and reports that it may have more frames")
     func sequence() throws {
         var pieces = HEIFPieces()
         pieces.brands = ["avis", "avif"]
@@ -101,7 +101,7 @@ struct HEIFTests {
         #expect(isolatedCode(film, .avif) == .unsupportedFormat)
     }
 
-    @Test("the header may stand behind the pixels, and what is missing is asked for")
+    @Test("Probing asks for the missing bytes if the header comes after other data")
     func late() throws {
         var pieces = HEIFPieces()
         pieces.front = HEIFPieces.box("free", [UInt8](repeating: 0, count: 5000))
@@ -116,7 +116,7 @@ struct HEIFTests {
         #expect(try isolatedInfo(file, .avif).width == 16)
     }
 
-    @Test("items that lie outside of the file are damage")
+    @Test("A HEIF file with items outside the file is damaged")
     func outside() {
         var pieces = HEIFPieces()
         #expect(isolatedDamage(pieces.file, .avif) == nil)
@@ -130,7 +130,7 @@ struct HEIFTests {
         #expect(isolatedDamage(Array(cut.file.dropLast()), .avif) == .damaged)
     }
 
-    @Test("headers that make no sense are damage")
+    @Test("An invalid HEIF header is damaged")
     func broken() {
         var noSize = HEIFPieces()
         noSize.associations = [[]]
@@ -146,21 +146,21 @@ struct HEIFTests {
         ] {
             #expect(isolatedCode(first + box + [UInt8](repeating: 0, count: 64), .avif) == .damaged)
         }
-        // A length near the largest number there is.
+        // A length near the largest integer.
         let far = Pieces.big32(1) + Array("free".utf8) + [0x3F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
         #expect(isolatedCode(first + far, .avif) == .damaged)
         #expect(isolatedCode(HEIFPieces.box("free", [1]) + first, .avif) == .damaged)
     }
 
-    @Test("a list of very many parts that take no bytes is walked at once")
+    @Test("A list of four billion empty extents passes validation within the time limit")
     func emptyExtents() throws {
-        // 65,535 items of as many parts each.
+        // 65,535 items of as many extents each.
         let item = [0, 1, 0, 0, 0xFF, 0xFF] as [UInt8]
         let items = (0..<65_535).flatMap { _ in item }
         let pieces = HEIFPieces()
         var file = pieces.file
         let locations = HEIFPieces.full("iloc", [0, 0] + Pieces.big16(65_535) + items)
-        // Behind the other boxes of `meta`, so that it is the one that counts.
+        // After the other boxes of `meta`, so that this one counts.
         let start = try #require((0..<file.count - 4).first { Array(file[$0..<$0 + 4]) == Array("meta".utf8) }) - 4
         let length = file[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
         file.insert(contentsOf: locations, at: start + length)

@@ -1,7 +1,7 @@
 import InflightCodecs
 import InflightCore
 
-/// The header of a whole file that is decoded elsewhere.
+/// Returns the header information of a complete file in an isolated format.
 func isolatedInfo(_ bytes: [UInt8], _ format: ImageFormat) throws(LoadError) -> ImageInfo {
     guard case .info(let info) = try IsolatedFormats.probe(Bytes(bytes), format: format, isComplete: true) else {
         throw LoadError(.damaged, stage: .decode, message: "more bytes are wanted of a whole file")

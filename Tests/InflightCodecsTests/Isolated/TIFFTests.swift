@@ -3,9 +3,9 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("The directories of TIFF", .timeLimit(.minutes(10)))
+@Suite("TIFF directories", .timeLimit(.minutes(10)))
 struct TIFFTests {
-    @Test("both byte orders, and both sizes of offsets")
+    @Test("A header is read in both byte orders and with both offset sizes")
     func orders() throws {
         for (isLittle, isBig) in [(true, false), (false, false), (true, true), (false, true)] {
             var pieces = TIFFPieces()
@@ -20,7 +20,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("the kinds of colours, and what a further sample is")
+    @Test("Colour model and alpha follow from the photometric and extra sample tags")
     func colors() throws {
         let cases: [(photometric: Int, samples: Int, extra: Int?, model: ImageInfo.ColorModel, hasAlpha: Bool)] = [
             (0, 1, nil, .gray, false), (1, 2, 2, .gray, true), (2, 4, 1, .rgb, true), (2, 4, 2, .rgb, true),
@@ -38,7 +38,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("a directory at the end is asked for, and a profile behind it too")
+    @Test("Probing asks for a directory at the end of the file and a profile after it")
     func late() throws {
         var pieces = TIFFPieces()
         pieces.profile = Pieces.profile(order: [0, 1, 2], gamma: 1.8, name: "Wide")
@@ -56,14 +56,14 @@ struct TIFFTests {
         #expect(looks <= 4 && length > pieces.directory)
     }
 
-    @Test("pages are counted, and a list of them that has no end is damage")
+    @Test("Pages are counted, and a page list that loops or leaves the file is damaged")
     func pages() throws {
         var pieces = TIFFPieces()
         let first = pieces.file
         pieces.next = pieces.directory
         #expect(try isolatedInfo(pieces.file, .tiff).frameCount == 1)
         #expect(isolatedDamage(pieces.file, .tiff) == .damaged)
-        // A second page at the end of the file, which leads back to the first.
+        // A second page at the end of the file, which links back to the first.
         let again = Array(first[pieces.directory...])
         for (back, damage) in [(0, nil), (pieces.directory, LoadError.Code.damaged)] {
             pieces.next = first.count
@@ -78,7 +78,7 @@ struct TIFFTests {
         #expect(isolatedDamage(pieces.file, .tiff) == .damaged)
     }
 
-    @Test("pixels that are not in the file are damage, in the header of a whole file too")
+    @Test("Pixel data outside the file is damaged, already when a complete file is probed")
     func outside() {
         for (tag, value) in [(324, 1 << 30), (324, 0xFFFF_FFFF)] {
             var pieces = TIFFPieces()
@@ -97,7 +97,7 @@ struct TIFFTests {
         #expect(isolatedCode(moved, .tiff) == .damaged && isolatedDamage(moved, .tiff) == .damaged)
     }
 
-    @Test("headers that make no sense are damage")
+    @Test("An invalid TIFF header is damaged")
     func broken() {
         for change in [
             { (pieces: inout TIFFPieces) in pieces.width = 0 }, { $0.height = 0 }, { $0.bits = 0 }, { $0.bits = 65 },
@@ -131,7 +131,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("each page tells of itself, in both byte orders and both kinds, and one that is not there is refused")
+    @Test("Each page gives its own info, and a page out of range is rejected")
     func eachPage() throws {
         for (isLittle, isBig) in [(true, false), (false, false), (true, true), (false, true)] {
             let pages = (0..<3).map { index in
@@ -157,7 +157,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("a list of pages that leads back to itself, or out of the file, gives what is in front of that and no more")
+    @Test("A page list that loops or leaves the file yields the pages before that point")
     func loops() throws {
         let two = [TIFFPieces(), TIFFPieces()]
         let first = TIFFPieces().directory
@@ -166,7 +166,7 @@ struct TIFFTests {
             #expect(code(0, file) == nil && code(1, file) == nil)
             #expect(code(2, file)?.code == .damaged && code(1000, file)?.code == .damaged)
         }
-        // Pixels that are not there are damage of the page that they are missing from.
+        // Missing pixels damage only the page that they belong to.
         var lost = TIFFPieces.file(two)
         let offsets: [UInt8] = [0x11, 1, 4, 0, 1, 0, 0, 0]
         let place = try #require((0..<lost.count - 12).last { Array(lost[$0..<$0 + 8]) == offsets })

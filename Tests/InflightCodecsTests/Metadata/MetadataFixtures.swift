@@ -1,7 +1,7 @@
 import InflightPictures
 
-/// Files of 4 × 2 pixels with EXIF and XMP, that Pillow 9.4 has written: the camera turned a quarter, an exposure of 1/250 s, a
-/// place on the southern half of the Earth. The XMP of the JPEG was put behind its EXIF by hand.
+/// Files of 4 × 2 pixels with EXIF and XMP, written by Pillow 9.4: the camera rotated by a quarter turn, an exposure of
+/// 1/250 s, a place in the southern hemisphere. The XMP of the JPEG was put behind its EXIF by hand.
 enum MetadataFixtures {
     static let jpeg = Base64.bytes(
         """

@@ -2,13 +2,13 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("What files say beside their pixels", .timeLimit(.minutes(10)))
+@Suite("Reading metadata", .timeLimit(.minutes(10)))
 struct MetadataTests {
     private static let files: [(String, Bytes)] = [
         ("jpeg", MetadataFixtures.jpeg), ("png", MetadataFixtures.png), ("webp", MetadataFixtures.webp),
     ].map { ($0, Bytes($1)) }
 
-    @Test("is the same in every format: the camera, the exposure, the time", arguments: files)
+    @Test("Each format gives the same EXIF fields and XMP", arguments: files)
     func camera(_ name: String, _ file: Bytes) throws {
         let metadata = try registry.metadata(of: file)
         #expect(metadata.xmp == MetadataFixtures.xmp)
@@ -26,7 +26,7 @@ struct MetadataTests {
         #expect(exif[.image, 0x829A] == nil)
     }
 
-    @Test("has a place, with its side of the Earth", arguments: files)
+    @Test("The location is read with its hemisphere and altitude", arguments: files)
     func place(_ name: String, _ file: Bytes) throws {
         let place = try #require(try registry.metadata(of: file).exif?.location)
         #expect(abs(place.latitude + (33 + 51.0 / 60 + 35.4 / 3600)) < 1e-9)
@@ -34,14 +34,14 @@ struct MetadataTests {
         #expect(place.altitude == -12.34)
     }
 
-    @Test("is nothing where a file has none, and where the format has none here")
+    @Test("A file without metadata gives empty metadata")
     func none() throws {
         for file in [Fixtures.baselineJPEG, Fixtures.rgbPNG, Fixtures.losslessWebP, Fixtures.animatedGIF] {
             #expect(try registry.metadata(of: Bytes(file)).isEmpty)
         }
     }
 
-    @Test("is never written by itself")
+    @Test("Encoding writes no metadata by default")
     func stripped() throws {
         let pixels = try decode(MetadataFixtures.jpeg)
         #expect(pixels.width == 2 && pixels.height == 4)
@@ -51,7 +51,7 @@ struct MetadataTests {
         }
     }
 
-    @Test("never stops the program: cut short anywhere, or with any byte changed", arguments: files)
+    @Test("Reading truncated or corrupt metadata never crashes", arguments: files)
     func damaged(_ name: String, _ file: Bytes) async {
         func look(_ bytes: [UInt8]) {
             guard let metadata = try? registry.metadata(of: Bytes(bytes)) else { return }
@@ -61,7 +61,7 @@ struct MetadataTests {
         }
         let bytes = file.array
         for count in 0..<bytes.count {
-            // The pool has few threads, and others wait for them.
+            // Yields because the cooperative pool has few threads and other tests need them.
             await Task.yield()
             look(Array(bytes.prefix(count)))
         }

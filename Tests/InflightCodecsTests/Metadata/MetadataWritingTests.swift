@@ -3,7 +3,7 @@ import InflightCore
 import InflightPictures
 import Testing
 
-@Suite("What is written beside pixels", .timeLimit(.minutes(10)))
+@Suite("Writing metadata", .timeLimit(.minutes(10)))
 struct MetadataWritingTests {
     private static let targets: [EncodeOptions] = {
         var lossless = EncodeOptions(format: .webp)
@@ -16,7 +16,7 @@ struct MetadataWritingTests {
         ]
     }()
 
-    @Test("comes back as it was, but for the orientation, and changes no pixel", arguments: targets)
+    @Test("Written metadata round-trips except for the orientation and changes no pixel", arguments: targets)
     func roundTrip(_ target: EncodeOptions) throws {
         for source in [MetadataFixtures.jpeg, MetadataFixtures.png, MetadataFixtures.webp] {
             let metadata = try registry.metadata(of: Bytes(source))
@@ -43,7 +43,7 @@ struct MetadataWritingTests {
     private static let exif = Bytes(Pieces.exif(orientation: 6))
     private static let xmp = Bytes(#"<x tiff:Orientation="8"/>"#)
 
-    @Test("stands where each format has its place for it")
+    @Test("Each format stores metadata in its standard place")
     func places() throws {
         let pixels = try decode(Fixtures.rgbPNG)
         func file(_ format: ImageFormat, lossless: Bool = false) throws -> [UInt8] {
@@ -54,7 +54,7 @@ struct MetadataWritingTests {
         }
         let exif = ImageMetadata(exifBytes: Self.exif).fitted(width: 16, height: 12).exifBytes!.array
         let xmp = Array(#"<x tiff:Orientation="1"/>"#.utf8)
-        // JFIF's segment, then one for each kind, with its length and mark.
+        // The JFIF segment, then one segment for each kind, with its length and signature.
         let jpeg = try file(.jpeg)
         #expect(Array(jpeg[..<4]) == [0xFF, 0xD8, 0xFF, 0xE0])
         let first = [0xFF, 0xE1] + Pieces.big16(exif.count + 8) + Array("Exif\0\0".utf8) + exif
@@ -76,7 +76,7 @@ struct MetadataWritingTests {
         }
     }
 
-    @Test("a record that is none is left out, and what does not fit is refused")
+    @Test("Invalid EXIF is omitted, and XMP that does not fit is rejected")
     func refused() throws {
         let pixels = try decode(Fixtures.rgbPNG)
         for format in [ImageFormat.jpeg, .png, .webp] {

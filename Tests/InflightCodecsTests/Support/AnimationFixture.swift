@@ -2,11 +2,11 @@ import InflightPictures
 
 import Testing
 
-/// Small animations that another program made, as base64, and what they show, by a formula.
+/// Small animations written by another program, as base64, with a formula for what they show.
 ///
-/// Pillow 13.0 (with libwebp 1.6) saved each from four drawings with `save_all`, `duration=[120, 0, 10, 70]`, `lossless` and
-/// `exact` for all WebP but the lossy one, and `loop` and `disposal` as the table below says. A drawing is 24 × 16 pixels
-/// of one colour with a rectangle; it writes what changes from one to the next.
+/// Pillow 13.0 (with libwebp 1.6) saved each from four drawings with `save_all`, `duration=[120, 0, 10, 70]`,
+/// `lossless` and `exact` for all WebP but the lossy one, and `loop` and `disposal` as stated below. A drawing is 24 ×
+/// 16 pixels of one colour with a rectangle; Pillow writes what changes from one to the next.
 struct AnimationFixture: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: [UInt8]
@@ -25,7 +25,7 @@ struct AnimationFixture: Sendable, CustomTestStringConvertible {
     static let all = [
         // `disposal=1`, `loop=0`; an interlaced file.
         AnimationFixture(name: "GIF, kept", bytes: keepGIF, loopCount: nil, isOpaque: true),
-        // `disposal=2`, `loop=3`: that often after the first time.
+        // `disposal=2`, `loop=3`: three repetitions after the first time.
         AnimationFixture(name: "GIF, cleared", bytes: clearGIF, loopCount: 4),
         // `disposal=[1, 3, 3, 3]`, no `loop`; the first drawing has no rectangle.
         AnimationFixture(
@@ -36,7 +36,7 @@ struct AnimationFixture: Sendable, CustomTestStringConvertible {
         AnimationFixture(name: "APNG, cleared", bytes: clearPNG, loopCount: 2, hasFaintRectangles: true),
         // `disposal=2`, `loop=1`.
         AnimationFixture(name: "APNG, restored", bytes: restorePNG, loopCount: 1, hasFaintRectangles: true),
-        // `default_image=True`: the fourth drawing is for viewers of stills.
+        // `default_image=True`: the fourth drawing is the default image and no frame.
         AnimationFixture(
             name: "APNG, its default image apart", bytes: defaultImagePNG, loopCount: nil, drawings: [0, 1, 2],
             isOpaque: true),

@@ -1,9 +1,9 @@
 import InflightPictures
 
-/// Bitmaps and icons of ``Scene`` that other programs wrote: Pillow 9.4 the 24-bit, 1-bit and palette BMP and both icons whose
-/// names say PNG and bitmap; ImageMagick 6.9 runs (`-compress RLE BMP3:`), OS/2's header (`BMP2:`), bit fields (`-define
-/// bmp:subtype=RGB565`), alpha (`bmp:format=bmp4`), and the icons of 32 bits and with a palette. The one from the top down is
-/// ImageMagick's flipped picture with its height negated. Pixels and palettes that they stored plainly are computed here.
+/// Bitmaps and icons of ``Scene`` from other programs. Pillow 9.4: the 24-bit, 1-bit and palette BMP, the icons with a
+/// PNG and a bitmap. ImageMagick 6.9: runs (`-compress RLE BMP3:`), OS/2 header (`BMP2:`), bit fields
+/// (`bmp:subtype=RGB565`, with `-define`), alpha (`bmp:format=bmp4`), the icons of 32 bits and with a palette. The
+/// top-down one is ImageMagick's flipped image, height negated. Plainly stored pixels and palettes are computed here.
 extension Fixtures {
     static let rgbBMP =
         Base64.bytes("Qk12AgAAAAAAADYAAAAoAAAAEAAAAAwAAAABABgAAAAAAEACAADEDgAAxA4AAAAAAAAAAAAA")
@@ -76,7 +76,7 @@ extension Fixtures {
         Base64.bytes("AAABAAEAEAwAAAEACAAYBQAAFgAAACgAAAAQAAAAGAAAAAEACAAAAAAAwAAAAAAAAAAAAAAAAAEAAAABAAA=")
         + palette + [UInt8](repeating: 0, count: 256) + indices + [UInt8](repeating: 0, count: 48)
 
-    /// The pixels, blue first, with what `alpha` makes of the fourth channel.
+    /// The pixels, blue first, each followed by the bytes that `alpha` makes of its fourth channel.
     private static func pixels(topDown: Bool = false, alpha: (UInt8) -> [UInt8] = { _ in [] }) -> [UInt8] {
         (0..<Scene.width * Scene.height).flatMap { index in
             let (y, x) = index.quotientAndRemainder(dividingBy: Scene.width)
@@ -85,7 +85,7 @@ extension Fixtures {
         }
     }
 
-    /// A colour for each pixel, from the top down.
+    /// One colour for each pixel, from the top down.
     private static var palette: [UInt8] { pixels(topDown: true) { _ in [0] } }
 
     private static var indices: [UInt8] {

@@ -1,12 +1,13 @@
 import InflightPictures
 
-/// Small pictures that other programs made: ``Scene`` at 16 × 12 pixels, as base64.
+/// Small images written by other programs: ``Scene`` at 16 × 12 pixels, as base64.
 ///
-/// The scene was drawn with Pillow 9.4 and handed to: `cjpeg -quality 92 -optimize` of libjpeg-turbo 2.1.5, with
-/// `-progressive`, `-arithmetic`, `-grayscale`, `-rgb` or `-sample 1x1 -restart 1`; Pillow itself for CMYK (inverted, as
-/// Adobe's programs do), most PNG files and the GIF, which `gifsicle --interlace` has turned; ImageMagick 6.9 for 16 bits and for interlaced PNG;
-/// `cwebp -q 95`, `cwebp -lossless -exact` of libwebp 1.2.4; `webpmux -frame part +100+4+2 -frame whole +100` and `gifsicle --position 4,2`
-/// for the animations, whose first frame is the scene from 4, 2 to 14, 10 and whose second is all of it.
+/// Pillow 9.4 drew the scene, and these encoded it: `cjpeg -quality 92 -optimize` of libjpeg-turbo 2.1.5, with
+/// `-progressive`, `-arithmetic`, `-grayscale`, `-rgb` or `-sample 1x1 -restart 1`; Pillow itself for CMYK (inverted,
+/// as Adobe's programs do), most PNG files and the GIF, which `gifsicle --interlace` converted; ImageMagick 6.9 for 16
+/// bits and interlaced PNG; `cwebp -q 95`, `cwebp -lossless -exact` of libwebp 1.2.4; and, for the animations,
+/// `webpmux -frame part +100+4+2 -frame whole +100` and `gifsicle --position 4,2`: the first frame is the scene from 4,
+/// 2 to 14, 10, the second all of it.
 enum Fixtures {
     static let baselineJPEG = Base64.bytes(
         """

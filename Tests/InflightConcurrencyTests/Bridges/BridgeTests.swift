@@ -2,9 +2,9 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A bridge", .timeLimit(.minutes(10)))
+@Suite("Bridges", .timeLimit(.minutes(10)))
 struct BridgeTests {
-    @Test("lets the one who waits go on, whether it was opened before or after")
+    @Test("A bridge resumes its waiter, whether it is opened before or after the wait")
     func both() async {
         for opensFirst in [true, false] {
             let bridge = Bridge()
@@ -14,7 +14,7 @@ struct BridgeTests {
         }
     }
 
-    @Test("carries the first value")
+    @Test("A value bridge carries the first value and refuses the second")
     func value() async {
         let bridge = ValueBridge<Int>()
         #expect(bridge.open(with: 1))
@@ -22,7 +22,7 @@ struct BridgeTests {
         #expect(await bridge.value() == 1)
     }
 
-    @Test("made for one wait is passed on at once, where the caller is")
+    @Test("A bridge made for one wait runs its body at once, on the actor of the caller")
     @MainActor func passedOn() async {
         var passed = 0
         await Bridge.wait { bridge in
@@ -39,7 +39,7 @@ struct BridgeTests {
         #expect((passed, value) == (2, 4))
     }
 
-    @Test("orders what was done before it was opened before what comes after the wait")
+    @Test("Writes made before a bridge opens are visible after the wait")
     func ordered() async {
         final class Plain: @unchecked Sendable {  // ordered by the bridge alone: for the thread sanitizer
             var number = 0
@@ -57,11 +57,11 @@ struct BridgeTests {
     }
 }
 
-@Suite("From a callback to async", .timeLimit(.minutes(10)))
+@Suite("Bridges: callbacks to async", .timeLimit(.minutes(10)))
 struct CallbackBridgeTests {
     private let log = Log()
 
-    @Test("gives what the callback says first, also where it calls inside the start")
+    @Test("Awaiting a callback returns its first value, even if it is called during the start")
     func value() async throws {
         let later = try await Bridge.callback { (answer: CallbackAnswer<Int>) in
             DispatchQueue.global().async {
@@ -77,7 +77,7 @@ struct CallbackBridgeTests {
         #expect((later, atOnce) == (1, 3))
     }
 
-    @Test("tells the work when the task is cancelled, and waits no longer")
+    @Test("Cancelling the awaiting task cancels the work and ends the wait")
     func cancelled() async {
         let token = CancellationToken()
         let log = log
@@ -85,7 +85,7 @@ struct CallbackBridgeTests {
         let kept = Guarded<CallbackAnswer<Int>?>(nil)
         token.onCancel {
             log.note("work cancelled")
-            // Work that lets go of its callback when it is cancelled has not dropped it.
+            // Work that releases its callback when it is cancelled has not dropped it.
             _ = kept.withLock { $0.take() }
         }
         let task = Task {
@@ -101,7 +101,7 @@ struct CallbackBridgeTests {
         #expect(log.all == ["work cancelled"])
     }
 
-    @Test("keeps what was started alive while it is waited for")
+    @Test("Awaiting a callback retains the started work until the wait ends")
     func keptAlive() async throws {
         final class Work: Cancelling {
             func cancel() {}
@@ -117,7 +117,7 @@ struct CallbackBridgeTests {
         #expect(!seen.withLock { $0 }())
     }
 
-    @Test("starts nothing where the task was cancelled before")
+    @Test("A task that is already cancelled does not start the work")
     func cancelledBefore() async {
         let log = log
         let task = Task {
@@ -131,7 +131,7 @@ struct CallbackBridgeTests {
         #expect(log.all.isEmpty)
     }
 
-    @Test("waits for nobody who has let go of the callback")
+    @Test("Releasing a callback without calling it ends the wait with an error")
     func dropped() async {
         await #expect(throws: CallbackFailure.dropped) {
             try await Bridge.callback { (answer: CallbackAnswer<Int>) in

@@ -1,11 +1,11 @@
 import InflightConcurrency
 import Testing
 
-@Suite("A shared value", .timeLimit(.minutes(10)))
+@Suite("Shared values", .timeLimit(.minutes(10)))
 struct SharedValueTests {
     private struct Broken: Error {}
 
-    /// Makes 1, 2, 3, …; each when it may.
+    /// Makes 1, 2, 3, …, each once `mayReturn` is open.
     private final class Maker: Sendable {
         private let made = Guarded(0)
         let entered = Bridge()
@@ -24,7 +24,7 @@ struct SharedValueTests {
         }
     }
 
-    /// Runs what it is given, and counts it.
+    /// Runs jobs at once and counts them.
     private final class CountingExecutor: TaskExecutor {
         let count = Guarded(0)
 
@@ -34,7 +34,7 @@ struct SharedValueTests {
         }
     }
 
-    @Test("is made on the executor that is named")
+    @Test("A shared value is made on the given executor")
     func executor() async throws {
         let executor = CountingExecutor()
         let value = SharedValue(on: executor) { 1 }
@@ -42,7 +42,7 @@ struct SharedValueTests {
         #expect(executor.count.withLock { $0 } == 1)
     }
 
-    @Test("is made once for all who ask, at once for who asks later, and again after it was forgotten")
+    @Test("A shared value is made once for concurrent callers, reused later, and made again after forget()")
     func once() async throws {
         let made = Guarded(0)
         let value = SharedValue {
@@ -61,7 +61,7 @@ struct SharedValueTests {
         #expect(try await value.value() == 2)
     }
 
-    @Test("is forgotten once, however many found the same value to be no good")
+    @Test("A stale shared value is forgotten once, however many callers report it")
     func stale() async throws {
         let made = Guarded(0)
         let value = SharedValue {
@@ -77,7 +77,7 @@ struct SharedValueTests {
         #expect(try await value.value() == 2)
     }
 
-    @Test("tells who waits why it could not be made, and has it made again for the next")
+    @Test("An error in making a shared value is thrown, and the next caller has it made again")
     func failing() async throws {
         let calls = Guarded(0)
         let value = SharedValue {
@@ -92,7 +92,7 @@ struct SharedValueTests {
         #expect(try await value.value() == 2)
     }
 
-    @Test("who is cancelled stops waiting at once, and the others get the value all the same")
+    @Test("A cancelled waiter leaves at once, and the others still receive the shared value")
     func oneLeaves() async throws {
         let maker = Maker()
         let value = SharedValue { await maker.make() }
@@ -106,7 +106,7 @@ struct SharedValueTests {
         #expect(maker.count == 1)
     }
 
-    @Test("the last one to leave cancels the making, and whoever comes then has it made anew")
+    @Test("Cancelling the last waiter cancels making the shared value, and the next caller starts anew")
     func lastLeaves() async throws {
         let cancelled = Bridge()
         let calls = Guarded(0)

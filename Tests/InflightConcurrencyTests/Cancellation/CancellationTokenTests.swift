@@ -2,11 +2,11 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A cancellation token", .timeLimit(.minutes(10)))
+@Suite("Cancellation tokens", .timeLimit(.minutes(10)))
 struct CancellationTokenTests {
     private let log = Log()
 
-    @Test("is latched, visible at once, and never taken back")
+    @Test("A cancellation token stays cancelled")
     func latch() {
         let token = CancellationToken()
         #expect(!token.isCancelled)
@@ -15,7 +15,7 @@ struct CancellationTokenTests {
         #expect(token.isCancelled)
     }
 
-    @Test("runs its handlers once, in their order, inside the first cancel, with the latch set")
+    @Test("Cancelling a token runs its handlers once, in order, with isCancelled already true")
     func handlers() {
         let token = CancellationToken()
         let log = log
@@ -26,7 +26,7 @@ struct CancellationTokenTests {
         #expect(log.all.count == 3)
     }
 
-    @Test("runs a handler at once that comes after the cancel")
+    @Test("A handler added to a cancelled token runs at once")
     func lateHandler() {
         let token = CancellationToken()
         token.cancel()
@@ -35,7 +35,7 @@ struct CancellationTokenTests {
         #expect(log.all == ["late"])
     }
 
-    @Test("does not start a handler that was removed, and lets go of it there")
+    @Test("A removed cancellation handler is released at once and never runs")
     func removed() {
         let token = CancellationToken()
         let log = log
@@ -54,7 +54,7 @@ struct CancellationTokenTests {
         #expect(log.all == ["released"])
     }
 
-    @Test("lets go of handlers when they have run")
+    @Test("A cancelled token releases its handlers after running them")
     func released() {
         let token = CancellationToken()
         let log = log
@@ -66,7 +66,7 @@ struct CancellationTokenTests {
         #expect(log.all == ["released"])
     }
 
-    @Test("holds no lock while handlers run: they may do anything with it")
+    @Test("Cancellation handlers run with no lock held, and may use the token")
     func reentrant() {
         let token = CancellationToken()
         let log = log
@@ -79,7 +79,7 @@ struct CancellationTokenTests {
         #expect(log.all == ["inside", "child"])
     }
 
-    @Test("cancels its children, and theirs, before any handler runs")
+    @Test("Cancelling a token cancels its descendants before any handler runs")
     func children() {
         let token = CancellationToken()
         let log = log
@@ -95,7 +95,7 @@ struct CancellationTokenTests {
         #expect(child.isCancelled && grandchild.isCancelled)
     }
 
-    @Test("is left as it is by the cancel of a child")
+    @Test("Cancelling a child does not cancel its parent or siblings")
     func childAlone() {
         let token = CancellationToken()
         let (child, sibling) = (token.makeChild(), token.makeChild())
@@ -103,7 +103,7 @@ struct CancellationTokenTests {
         #expect(child.isCancelled && !token.isCancelled && !sibling.isCancelled)
     }
 
-    @Test("makes children that are cancelled where it is cancelled itself")
+    @Test("A child of a cancelled token is cancelled from the start")
     func lateChild() {
         let token = CancellationToken()
         token.cancel()
@@ -114,7 +114,7 @@ struct CancellationTokenTests {
         #expect(log.all == ["child"])
     }
 
-    @Test("does not keep its children alive")
+    @Test("A token does not retain its children")
     func childReleased() {
         let token = CancellationToken()
         weak let child: CancellationToken? = token.makeChild()
@@ -122,7 +122,7 @@ struct CancellationTokenTests {
         token.cancel()
     }
 
-    @Test("runs every handler exactly once when many threads add and cancel at once")
+    @Test("Every handler runs exactly once when many threads add handlers and cancel")
     func race() {
         for _ in 0..<200 {
             let token = CancellationToken()
@@ -133,12 +133,12 @@ struct CancellationTokenTests {
                 token.makeChild().onCancel { calls.withLock { $0 += 1000 } }
             }
             token.cancel()
-            // A child that was released before the cancel says nothing.
+            // A child that was released before the cancel runs no handler.
             #expect(calls.withLock { $0 % 1000 } == 8)
         }
     }
 
-    @Test("is cancelled with the task around it, whenever that is")
+    @Test("CancellationToken.withTask passes a token that is cancelled with the task")
     func aroundTask() async {
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
         let task = Task {
@@ -161,7 +161,7 @@ struct CancellationTokenTests {
         #expect(await CancellationToken.withTask { !$0.isCancelled })
     }
 
-    @Test("hands on what the body throws, with its type")
+    @Test("CancellationToken.withTask rethrows the typed error of its body")
     func typedErrors() async {
         struct Broken: Error {}
         await #expect(throws: Broken.self) {
@@ -169,7 +169,7 @@ struct CancellationTokenTests {
         }
     }
 
-    @Test("cancels a task")
+    @Test("Cancelling a token cancels the task attached to it")
     func cancelsTask() async {
         let token = CancellationToken()
         let task = Task {
@@ -184,9 +184,9 @@ struct CancellationTokenTests {
     }
 }
 
-@Suite("A cancellation flag", .timeLimit(.minutes(10)))
+@Suite("Cancellation flag", .timeLimit(.minutes(10)))
 struct CancellationFlagTests {
-    @Test("is latched, visible at once to other threads, and never taken back")
+    @Test("A cancellation flag stays cancelled, and other threads see it at once")
     func latch() {
         let flag = CancellationFlag()
         #expect(!flag.isCancelled)

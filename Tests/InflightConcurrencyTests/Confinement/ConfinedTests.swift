@@ -2,13 +2,13 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A confined object", .timeLimit(.minutes(10)))
+@Suite("Confined objects", .timeLimit(.minutes(10)))
 struct ConfinedTests {
     final class Counter: Confined {
         let confinement: CallbackQueue
         private(set) var count = 0
         private let witness: Witness?
-        /// Not `Sendable`, and reached by its own callbacks all the same.
+        /// Not `Sendable`, but its own callbacks may use it.
         private var onChange: ((Int) -> Void)?
 
         init(on queue: CallbackQueue, witness: Witness? = nil) {
@@ -36,14 +36,14 @@ struct ConfinedTests {
     private let queue = DispatchQueue(label: "app.counter")
     private var here: CallbackQueue { .queue(queue) }
 
-    @Test("is used on its queue, by a reference that anybody may hold")
+    @Test("Work submitted through a confined reference runs on the queue of the object")
     func reference() async {
         let counter = ConfinedReference(Counter(on: here))
         for _ in 0..<100 { counter.submit { $0.increment() } }
         #expect(await queue.ask { counter.object.count } == 100)
     }
 
-    @Test("captures itself in its own callbacks, which come back to its queue")
+    @Test("A confined object may capture itself in callbacks that run on its queue")
     func callbacks() async {
         let counter = ConfinedReference(Counter(on: here))
         let elsewhere = DispatchQueue(label: "elsewhere")
@@ -53,7 +53,7 @@ struct ConfinedTests {
         #expect(count == 5)
     }
 
-    @Test("is not kept alive by its callbacks, which do nothing once it is gone")
+    @Test("Callbacks do not retain a confined object, and do nothing after its release")
     func weakCallbacks() async {
         let log = Log()
         let here = here
@@ -66,7 +66,7 @@ struct ConfinedTests {
         #expect(log.all == ["released"])
     }
 
-    @Test("is kept alive by a callback that is asked to")
+    @Test("A callback made with keepingAlive retains its confined object")
     func strongCallbacks() async {
         let log = Log()
         let here = here
@@ -80,7 +80,7 @@ struct ConfinedTests {
         #expect(log.all == ["called", "released"])
     }
 
-    @Test("is released on its queue, whoever lets go of the last reference to it")
+    @Test("A confined object is released on its queue, whichever thread drops the last reference")
     func released() async {
         let here = here
         let wasThere = await ValueBridge.value { done in
@@ -90,7 +90,7 @@ struct ConfinedTests {
         #expect(wasThere)
     }
 
-    @Test("has what its callbacks captured released on its queue too")
+    @Test("Values captured by callbacks of a confined object are released on its queue")
     func capturesReleased() async {
         let here = here
         let counter = ConfinedReference(Counter(on: here))
@@ -104,7 +104,7 @@ struct ConfinedTests {
         #expect(wasThere)
     }
 
-    @Test("stops the program where a method, its reference or a callback is used elsewhere", arguments: [0, 1, 2])
+    @Test("Using a confined object, its reference or its callback on another queue traps", arguments: [0, 1, 2])
     func elsewhere(way: Int) async throws {
         let observed: ExitTest.Result?
         switch way {

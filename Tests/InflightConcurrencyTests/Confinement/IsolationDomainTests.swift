@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("An isolation domain", .timeLimit(.minutes(10)))
+@Suite("Isolation domain", .timeLimit(.minutes(10)))
 struct IsolationDomainTests {
     let domain = IsolationDomain("downloads")
 
@@ -45,7 +45,7 @@ struct IsolationDomainTests {
         }
     }
 
-    @Test("lets one thread in at a time, and several objects share it")
+    @Test("Objects that share an isolation domain are accessed by one thread at a time")
     func shared() {
         let manager = Manager(domain)
         DispatchQueue.concurrentPerform(iterations: 8) { index in
@@ -60,13 +60,13 @@ struct IsolationDomainTests {
         #expect(domain.enter { _ in manager.running.value.count } == 0)
     }
 
-    @Test("runs deferred actions outside, in their order, on the thread that entered")
+    @Test("Deferred actions run in order after the domain is left, and may enter it again")
     func deferredActions() {
         let log = Log()
         let manager = Manager(domain)
         Task(manager, 1).start { [domain] count in
             log.note("\(count) \(domain.isInside)")
-            // Foreign code may enter again.
+            // The caller's code may enter the domain again.
             Task(manager, 2).start { log.note("\($0) \(domain.isInside)") }
         }
         domain.enter { deferred in
@@ -77,7 +77,7 @@ struct IsolationDomainTests {
         #expect(!domain.isInside)
     }
 
-    @Test("runs deferred actions if the body throws, then rethrows")
+    @Test("Deferred actions run even if the body throws, and the error is rethrown")
     func throwing() {
         struct Broken: Error {}
         let log = Log()
@@ -91,7 +91,7 @@ struct IsolationDomainTests {
         #expect(domain.enter { _ in domain.isInside })
     }
 
-    @Test("knows that another thread is inside, and this one is not")
+    @Test("Only the thread inside an isolation domain counts as inside")
     func others() {
         domain.enter { _ in
             let seen = Guarded(true)
@@ -107,7 +107,7 @@ struct IsolationDomainTests {
         domain.checkOutside()
     }
 
-    @Test("traps with its name when entered from inside, and when a value is accessed outside")
+    @Test("Re-entering an isolation domain, or accessing its values from outside, traps with its name")
     func traps() async throws {
         let reentered = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let domain = IsolationDomain("downloads")

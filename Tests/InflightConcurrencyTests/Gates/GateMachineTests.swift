@@ -1,7 +1,7 @@
 import InflightConcurrency
 import Testing
 
-@Suite("The gate's machine", .timeLimit(.minutes(10)))
+@Suite("Gates: state machine", .timeLimit(.minutes(10)))
 struct GateMachineTests {
     private typealias Machine = GateMachine<EventBacklog<Int>, String>
 
@@ -13,7 +13,7 @@ struct GateMachineTests {
         }
     }
 
-    @Test("passes events in their order, one at a time, then the outcome")
+    @Test("The gate machine passes events in order, one at a time, then the outcome")
     func order() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         #expect(machine.eventArrived(1).submits)
@@ -30,7 +30,7 @@ struct GateMachineTests {
         #expect(!machine.isScheduled)
     }
 
-    @Test("with the latest only, an event replaces those that did not pass, and gives them back")
+    @Test("With a latest-only backlog, a new event replaces and returns the pending one")
     func latest() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: true))
         #expect(machine.eventArrived(1) == (true, true, nil))
@@ -43,7 +43,7 @@ struct GateMachineTests {
         #expect(machine.eventArrived(4).submits)
     }
 
-    @Test("takes one outcome, and no event after it")
+    @Test("The gate machine accepts one outcome, and no event after it")
     func oneOutcome() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         #expect(machine.outcomeArrived("first") == (true, true))
@@ -55,7 +55,7 @@ struct GateMachineTests {
         #expect(machine.outcomeArrived("fourth") == (false, false))
     }
 
-    @Test("passes nothing after a cancel, and gives back what nobody will hear")
+    @Test("A cancelled gate machine passes nothing, and returns the undelivered events and outcome")
     func cancelled() throws {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -71,7 +71,7 @@ struct GateMachineTests {
         #expect(machine.phase == .cancelled)
     }
 
-    @Test("a cancel while an event is handled stops what comes next")
+    @Test("Cancelling while an event callback runs drops the remaining events")
     func cancelledWithin() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -83,7 +83,7 @@ struct GateMachineTests {
         #expect(!machine.isScheduled)
     }
 
-    @Test("cannot be cancelled when the ending has passed")
+    @Test("A gate machine cannot be cancelled once the outcome has passed")
     func tooLate() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.outcomeArrived("end")
@@ -95,7 +95,7 @@ struct GateMachineTests {
         #expect(machine.phase == .ended)
     }
 
-    @Test("goes on after a delivery that was dropped, and ends when the ending was")
+    @Test("A gate machine continues after a dropped event, and ends after a dropped outcome")
     func dropped() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -109,7 +109,7 @@ struct GateMachineTests {
         #expect(!machine.isScheduled)
     }
 
-    @Test("a delivery that was dropped after a cancel changes nothing")
+    @Test("A delivery dropped after a cancel changes nothing")
     func droppedLate() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.outcomeArrived("end")
@@ -118,9 +118,9 @@ struct GateMachineTests {
         #expect(!dropped.submits && !dropped.leftovers.isEnd && machine.phase == .cancelled)
     }
 
-    // MARK: Other backlogs
+    // MARK: Custom backlogs
 
-    /// Keeps the greatest number alone, and refuses what is not greater.
+    /// Keeps only the greatest number, and refuses numbers that are not greater.
     private struct Greatest: GateBacklog {
         var number: Int?
 
@@ -142,7 +142,7 @@ struct GateMachineTests {
         }
     }
 
-    @Test("submits nothing for an event that its backlog refuses, and gives it back")
+    @Test("An event that the backlog refuses is returned and not submitted")
     func refused() {
         var machine = GateMachine<Greatest, String>(backlog: Greatest(number: 5))
         #expect(machine.eventArrived(5) == (false, false, 5))
@@ -150,7 +150,7 @@ struct GateMachineTests {
         #expect(machine.eventArrived(7) == (false, true, 6))
     }
 
-    @Test("a drop loses what its backlog says, and then the outcome passes")
+    @Test("A dropped delivery loses what the backlog selects, and the outcome still passes")
     func droppedBacklog() {
         var machine = GateMachine<Greatest, String>(backlog: Greatest())
         _ = machine.eventArrived(1)
@@ -166,9 +166,9 @@ struct GateMachineTests {
         }
     }
 
-    // MARK: Pulled
+    // MARK: Pulling
 
-    @Test("a pull gets the events, and then the outcome, which ends the gate at once")
+    @Test("Pulling returns the events, then the outcome, which ends the gate at once")
     func pulled() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -183,7 +183,7 @@ struct GateMachineTests {
         #expect(machine.cancelled() == nil)
     }
 
-    @Test("a pull that got nothing is followed by one wake-up, also if an earlier pull got an event")
+    @Test("After an empty pull, the next arrival submits one wake-up")
     func woken() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         #expect(passed(machine.pulled()) == "nothing")
@@ -195,7 +195,7 @@ struct GateMachineTests {
         #expect(machine.outcomeArrived("end") == (true, true))
     }
 
-    @Test("a pull after a cancel gets nothing")
+    @Test("A pull after a cancel returns nothing")
     func pulledAfterCancel() {
         var machine = Machine(backlog: EventBacklog(keepsLatestOnly: false))
         _ = machine.eventArrived(1)
@@ -206,8 +206,8 @@ struct GateMachineTests {
         #expect(!machine.isScheduled)
     }
 
-    /// Every word of six letters over what can happen: the invariants hold after each step.
-    @Test("keeps its promises whatever happens in whatever order", arguments: [false, true])
+    /// Every sequence of six inputs; the invariants hold after each step.
+    @Test("The gate machine keeps its invariants for every sequence of six inputs", arguments: [false, true])
     func exhaustive(keepsLatestOnly: Bool) {
         for word in 0..<(6 * 6 * 6 * 6 * 6 * 6) {
             var machine = Machine(backlog: EventBacklog(keepsLatestOnly: keepsLatestOnly))
@@ -237,7 +237,7 @@ struct GateMachineTests {
                 default: break
                 }
                 rest /= 6
-                // One delivery is under way at most, and none where nothing is to be delivered.
+                // At most one delivery is scheduled, and none if there is nothing to deliver.
                 #expect(!(submits && wasScheduled))
                 #expect(wasCancelled == (machine.phase == .cancelled))
                 #expect(endings == 0 || machine.phase == .delivering || machine.phase == .ended)
@@ -245,7 +245,7 @@ struct GateMachineTests {
         }
     }
 
-    @Test("nothing holds an event that has passed, however many have")
+    @Test("An event backlog does not retain events that have passed")
     func passedEvents() {
         final class Object {}
         var backlog = EventBacklog<Object>(keepsLatestOnly: false)
@@ -265,7 +265,7 @@ struct GateMachineTests {
 }
 
 extension EventBacklog {
-    /// The events in their order.
+    /// The events in order.
     fileprivate var events: [Event] {
         var (rest, events) = (self, [Event]())
         while let event = rest.popFirst() { events.append(event) }

@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("A gate", .timeLimit(.minutes(10)))
+@Suite("Gates", .timeLimit(.minutes(10)))
 struct GateTests {
     private let hand = ManualQueue()
     private let log = Log()
@@ -16,7 +16,7 @@ struct GateTests {
         return gate
     }
 
-    @Test("tells events in order, then one ending, on its queue and never inside a call")
+    @Test("A gate delivers events in order, then one outcome, on its queue and never inside a call")
     func order() {
         let gate = makeGate()
         for number in 1...3 { gate.send(number) }
@@ -30,12 +30,12 @@ struct GateTests {
         #expect(gate.phase == .ended)
     }
 
-    @Test("submits the next only when the last handler has returned")
+    @Test("A gate submits the next delivery only after the last handler has returned")
     func oneAtATime() {
         let gate = makeGate()
         let hand = hand
         let most = Guarded(0)
-        // The handler is released by work that waits on the queue: it must not hold that.
+        // A closure pending on the queue releases the handler, so the handler must not retain the queue.
         gate.setEventHandler { [weak hand] _ in
             let count = hand?.count ?? 0
             most.withLock { $0 = max($0, count) }
@@ -46,7 +46,7 @@ struct GateTests {
         #expect(most.withLock { $0 } == 0)
     }
 
-    @Test("with the latest only, tells what is newest")
+    @Test("A gate that keeps the latest event delivers only the newest one")
     func latest() {
         let gate = makeGate(keeping: .latest)
         for number in 1...100 { gate.send(number) }
@@ -55,7 +55,7 @@ struct GateTests {
         #expect(log.all == ["100", "end"])
     }
 
-    @Test("is silent after a cancel, also for what was on its way")
+    @Test("A cancelled gate delivers nothing, not even what is already pending")
     func silence() {
         let gate = makeGate()
         gate.send(1)
@@ -68,7 +68,7 @@ struct GateTests {
         #expect(gate.isCancelled)
     }
 
-    @Test("cannot be cancelled from within its ending, nor after it")
+    @Test("A gate cannot be cancelled from within its end handler, nor afterwards")
     func tooLate() {
         let gate = makeGate()
         let log = log
@@ -82,7 +82,7 @@ struct GateTests {
         #expect(gate.phase == .ended)
     }
 
-    @Test("can be cancelled from within an event's handler")
+    @Test("A gate can be cancelled from within an event handler")
     func cancelWithin() {
         let gate = makeGate()
         let log = log
@@ -96,7 +96,7 @@ struct GateTests {
         #expect(log.all == ["1"])
     }
 
-    @Test("calls the handler that is set when it opens: set late, replaced, or cleared")
+    @Test("A gate calls the handler that is set at delivery: set late, replaced or cleared")
     func handlers() {
         let (set, replaced, cleared) = (makeGate(), makeGate(), makeGate())
         let log = log
@@ -113,7 +113,7 @@ struct GateTests {
         #expect(log.all == ["set late", "replaced"])
     }
 
-    @Test("replaces an event's handler between two events")
+    @Test("An event handler that replaces another receives the next event")
     func replacedBetween() {
         let gate = makeGate()
         let log = log
@@ -125,7 +125,7 @@ struct GateTests {
         #expect(log.all == ["1", "new 2"])
     }
 
-    @Test("loses what its queue drops, and tells what comes after it")
+    @Test("A gate loses the deliveries that its queue drops, and delivers later ones")
     func dropped() {
         let gate = makeGate()
         gate.send(1)
@@ -139,7 +139,7 @@ struct GateTests {
         #expect(gate.phase == .ended)
     }
 
-    @Test("holds no lock while a handler runs or captures are released")
+    @Test("A gate runs handlers and releases captures with no lock held")
     func reentrant() {
         let gate = makeGate()
         let log = log
@@ -154,7 +154,7 @@ struct GateTests {
         #expect(log.all.contains("end"))
     }
 
-    @Test("lets go of its handlers inside cancel()")
+    @Test("Cancelling a gate releases its handlers inside the call")
     func releasedByCancel() {
         let gate = makeGate()
         let log = log
@@ -168,7 +168,7 @@ struct GateTests {
         #expect(log.all == ["before", "released", "after"])
     }
 
-    @Test("lets go of its handlers on its queue: when it has ended, and when it is released without an end")
+    @Test("A gate releases its handlers on its queue, after its end or after its own release")
     func releasedOnQueue() async {
         let queue = DispatchQueue(label: "callbacks")
         let here = CallbackQueue.queue(queue)
@@ -186,7 +186,7 @@ struct GateTests {
         }
     }
 
-    @Test("lets go of a handler that is replaced at once, and of one that comes after the end")
+    @Test("A replaced handler, and one set after a cancel, are released at once")
     func releasedByReplacing() {
         let gate = makeGate()
         let log = log
@@ -204,7 +204,7 @@ struct GateTests {
         #expect(log.all == ["first", "second"])
     }
 
-    @Test("is kept alive while a delivery is on its way")
+    @Test("A pending delivery keeps its gate alive")
     func keptAlive() async {
         let queue = DispatchQueue(label: "callbacks")
         let told = await ValueBridge.value { done in
@@ -215,7 +215,7 @@ struct GateTests {
         #expect(told == "end")
     }
 
-    @Test("on a concurrent queue tells in order too, from many threads at once")
+    @Test("A gate on a concurrent queue still delivers in order")
     func concurrentQueue() async {
         let queue = DispatchQueue(label: "wide", attributes: .concurrent)
         let told = await ValueBridge.value { done in
@@ -229,7 +229,7 @@ struct GateTests {
         #expect(told == Array(0..<2000))
     }
 
-    @Test("cancelled on its serial queue, starts no handler after that, whatever other threads do")
+    @Test("After a cancel on its serial queue, a gate starts no handler, whatever other threads do")
     func exactSilence() async {
         let queue = DispatchQueue(label: "callbacks")
         for _ in 0..<100 {
@@ -248,7 +248,7 @@ struct GateTests {
         }
     }
 
-    @Test("on the main queue calls closures that may touch views")
+    @Test("A gate on the main queue can call main-actor closures")
     func mainQueue() async {
         @MainActor final class Label {
             var text = ""

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A guarded value", .timeLimit(.minutes(10)))
+@Suite("Guarded values", .timeLimit(.minutes(10)))
 struct GuardingTests {
     enum Kind: CaseIterable {
         case lock
@@ -16,13 +16,13 @@ struct GuardingTests {
         }
     }
 
-    @Test("loses nothing when many threads change it and look at it", arguments: Kind.allCases)
+    @Test("A guarded value loses no update under concurrent reads and writes", arguments: Kind.allCases)
     func exclusion(kind: Kind) {
         func hammer(_ guarded: some Guarding<[Int]>) {
             DispatchQueue.concurrentPerform(iterations: 8) { index in
                 for _ in 0..<500 {
                     guarded.write { $0[index % 2] += 1 }
-                    // Both halves are changed together: no reader sees one without the other.
+                    // Both elements change together: no reader sees one without the other.
                     guarded.write { value in
                         value[2] += 1
                         value[3] += 1
@@ -37,7 +37,7 @@ struct GuardingTests {
         hammer(kind.make([0, 0, 0, 0]))
     }
 
-    @Test("gives out what the body gives, and throws what it throws, with its type", arguments: Kind.allCases)
+    @Test("A guarded access returns the result of its body, and rethrows its typed error", arguments: Kind.allCases)
     func results(kind: Kind) {
         struct Broken: Error {}
         func check(_ guarded: some Guarding<[Int]>) {
@@ -49,17 +49,17 @@ struct GuardingTests {
                 }
             }
             #expect(throws: Broken.self) { try guarded.read { (_) throws(Broken) in throw Broken() } }
-            // What was changed before the error stays.
+            // Changes made before the error remain.
             #expect(guarded.read { $0.count } == 0)
         }
         check(kind.make([1, 2]))
     }
 
-    @Test("by a queue lets readers in side by side")
+    @Test("A queue-guarded value allows concurrent readers")
     func readersTogether() {
         let guarded = QueueGuarded(1)
         let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        // Each reader waits until the other one is inside.
+        // Each reader waits until the other is inside.
         DispatchQueue.concurrentPerform(iterations: 2) { index in
             guarded.read { _ in
                 (index == 0 ? first : second).signal()
@@ -68,7 +68,7 @@ struct GuardingTests {
         }
     }
 
-    @Test("by a queue can be changed later, and who comes after sees it")
+    @Test("A read or write after writeLater on a queue-guarded value sees the change")
     func later() {
         let guarded = QueueGuarded([Int]())
         for number in 0..<1000 {
@@ -81,7 +81,7 @@ struct GuardingTests {
         #expect(guarded.read { $0 } == [7])
     }
 
-    @Test("by a queue stops who enters it from inside, instead of waiting for itself")
+    @Test("Re-entering a queue-guarded value traps instead of deadlocking")
     func reentered() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let guarded = QueueGuarded(1)

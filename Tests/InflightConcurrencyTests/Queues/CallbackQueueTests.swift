@@ -2,9 +2,9 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("Work for a dispatch queue", .timeLimit(.minutes(10)))
+@Suite("Callback queues: submission", .timeLimit(.minutes(10)))
 struct CallbackQueueTests {
-    @Test("runs once each, in the order in which it was added, from many threads")
+    @Test("Closures submitted from several threads run once, in the order each thread submitted them")
     func order() {
         let queue = DispatchQueue(label: "serial")
         let target = CallbackQueue.queue(queue)
@@ -25,7 +25,7 @@ struct CallbackQueueTests {
         #expect(seen.withLock { $0 } == Dictionary(uniqueKeysWithValues: (0..<4).map { ($0, Array(0..<5000)) }))
     }
 
-    @Test("runs side by side on a concurrent queue: one that waits holds nobody back")
+    @Test("Closures submitted to a concurrent queue run in parallel")
     func concurrent() {
         let target = CallbackQueue.queue(DispatchQueue(label: "concurrent", attributes: .concurrent))
         let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -44,7 +44,7 @@ struct CallbackQueueTests {
         done.wait()
     }
 
-    @Test("waits while its queue is suspended, and holds back no other queue")
+    @Test("Closures wait while their queue is suspended, and delay no other queue")
     func suspended() {
         let asleep = DispatchQueue(label: "asleep")
         asleep.suspend()
@@ -66,7 +66,7 @@ struct CallbackQueueTests {
         #expect(order.withLock { $0 } == ["a", "b"])
     }
 
-    @Test("lets go of what it captured once it has run")
+    @Test("A callback queue releases the captures of a closure after running it")
     func release() {
         final class Witness: Sendable {
             let gone: DispatchSemaphore

@@ -2,9 +2,9 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A run of callbacks", .timeLimit(.minutes(10)))
+@Suite("Callback runs", .timeLimit(.minutes(10)))
 struct CallbackRunTests {
-    /// A callback, and what it does.
+    /// A callback with its closure.
     private final class Piece: Sendable {
         let work: @Sendable () -> Void
 
@@ -15,7 +15,7 @@ struct CallbackRunTests {
 
     private func run() -> CallbackRun<Piece> { CallbackRun { $0.work() } }
 
-    @Test("begins its callbacks in their order on their queue, and leaves none out")
+    @Test("A callback run executes each callback once, in order, on its queue")
     func order() {
         let queue = DispatchQueue(label: "serial")
         let seen = Guarded([Int]())
@@ -38,7 +38,7 @@ struct CallbackRunTests {
         #expect(seen.withLock { $0.count } == 100)
     }
 
-    @Test("runs side by side on a concurrent queue: one that waits holds nobody back")
+    @Test("Callbacks of one run execute in parallel on a concurrent queue")
     func concurrent() {
         let queue = CallbackQueue.queue(DispatchQueue(label: "concurrent", attributes: .concurrent))
         let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -61,7 +61,7 @@ struct CallbackRunTests {
         done.wait()
     }
 
-    @Test("lets what others handed to the queue meanwhile have its turn between two callbacks")
+    @Test("Closures that others submitted meanwhile run between two callbacks of a run")
     func others() {
         let queue = DispatchQueue(label: "serial")
         let seen = Guarded([String]())
@@ -81,7 +81,7 @@ struct CallbackRunTests {
         #expect(seen.withLock { $0 } == ["first", "another's", "second"])
     }
 
-    @Test("hands over what is for one queue before it takes what is for another")
+    @Test("A suspended queue in a callback run does not delay the callbacks of another queue")
     func twoQueues() {
         let asleep = DispatchQueue(label: "asleep")
         let awake = DispatchQueue(label: "awake")

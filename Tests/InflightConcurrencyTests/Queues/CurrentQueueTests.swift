@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A callback queue knows whether it is current", .timeLimit(.minutes(10)))
+@Suite("Callback queues: isCurrent", .timeLimit(.minutes(10)))
 struct CurrentQueueTests {
     private func ask<Answer: Sendable>(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Answer) async
         -> Answer
@@ -10,7 +10,7 @@ struct CurrentQueueTests {
         await ValueBridge.value { done in queue.async { done.open(with: body()) } }
     }
 
-    @Test("on itself, and on no other")
+    @Test("A dispatch queue is current on itself and on no other queue")
     func dispatch() async {
         let (one, other) = (DispatchQueue(label: "one"), DispatchQueue(label: "other"))
         let answers = await ask(on: one) {
@@ -23,17 +23,17 @@ struct CurrentQueueTests {
         #expect(!CallbackQueue.queue(one).isCurrent)
     }
 
-    @Test("on a queue that targets it, and not the other way round")
+    @Test("A target queue is current on the queues that target it, but not the reverse")
     func targets() async {
         let below = DispatchQueue(label: "below")
         let above = DispatchQueue(label: "above", target: below)
-        // Both are marked before: the nearer mark must not hide the other.
+        // Both queues are marked first: the nearer mark must not hide the other.
         #expect(!CallbackQueue.queue(above).isCurrent && !CallbackQueue.queue(below).isCurrent)
         #expect(await ask(on: above) { CallbackQueue.queue(below).isCurrent && CallbackQueue.queue(above).isCurrent })
         #expect(await ask(on: below) { !CallbackQueue.queue(above).isCurrent })
     }
 
-    @Test("not inside sync on another queue, and again after it")
+    @Test("A queue is not current inside sync on another queue, and is current again afterwards")
     func synchronous() async {
         let (one, other) = (DispatchQueue(label: "one"), DispatchQueue(label: "other"))
         let answers = await ask(on: one) {
@@ -43,7 +43,7 @@ struct CurrentQueueTests {
         #expect(answers == [false, true])
     }
 
-    @Test("a concurrent and a global queue too")
+    @Test("Concurrent and global queues know whether they are current")
     func concurrent() async {
         let queue = DispatchQueue(label: "wide", attributes: .concurrent)
         #expect(await ask(on: queue) { CallbackQueue.queue(queue).isCurrent })
@@ -51,7 +51,7 @@ struct CurrentQueueTests {
         #expect(await ask(on: .global()) { !CallbackQueue.queue(queue).isCurrent })
     }
 
-    @Test("while several threads ask for the first time, each of whom sees the mark whole")
+    @Test("Concurrent first isCurrent queries on many queues return false outside those queues")
     func together() async {
         let queues = (0..<20_000).map { CallbackQueue.queue(DispatchQueue(label: "new \($0)")) }
         let current = await withTaskGroup(of: Int.self) { group in
@@ -61,7 +61,7 @@ struct CurrentQueueTests {
         #expect(current == 0)
     }
 
-    @Test("the main queue too, where dispatchMain() serves it on other threads, and closures there may touch views")
+    @Test("The main queue is current on any thread that serves it, and its closures may touch views")
     func main() async {
         @MainActor final class Label {
             var text = ""
@@ -79,7 +79,7 @@ struct CurrentQueueTests {
         #expect(await label.text == "on the main actor")
     }
 
-    @Test("asked by many at once when it was never asked before")
+    @Test("A queue is current on itself after concurrent first isCurrent queries from outside")
     func firstAsked() {
         for _ in 0..<200 {
             let queue = DispatchQueue(label: "new")
@@ -92,7 +92,7 @@ struct CurrentQueueTests {
         }
     }
 
-    @Test("a closure for the main queue stops who calls it elsewhere")
+    @Test("A callback for the main queue traps when called on another queue")
     func mainCallbackElsewhere() async {
         await #expect(processExitsWith: .failure) {
             let callback = MainCallbackQueue.main.callback { (_: Int) in }
@@ -100,7 +100,7 @@ struct CurrentQueueTests {
         }
     }
 
-    @Test("an executor is asked itself")
+    @Test("A custom executor determines itself whether it is current")
     func executor() {
         struct Here: CallbackExecutor {
             let isCurrent: Bool
@@ -112,7 +112,7 @@ struct CurrentQueueTests {
         CallbackQueue.executor(Here(isCurrent: true)).preconditionIsCurrent("this test")
     }
 
-    @Test("queues and places have names for messages")
+    @Test("Queues and the current thread have names for messages")
     func names() async {
         #expect(CallbackQueue.queue(DispatchQueue(label: "app.list")).name == "the queue “app.list”")
         #expect(CallbackQueue.queue(DispatchQueue(label: "")).name == "a queue without a label")
@@ -122,13 +122,13 @@ struct CurrentQueueTests {
         #expect(await MainActor.run { CallbackQueue.currentName } == "the main queue")
     }
 
-    @Test("the check passes on the queue")
+    @Test("The precondition passes on the expected queue")
     func checked() async {
         let queue = DispatchQueue(label: "app.list")
         await ask(on: queue) { CallbackQueue.queue(queue).preconditionIsCurrent("a list") }
     }
 
-    @Test("the check stops elsewhere, and says who was used, which queue was expected and which was found")
+    @Test("The precondition traps on another queue, and names the object and both queues")
     func wrongQueue() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let (right, wrong) = (DispatchQueue(label: "app.list"), DispatchQueue(label: "app.network"))

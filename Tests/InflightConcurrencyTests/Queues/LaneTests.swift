@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("A lane", .timeLimit(.minutes(10)))
+@Suite("Lanes", .timeLimit(.minutes(10)))
 struct LaneTests {
     private typealias Names = Lane<String, String>
 
@@ -16,7 +16,7 @@ struct LaneTests {
         return Names(configuration)
     }
 
-    /// Takes all that may run now, giving the places back at once.
+    /// Dequeues everything that may run now, and releases each slot at once.
     private func drain(_ lane: inout Names, groups: [String: String] = [:], now: MonotonicTime = .zero) -> [String] {
         var order: [String] = []
         while let next = lane.next(now: now) {
@@ -26,7 +26,7 @@ struct LaneTests {
         return order
     }
 
-    @Test("lets the higher level go first, and within a level the one that came first")
+    @Test("A lane dequeues higher levels first, and within a level the oldest element first")
     func order() {
         var lane = lane(limit: 1)
         for (name, level) in [("a", 2), ("b", 4), ("c", 2), ("d", 0), ("e", 4)] {
@@ -35,14 +35,14 @@ struct LaneTests {
         #expect(drain(&lane) == ["b", "e", "a", "c", "d"])
     }
 
-    @Test("lets the one that came last go first, where that was asked for")
+    @Test("A last-in-first-out lane dequeues the newest element first")
     func lastInFirstOut() {
         var lane = lane(limit: 1) { $0.order = .lastInFirstOut }
         for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
         #expect(drain(&lane) == ["c", "b", "a"])
     }
 
-    @Test("keeps the order of those who wait for their group, whenever each was looked at", arguments: [false, true])
+    @Test("Elements parked for a full group keep their order, whenever they were examined", arguments: [false, true])
     func parkedOrder(isLastFirst: Bool) {
         var lane = lane(limit: 9) {
             $0.groupLimit = 1
@@ -51,7 +51,7 @@ struct LaneTests {
         _ = lane.enqueue("runs", level: 2, group: "g", now: .zero)
         #expect(lane.next(now: .zero) == "runs")
         _ = lane.enqueue("a", level: 2, group: "g", now: .zero)
-        // Looked at, and put aside, because the group is full.
+        // Examined and parked, because the group is full.
         #expect(lane.next(now: .zero) == nil)
         for name in ["b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero, ahead: !isLastFirst) }
         #expect(lane.next(now: .zero) == nil)
@@ -59,7 +59,7 @@ struct LaneTests {
         #expect(drain(&lane) == ["c", "b", "a"])
     }
 
-    @Test("never gives more places than its limit")
+    @Test("A lane never exceeds its limit")
     func limit() {
         var lane = lane(limit: 2)
         for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
@@ -71,7 +71,7 @@ struct LaneTests {
         #expect(lane.running == 2)
     }
 
-    @Test("holds nobody back because another group is full")
+    @Test("A full group does not block elements of other groups")
     func fullGroup() {
         var lane = lane(limit: 10) { $0.groupLimit = 1 }
         for (name, group) in [("a1", "A"), ("a2", "A"), ("b1", "B"), ("a3", "A")] {
@@ -87,7 +87,7 @@ struct LaneTests {
         #expect(lane.next(now: .zero) == "a3")
     }
 
-    @Test("keeps the order of coming between those who waited for their group and those who came later")
+    @Test("Elements parked for their group keep their place ahead of later elements")
     func parkedOrder() {
         var lane = lane(limit: 10) { $0.groupLimit = 1 }
         for (name, group) in [("a1", "A"), ("a2", "A"), ("b1", "B")] {
@@ -101,7 +101,7 @@ struct LaneTests {
         #expect(lane.next(now: .zero) == "c1")
     }
 
-    @Test("lets a group's limit be raised while its elements wait")
+    @Test("Raising the limit of a group lets its queued elements run")
     func raisedLimit() {
         var lane = lane(limit: 10) { $0.groupLimit = 1 }
         for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
@@ -112,7 +112,7 @@ struct LaneTests {
         #expect(lane.next(now: .zero) == "c")
     }
 
-    @Test("moves an element to another level, parked or not")
+    @Test("A parked element can move to another level")
     func moving() {
         var lane = lane(limit: 10) { $0.groupLimit = 1 }
         _ = lane.enqueue("a", level: 2, group: "g", now: .zero)
@@ -127,7 +127,7 @@ struct LaneTests {
         #expect(lane.waiting == 0)
     }
 
-    @Test("puts an element that gave its place back before all others of its level")
+    @Test("An element enqueued ahead is dequeued before all others of its level")
     func ahead() {
         var lane = lane(limit: 1)
         for name in ["a", "b"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
@@ -135,7 +135,7 @@ struct LaneTests {
         #expect(drain(&lane) == ["again", "a", "b"])
     }
 
-    @Test("leaves its last places free for what is not of low level")
+    @Test("Elements of the lowest level cannot use the reserved slots of a lane")
     func reserve() {
         var lane = lane(limit: 4) { $0.reserve = 1 }
         for index in 0..<5 { _ = lane.enqueue("low\(index)", level: 0, group: "g", now: .zero) }
@@ -145,7 +145,7 @@ struct LaneTests {
         #expect(lane.next(now: .zero) == "normal")
     }
 
-    @Test("raises what has waited long, so that nothing starves")
+    @Test("A long wait raises an element to a higher level, so that nothing starves")
     func raising() {
         var lane = lane(limit: 1) { $0.raiseAfter = .seconds(10) }
         _ = lane.enqueue("old", level: 1, group: "g", now: .zero)
@@ -159,7 +159,7 @@ struct LaneTests {
         #expect(lane.next(now: Self.seconds(12)) == "old")
     }
 
-    @Test("agrees with a plain list over many random steps")
+    @Test("A lane agrees with a simple model over many random operations")
     func model() {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<200 {
@@ -169,7 +169,7 @@ struct LaneTests {
                     configuration.groupLimit = 2
                     return configuration
                 }())
-            // The model: those who wait, in order, with level and group; and who runs in which group.
+            // The model: queued elements in order, with level and group, and the groups of the running ones.
             var waiting: [(id: Int, level: Int, group: Int, ticket: Lane<Int, Int>.Ticket)] = []
             var running: [Int] = []
             for step in 0..<300 {

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A lane for work", .timeLimit(.minutes(10)))
+@Suite("Work lanes", .timeLimit(.minutes(10)))
 struct WorkLaneTests {
     private typealias Places = Guarded<[WorkLane<String>.Place]>
 
@@ -18,7 +18,7 @@ struct WorkLaneTests {
         }
     }
 
-    @Test("calls at once what has a place, and what waits by level and then by age")
+    @Test("A work lane runs an entry at once if a slot is free, and queued entries by level, then age")
     func order() {
         let (lane, places) = (WorkLane<String>(.init(limit: 1)), Places([]))
         for (name, level) in [("first", 2), ("low", 1), ("old", 3), ("new", 3)] {
@@ -31,7 +31,7 @@ struct WorkLaneTests {
         #expect(lane.counts == (0, 0))
     }
 
-    @Test("never runs more at once than its limit, nor of one group")
+    @Test("A work lane never exceeds its limit or that of a group")
     func bounds() async {
         var configuration = Lane<WorkLane<String>.Entry, String>.Configuration(limit: 3)
         configuration.groupLimit = 2
@@ -67,7 +67,7 @@ struct WorkLaneTests {
         }
     }
 
-    @Test("never calls what was cancelled in time, lets go of it there, and leaves alone what has begun")
+    @Test("Cancelling a queued entry releases it before it runs, and cancelling a running one has no effect")
     func cancelled() {
         let (lane, places, log) = (WorkLane<String>(.init(limit: 1)), Places([]), log)
         let running = add("running", to: lane, places)
@@ -87,7 +87,7 @@ struct WorkLaneTests {
         #expect(log.all == ["running", "released", "next"])
     }
 
-    @Test("moves what waits to another level")
+    @Test("A queued entry can move to another level")
     func moved() {
         let (lane, places) = (WorkLane<String>(.init(limit: 1)), Places([]))
         _ = add("running", to: lane, places)
@@ -97,7 +97,7 @@ struct WorkLaneTests {
         #expect(log.all == ["running", "b", "a"])
     }
 
-    @Test("gets a place back once, and from work that lets go of it without a word")
+    @Test("A slot is returned only once, and automatically when its work drops it")
     func places() {
         let (lane, places) = (WorkLane<String>(.init(limit: 1)), Places([]))
         lane.add(level: 2, group: "") { _ in }
@@ -110,7 +110,7 @@ struct WorkLaneTests {
         #expect(lane.counts == (1, 0))
     }
 
-    @Test("does not pile up calls where twenty thousand that wait end at once")
+    @Test("Running twenty thousand queued entries at once does not nest their calls")
     func manyAtOnce() {
         let (lane, places) = (WorkLane<String>(.init(limit: 1)), Places([]))
         _ = add("first", to: lane, places)

@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-/// Whatever happens, in the order in which it happens.
+/// A log of events, in order.
 final class Log: Sendable {
     private let lines = Guarded([String]())
 
@@ -14,19 +14,19 @@ final class Log: Sendable {
 }
 
 extension DispatchQueue {
-    /// Returns when what was submitted before has run.
+    /// Returns when everything submitted before has run.
     func settle() async {
         await Bridge.wait { done in async { done.open() } }
     }
 
-    /// What `body` says on this queue.
+    /// Returns the result of `body` on this queue.
     func ask<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
         await ValueBridge.value { done in async { done.open(with: body()) } }
     }
 }
 
 extension ValueBridge {
-    /// Opens it for an ending, and sees that there was none before.
+    /// Opens the bridge for an ending, and records an issue if it was open already.
     func openOnce(with value: Value) {
         if !open(with: value) { Issue.record("it ended twice: \(value)") }
     }

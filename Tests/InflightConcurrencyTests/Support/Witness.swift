@@ -1,4 +1,4 @@
-/// Tells when, and so where, it is released.
+/// Calls a closure when it is released, on the thread that releases it.
 final class Witness: Sendable {
     private let released: @Sendable () -> Void
 
@@ -10,6 +10,6 @@ final class Witness: Sendable {
         released()
     }
 
-    /// To be captured by it.
+    /// Called in closures, so that they capture this object.
     func touch() {}
 }

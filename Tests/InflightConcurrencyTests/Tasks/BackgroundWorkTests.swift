@@ -8,7 +8,7 @@ struct BackgroundWorkTests {
     private var here: CallbackQueue { .queue(queue) }
     private let log = Log()
 
-    /// Not `Sendable`: it lives on the work's thread alone.
+    /// Not `Sendable`: only the thread of the work uses it.
     private final class State {
         var step = 0
     }
@@ -22,7 +22,7 @@ struct BackgroundWorkTests {
         }
     }
 
-    @Test("tells progress that never goes back, and one ending, on its queue")
+    @Test("Background work delivers increasing progress and one result on its queue")
     func runs() async throws {
         let work = count(to: 1000)
         let here = here
@@ -40,7 +40,7 @@ struct BackgroundWorkTests {
         #expect(steps == steps.sorted() && steps.allSatisfy { $0 < 1000 })
     }
 
-    @Test("runs on a thread of its own, by name, and not on the callback queue")
+    @Test("Background work runs on its own named thread, not on the callback queue")
     func thread() async {
         let here = here
         let name = await ValueBridge.value { done in
@@ -54,7 +54,7 @@ struct BackgroundWorkTests {
         #expect(name.hasSuffix("(thread “my work”)"), "\(name)")
     }
 
-    @Test("ends with what a slice, or the making of the state, throws", arguments: [false, true])
+    @Test("Background work fails with the error of a slice or of making its state", arguments: [false, true])
     func fails(atStart: Bool) async {
         struct Broken: Error {}
         let here = here
@@ -70,7 +70,7 @@ struct BackgroundWorkTests {
         #expect(throws: Broken.self) { try result.get() }
     }
 
-    @Test("looks at its cancel before each slice, and is silent from then on")
+    @Test("Cancelled background work runs no further slice and delivers nothing")
     func cancelled() async {
         let (inside, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let log = log
@@ -98,7 +98,7 @@ struct BackgroundWorkTests {
         #expect(log.all == ["slice"])
     }
 
-    @Test("never begins where it was cancelled before, and lets go of its closures inside that cancel")
+    @Test("Background work cancelled before its start never runs, and cancel() releases its closures")
     func cancelledBefore() async {
         let log = log
         let work: BackgroundWork<Int, Int>
@@ -119,7 +119,7 @@ struct BackgroundWorkTests {
         #expect(log.all == ["released"])
     }
 
-    @Test("is kept alive while it runs, and lets go of its closures on the callback queue", arguments: [true, false])
+    @Test("Background work retains itself, and releases its closures on the callback queue", arguments: [true, false])
     func released(isStarted: Bool) async {
         let here = here
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
@@ -136,7 +136,7 @@ struct BackgroundWorkTests {
             }
             work?.setEndHandler { _ in witness.touch() }
         }
-        // From here on nobody but the work holds the witness.
+        // From here on, only the work retains the witness.
         if isStarted { work?.start() }
         work = nil
         for await wasThere in gone { #expect(wasThere) }

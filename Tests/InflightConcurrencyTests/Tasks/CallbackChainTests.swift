@@ -3,9 +3,9 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("A callback chain's machine", .timeLimit(.minutes(10)))
+@Suite("Callback chains: state machine", .timeLimit(.minutes(10)))
 struct ChainMachineTests {
-    @Test("asks about one entry after the other, then ends")
+    @Test("The chain machine asks about one entry after another, then ends")
     func order() {
         var machine = ChainMachine(count: 2)
         #expect(machine.started() == .ask(0))
@@ -21,7 +21,7 @@ struct ChainMachineTests {
         #expect(machine.cancelled() == false)
     }
 
-    @Test("ends at once without entries, and early where the work says stop")
+    @Test("The chain machine ends at once without entries, and early if the work stops it")
     func ends() {
         var empty = ChainMachine(count: 0)
         #expect(empty.started() == .end)
@@ -31,7 +31,7 @@ struct ChainMachineTests {
         #expect(stopped.workReturned(0, stops: true) == .end)
     }
 
-    @Test("does nothing after a cancel, whenever it comes", arguments: 0..<4)
+    @Test("A cancelled chain machine does nothing, whenever it is cancelled", arguments: 0..<4)
     func cancelled(moment: Int) {
         var machine = ChainMachine(count: 2)
         if moment > 0 { _ = machine.started() }
@@ -49,13 +49,13 @@ struct ChainMachineTests {
     }
 }
 
-@Suite("A callback chain", .timeLimit(.minutes(10)))
+@Suite("Callback chains", .timeLimit(.minutes(10)))
 struct CallbackChainTests {
     private let queue = DispatchQueue(label: "callbacks")
     private var here: CallbackQueue { .queue(queue) }
     private let log = Log()
 
-    @Test("asks on the caller's queue, acts elsewhere, in order, and ends once")
+    @Test("A callback chain asks on the callback queue, acts elsewhere, in order, and ends once")
     func runs() async {
         let (here, log) = (here, log)
         let summary = await ValueBridge.value { done in
@@ -75,7 +75,7 @@ struct CallbackChainTests {
         #expect(summary == ChainSummary(answered: 3, unanswered: 0))
     }
 
-    @Test("ends where the work says stop")
+    @Test("A callback chain ends when an action returns stop")
     func stops() async {
         let summary = await ValueBridge.value { done in
             let chain = CallbackChain(1...3, name: "chain", on: here) { _ in
@@ -89,7 +89,7 @@ struct CallbackChainTests {
         #expect(summary.answered == 2)
     }
 
-    @Test("goes on without an answer where the queue drops a question, some of them or all", arguments: [false, true])
+    @Test("A callback chain continues without an answer if the queue drops a question", arguments: [false, true])
     func dropped(all: Bool) async throws {
         let hand = ManualQueue()
         let log = log
@@ -119,7 +119,7 @@ struct CallbackChainTests {
         #expect(summary.withLock { $0 } == ChainSummary(answered: all ? 0 : 2, unanswered: all ? 3 : 1))
     }
 
-    @Test("is silent after a cancel on its queue: no question, no ending, no other entry", arguments: [1, 2, 3])
+    @Test("A callback chain cancelled on its queue asks, acts and delivers no more", arguments: [1, 2, 3])
     func cancelled(entry: Int) async {
         let log = log
         let holder = Guarded<CallbackChain<Int, Bool>?>(nil)
@@ -144,7 +144,7 @@ struct CallbackChainTests {
         #expect(log.all == (1...entry).flatMap { $0 < entry ? ["ask \($0)", "act \($0)"] : ["ask \($0)"] })
     }
 
-    @Test("lets go of all closures inside a cancel before the start, and asks nothing then")
+    @Test("Cancelling a callback chain before its start releases its closures, and it never asks")
     func cancelledBefore() async {
         let log = log
         let chain: CallbackChain<Int, Bool>
@@ -164,7 +164,7 @@ struct CallbackChainTests {
         #expect(log.all == ["released"] && chain.isCancelled)
     }
 
-    @Test("is kept alive while it runs, and lets go of its closures on the caller's queue")
+    @Test("A running callback chain retains itself, and releases its closures on the callback queue")
     func released() async {
         let here = here
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
@@ -181,7 +181,7 @@ struct CallbackChainTests {
                 .goOn
             }
         }
-        // From here on nobody but the chain holds the witness.
+        // From here on, only the chain retains the witness.
         chain?.start()
         chain = nil
         for await wasThere in gone { #expect(wasThere) }

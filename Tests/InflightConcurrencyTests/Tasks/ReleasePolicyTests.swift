@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A release policy", .timeLimit(.minutes(10)))
+@Suite("Release policies", .timeLimit(.minutes(10)))
 struct ReleasePolicyTests {
     private let queue = DispatchQueue(label: "callbacks")
     private let log = Log()
@@ -26,7 +26,7 @@ struct ReleasePolicyTests {
         func stop() { load.take()?.cancel() }
     }
 
-    @Test("released means cancelled: when the owner goes, when it is replaced, when it is told, once each")
+    @Test("CancelOnRelease cancels its work once: on release, on replacement, or when called")
     func cancelOnRelease() {
         var cell: Cell? = Cell()
         cell?.show(Work("1", log))
@@ -40,7 +40,7 @@ struct ReleasePolicyTests {
         #expect(log.all == ["cancel 1", "cancel 2", "before", "cancel 3"])
     }
 
-    @Test("released means that captures die inside the release, on its thread")
+    @Test("CancelOnRelease releases captures during its own release, on the same thread")
     func capturesOfCancelled() async {
         let (log, here) = (log, CallbackQueue.queue(queue))
         let elsewhere = DispatchQueue(label: "elsewhere")
@@ -80,7 +80,7 @@ struct ReleasePolicyTests {
         func didEnd() { alive.end() }
     }
 
-    @Test("kept alive while running: released on the callback queue when it has ended, wherever that is told")
+    @Test("KeepAlive releases its object on the callback queue, wherever end() is called")
     func keptAlive() async {
         let here = CallbackQueue.queue(queue)
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
@@ -99,13 +99,13 @@ struct ReleasePolicyTests {
             alive = upload.alive
         }
         #expect(seen != nil && alive.isHolding)
-        // Not by way of the object: who calls it holds it meanwhile.
+        // Not through the object: the caller would retain it meanwhile.
         alive.end()
         for await wasThere in gone { #expect(wasThere) }
         #expect(seen == nil)
     }
 
-    @Test("kept alive while running: ended on the callback queue, it is let go of at once")
+    @Test("KeepAlive releases its object at once if end() is called on the callback queue")
     func endedThere() async {
         let (here, log) = (CallbackQueue.queue(queue), log)
         await queue.ask {
@@ -127,7 +127,7 @@ struct ReleasePolicyTests {
         func show(_ number: Int, _ text: String) { log.note("\(number) \(text)") }
     }
 
-    @Test("closures do not keep an object alive by mistake, those inside closures neither")
+    @Test("Closures made from a WeakReference do not retain the object, nor do closures inside them")
     func weakReference() {
         let outer: @Sendable () -> @Sendable () -> Void
         let method: @Sendable (Int, String) -> Void

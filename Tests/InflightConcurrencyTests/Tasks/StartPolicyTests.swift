@@ -2,9 +2,9 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("The machine of start policies", .timeLimit(.minutes(10)))
+@Suite("Start policies: state machine", .timeLimit(.minutes(10)))
 struct StartMachineTests {
-    @Test("lets the first win")
+    @Test("The start machine with firstWins refuses a start while another runs")
     func firstWins() {
         var machine = StartMachine(.firstWins)
         #expect(machine.started(1) == [.begin(1)])
@@ -13,7 +13,7 @@ struct StartMachineTests {
         #expect(machine.started(3) == [.begin(3)])
     }
 
-    @Test("lets the last win: what runs stops, what waits is replaced, and the last begins when the first has ended")
+    @Test("The start machine with lastWins stops the running start, and begins the last once it has ended")
     func lastWins() {
         var machine = StartMachine(.lastWins)
         #expect(machine.started(1) == [.begin(1)])
@@ -24,7 +24,7 @@ struct StartMachineTests {
         #expect(machine.workEnded(3) == [])
     }
 
-    @Test("lets both run")
+    @Test("The start machine with both begins every start at once")
     func both() {
         var machine = StartMachine(.both)
         #expect(machine.started(1) == [.begin(1)])
@@ -33,7 +33,7 @@ struct StartMachineTests {
         #expect(machine.running == [2])
     }
 
-    @Test("lets the second wait its turn")
+    @Test("The start machine with queued begins one start after another")
     func queued() {
         var machine = StartMachine(.queued)
         #expect(machine.started(1) == [.begin(1)])
@@ -44,7 +44,7 @@ struct StartMachineTests {
         #expect(machine.workEnded(3) == [])
     }
 
-    @Test("takes one that is cancelled out of the row, or stops it, at the hand-over too")
+    @Test("The start machine removes a cancelled queued start, and stops a cancelled running one")
     func cancelled() {
         var machine = StartMachine(.queued)
         _ = machine.started(1)
@@ -52,7 +52,7 @@ struct StartMachineTests {
         _ = machine.started(3)
         #expect(machine.cancelled(2) == [])
         #expect(machine.cancelled(1) == [.stop(1)])
-        // Cancelled, and running until it has ended in fact.
+        // Cancelled, but running until its work has ended.
         #expect(machine.running == [1])
         #expect(machine.workEnded(1) == [.begin(3)])
         #expect(machine.cancelled(3) == [.stop(3)])
@@ -60,7 +60,7 @@ struct StartMachineTests {
         #expect(machine.cancelled(3) == [])
     }
 
-    @Test("stops all that runs and forgets all that waits")
+    @Test("Cancelling all starts stops the running ones and removes the queued ones")
     func allCancelled() {
         var machine = StartMachine(.queued)
         for id in 1...3 { _ = machine.started(id) }
@@ -70,17 +70,17 @@ struct StartMachineTests {
     }
 }
 
-@Suite("A start policy", .timeLimit(.minutes(10)))
+@Suite("Start policies", .timeLimit(.minutes(10)))
 struct StartPolicyTests {
     private typealias Search = Starter<String, Int>
 
-    /// Work that ends when the test says so.
+    /// Work that ends when the test ends it.
     private final class Desk: Sendable {
         let begun = Guarded([(input: String, token: CancellationToken, end: Search.End)]())
         let log = Log()
 
         func work() -> Search.Work {
-            // What has begun holds its search, and that this closure.
+            // Running work retains its search, and the search retains this closure.
             { [weak self, log] input, token, end in
                 log.note("begin \(input)")
                 token.onCancel { log.note("stop \(input)") }
@@ -113,7 +113,7 @@ struct StartPolicyTests {
         }
     }
 
-    @Test("with the first winning refuses the second")
+    @Test("A starter with firstWins refuses a second start until the first has finished")
     func firstWins() async {
         let search = makeSearch(.firstWins)
         _ = start(search, "a")
@@ -127,12 +127,12 @@ struct StartPolicyTests {
         #expect(desk.log.all == ["begin a", "b: refused", "a: finished(1)", "begin c", "c: finished(2)"])
     }
 
-    @Test("with the last winning stops the first, and begins the last when the first has stopped")
+    @Test("A starter with lastWins stops the running start, and then begins only the last one")
     func lastWins() async {
         let search = makeSearch(.lastWins)
         for input in ["a", "b", "c"] { _ = start(search, input) }
         await queue.settle()
-        // Who is replaced is told on the callback queue, while the work is stopped here.
+        // A replaced start is delivered on the callback queue, while the running work is stopped on this thread.
         #expect(desk.log.all.sorted() == ["a: replaced", "b: replaced", "begin a", "stop a"])
         desk.end("a", with: 1)
         desk.end("c", with: 2)
@@ -140,7 +140,7 @@ struct StartPolicyTests {
         #expect(desk.log.all.suffix(2) == ["begin c", "c: finished(2)"])
     }
 
-    @Test("with both running runs both")
+    @Test("A starter with both runs two starts concurrently")
     func both() async {
         let search = makeSearch(.both)
         _ = start(search, "a")
@@ -152,7 +152,7 @@ struct StartPolicyTests {
         #expect(Set(desk.log.all.suffix(2)) == ["a: finished(1)", "b: finished(2)"])
     }
 
-    @Test("with a row begins one after the other, also where each ends inside its begin")
+    @Test("A starter with queued begins one start after another, even if each ends at once")
     func queued() async {
         let search = makeSearch(.queued)
         for input in ["a", "b"] { _ = start(search, input) }
@@ -161,7 +161,7 @@ struct StartPolicyTests {
         await queue.settle()
         #expect(Set(desk.log.all) == ["begin a", "begin b", "a: finished(1)"])
 
-        // Twenty thousand that wait, and end at once: calls must not pile up.
+        // Twenty thousand queued starts that end at once must not nest their calls.
         let (waited, wait) = AsyncStream.makeStream(of: Void.self)
         let first = Guarded<Starter<Int, Int>.End?>(nil)
         let quick = Starter<Int, Int>(.queued, on: .queue(queue)) { input, _, end in
@@ -179,7 +179,7 @@ struct StartPolicyTests {
         #expect(sum.withLock { $0 } == 20_000 * 20_001 / 2)
     }
 
-    @Test("is cancelled in the row: never begins, and says nothing")
+    @Test("A queued start that is cancelled never begins and delivers nothing")
     func cancelWaiting() async {
         let search = makeSearch(.queued)
         _ = start(search, "a")
@@ -193,7 +193,7 @@ struct StartPolicyTests {
         #expect(Set(desk.log.all) == ["begin a", "a: finished(1)", "begin c"])
     }
 
-    @Test("is cancelled while it runs: told to stop, silent, and its place is given back when it has ended")
+    @Test("A cancelled running start is stopped, delivers nothing, and frees its slot when its work ends")
     func cancelRunning() async {
         let search = makeSearch(.queued)
         let running = start(search, "a")
@@ -205,9 +205,9 @@ struct StartPolicyTests {
         #expect(desk.log.all == ["begin a", "stop a", "begin b"])
     }
 
-    @Test("is cancelled at the hand-over: never begins, or begins with a token that is cancelled")
+    @Test("A start cancelled as its turn comes delivers nothing, and the next start still runs")
     func handOver() async {
-        /// The end of the second, which comes after it was cancelled.
+        /// The end of the second start, called after the start was cancelled.
         struct Second {
             var end: Search.End?
             var isCancelled = false
@@ -252,13 +252,13 @@ struct StartPolicyTests {
             }
             end?(2)
         }
-        // The last of each row has its turn.
+        // The last start of each queue runs.
         for await _ in ended {}
         #expect(wrong.withLock { $0 } == 0)
         withExtendedLifetime(searches) {}
     }
 
-    @Test("all are cancelled at once")
+    @Test("Cancelling a starter cancels all its starts, and it accepts new ones")
     func cancelAll() async {
         let search = makeSearch(.queued)
         for input in ["a", "b", "c"] { _ = start(search, input) }
@@ -270,7 +270,7 @@ struct StartPolicyTests {
         #expect(desk.log.all.last == "begin d")
     }
 
-    @Test("counts work as ended that lets go of its end without a word")
+    @Test("A start whose work drops its end closure is delivered as abandoned")
     func abandoned() async {
         let search = Search(.queued, on: .queue(queue)) { _, _, _ in }
         let log = desk.log
@@ -279,7 +279,7 @@ struct StartPolicyTests {
         #expect(log.all == ["a: abandoned", "b: abandoned"])
     }
 
-    @Test("lets go of completions on the callback queue, or inside cancel()", arguments: [true, false])
+    @Test("Completions are released on the callback queue, or inside cancel()", arguments: [true, false])
     func released(cancels: Bool) async {
         let here = CallbackQueue.queue(queue)
         let log = desk.log

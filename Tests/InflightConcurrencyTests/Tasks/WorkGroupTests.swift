@@ -2,7 +2,7 @@ import Dispatch
 import InflightConcurrency
 import Testing
 
-@Suite("A group of work", .timeLimit(.minutes(10)))
+@Suite("Work groups", .timeLimit(.minutes(10)))
 struct WorkGroupTests {
     private let queue = DispatchQueue(label: "callbacks")
     private let log = Log()
@@ -12,7 +12,7 @@ struct WorkGroupTests {
         return WorkGroup(on: here) { log.note("ended \(here.isCurrent)") }
     }
 
-    @Test("its machine ends once, when it is sealed and everybody has left")
+    @Test("The group machine ends once, when it is sealed and every member has left")
     func machine() {
         var machine = GroupMachine()
         #expect(machine.entered() == true)
@@ -28,7 +28,7 @@ struct WorkGroupTests {
         #expect(empty.sealed() == true)
     }
 
-    @Test("tells once, on its queue, when synchronous, asynchronous and awaited work have all ended")
+    @Test("A work group ends once, on its queue, after its sync, async and awaited work has ended")
     func mixed() async throws {
         struct Broken: Error {}
         let log = log
@@ -42,7 +42,7 @@ struct WorkGroupTests {
             let member = group.enter()
             DispatchQueue.global().async {
                 log.note("asynchronous")
-                // Whatever way it ends: told twice, or never.
+                // A member leaves once, twice, or only by being released.
                 if number % 2 == 0 { member.leave() }
                 if number % 4 == 0 { member.leave() }
             }
@@ -54,7 +54,7 @@ struct WorkGroupTests {
             log.note("awaited")
         }
         group.task { throw Broken() }
-        // Waits until it is cancelled: nothing ever comes.
+        // Waits until it is cancelled: the stream never yields.
         let (nothing, never) = AsyncStream.makeStream(of: Void.self)
         group.task {
             for await _ in nothing {}
@@ -69,7 +69,7 @@ struct WorkGroupTests {
         withExtendedLifetime(never) {}
     }
 
-    @Test("says nothing while it is being filled, however often it is empty meanwhile")
+    @Test("An unsealed work group does not end, however often it becomes empty")
     func filling() async {
         let group = makeGroup()
         for _ in 0..<3 { group.run {} }
@@ -80,7 +80,7 @@ struct WorkGroupTests {
         #expect(log.all == ["ended true"])
     }
 
-    @Test("never tells inside a call, on its own queue neither")
+    @Test("A work group never delivers its end inside a call, even on its own queue")
     func notInside() async {
         let (log, group) = (log, makeGroup())
         await queue.ask {
@@ -91,7 +91,7 @@ struct WorkGroupTests {
         #expect(log.all == ["returned", "ended true"])
     }
 
-    @Test("is left by members that are let go of, and sealed by its own release; members need nobody to hold it")
+    @Test("Releasing a member leaves its work group, and releasing the group seals it")
     func released() async {
         var group: WorkGroup? = makeGroup()
         var members = (0..<3).compactMap { _ in group?.enter() }
@@ -104,7 +104,7 @@ struct WorkGroupTests {
         #expect(log.all == ["ended true"])
     }
 
-    @Test("is silent after a cancel, and lets go of its closure there")
+    @Test("A cancelled work group delivers nothing, and cancel() releases its closure")
     func cancelled() async {
         let log = log
         let group: WorkGroup
@@ -124,7 +124,7 @@ struct WorkGroupTests {
         #expect(log.all == ["released"])
     }
 
-    @Test("can be entered after it was sealed as long as somebody is inside, and stops who enters it after the end")
+    @Test("A sealed work group can be entered until it ends, and entering it afterwards traps")
     func late() async throws {
         let group = makeGroup()
         let member = group.enter()
@@ -146,7 +146,7 @@ struct WorkGroupTests {
         #expect(message.contains("a group that has ended was entered"), "\(message)")
     }
 
-    @Test("tells once when many leave at once")
+    @Test("A work group ends once when many members leave at once")
     func race() async {
         for _ in 0..<50 {
             let (log, group) = (Log(), Guarded<WorkGroup?>(nil))

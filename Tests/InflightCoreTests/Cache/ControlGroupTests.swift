@@ -2,13 +2,13 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The control group's memory", .timeLimit(.minutes(10)))
+@Suite("Control group memory limit", .timeLimit(.minutes(10)))
 struct ControlGroupTests {
     private func group(_ files: [String: String]) -> ControlGroup {
         ControlGroup { files[$0] }
     }
 
-    @Test("version 2: the least limit of the group and those around it")
+    @Test("In cgroup v2, the memory limit is the lowest of the group and its ancestors")
     func versionTwo() {
         let group = group([
             "/proc/self/cgroup": "0::/user.slice/app.scope\n",
@@ -20,7 +20,7 @@ struct ControlGroupTests {
         #expect(group.pressureFile == "/sys/fs/cgroup/user.slice/app.scope/memory.pressure")
     }
 
-    @Test("version 2 inside a container, where the group is the root")
+    @Test("In a container, the files are those at the cgroup v2 mount point")
     func namespace() {
         let group = group([
             "/proc/self/cgroup": "0::/\n",
@@ -31,7 +31,7 @@ struct ControlGroupTests {
         #expect(group.pressureFile == "/sys/fs/cgroup/memory.pressure")
     }
 
-    @Test("version 1, with another part of the tree mounted")
+    @Test("In cgroup v1, paths resolve below a mounted subtree, and there is no pressure file")
     func versionOne() {
         let group = group([
             "/proc/self/cgroup": "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc/inner\n0::/docker/abc\n",
@@ -47,7 +47,7 @@ struct ControlGroupTests {
     }
 
     @Test(
-        "what makes no sense is no limit",
+        "Malformed cgroup and mountinfo files yield no limit",
         arguments: [
             ("", 1), ("garbage", 1), ("0::", 1), ("0::relative", 1), ("0::/../../else", 1), ("0::/a\u{0}b", 1),
             (":", 10_000), ("0::/a", 10_000), ("/a ", 10_000),
@@ -60,7 +60,7 @@ struct ControlGroupTests {
     }
 
     @Test(
-        "numbers that are none, or too large, are no limit", arguments: ["", "-5", "0", "12x", "99999999999999999999"])
+        "Invalid, zero or overflowing numbers are no limit", arguments: ["", "-5", "0", "12x", "99999999999999999999"])
     func numbers(text: String) {
         let group = group([
             "/proc/self/cgroup": "0::/\n",
@@ -69,13 +69,13 @@ struct ControlGroupTests {
         #expect(group.memoryLimit == nil)
     }
 
-    @Test("where there is no control group there is no limit")
+    @Test("Without a control group, there is no limit and no pressure file")
     func none() {
         #expect(group([:]).memoryLimit == nil)
         #expect(group([:]).pressureFile == nil)
     }
 
-    @Test("a file is read up to its limit and not further")
+    @Test("A file is read only up to the given limit, and a missing one yields nil")
     func boundedFile() {
         #expect(SystemFile.read("/dev/zero", limit: 100_000)?.utf8.count == 100_000)
         #expect(SystemFile.read("/proc/self/no-such-file", limit: 10) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-/// Keys beside the slots of a policy, as a cache has them, and a check of everything that must always hold.
+/// Maps keys to the slots of a policy, as a cache does, and checks the invariants.
 private struct Model {
     var policy: EvictionPolicy
     var slots: [Int: EvictionPolicy.Slot] = [:]
@@ -13,7 +13,7 @@ private struct Model {
         policy = EvictionPolicy(limit: limit)
     }
 
-    /// Whether the key was there.
+    /// Returns whether the request was a hit.
     mutating func request(_ key: Int, cost: Int) -> Bool {
         if let slot = slots[key], policy.holdsValue(slot) {
             policy.used(slot)
@@ -79,10 +79,10 @@ private struct Model {
     }
 }
 
-@Suite("What the eviction policy keeps", .timeLimit(.minutes(10)))
+@Suite("Eviction policy", .timeLimit(.minutes(10)))
 struct EvictionPolicyTests {
     @Test(
-        "whatever happens, its books are right and its limit holds",
+        "Random operations keep the bookkeeping exact and the cost within the limit",
         arguments: [(seed: 1, limit: 1000), (2, 1000), (3, 4096), (4, 40), (5, 10), (6, 100_000)])
     func invariants(seed: UInt64, limit: Int) {
         var random = SeededGenerator(seed: seed)
@@ -103,7 +103,7 @@ struct EvictionPolicyTests {
         }
     }
 
-    @Test("a look through many others leaves what is used every day where it is")
+    @Test("A scan through many new keys does not evict frequently used ones")
     func scan() {
         var model = Model(limit: 100 * 10)
         for _ in 0..<5 {
@@ -114,10 +114,10 @@ struct EvictionPolicyTests {
         #expect(kept >= 55)
     }
 
-    @Test("scrolling down and back up finds the last pictures again")
+    @Test("After scrolling down and up repeatedly, the most recent entries stay cached")
     func scroll() {
         var model = Model(limit: 100 * 10)
-        // Learns from the first turns that what was seen last comes back first.
+        // The first turns teach the policy that the most recent keys return first.
         for turn in 0..<20 {
             let top = turn * 150
             for key in top..<top + 300 { _ = model.request(key, cost: 10) }
@@ -128,7 +128,7 @@ struct EvictionPolicyTests {
         #expect(found >= 80)
     }
 
-    @Test("a loop slightly larger than the cache is answered from it for the most part")
+    @Test("A loop slightly larger than the cache hits more than half of the time")
     func loop() {
         var model = Model(limit: 100 * 10)
         var hits = 0
@@ -138,7 +138,7 @@ struct EvictionPolicyTests {
         #expect(hits > 20 * 110 / 2)
     }
 
-    @Test("a large newcomer, used once, does not displace many small ones that are used")
+    @Test("Large entries used once do not displace many small ones in use")
     func sizes() {
         var model = Model(limit: 1000)
         for _ in 0..<5 {
@@ -149,7 +149,7 @@ struct EvictionPolicyTests {
         #expect(kept >= 75)
     }
 
-    @Test("what was popular once makes room for what is popular now")
+    @Test("Entries that were popular make room for those that are popular now")
     func ageing() {
         var model = Model(limit: 1000)
         for _ in 0..<50 {
@@ -162,7 +162,7 @@ struct EvictionPolicyTests {
         #expect(kept >= 85)
     }
 
-    @Test("trimming to nothing leaves nothing, and the memory of uses")
+    @Test("Trimming to 0 removes every value but remembers its slot")
     func trim() {
         var model = Model(limit: 1000)
         for key in 0..<50 { _ = model.request(key, cost: 10) }

@@ -3,12 +3,12 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("A cache of pictures by protocol", .timeLimit(.minutes(10)))
+@Suite("Image cache conformances", .timeLimit(.minutes(10)))
 struct ImageCacheTests {
     @Test(arguments: ImageCacheConformance.checks)
     func `Ours passes every check`(check: ConformanceCheck) async {
         let conformance = ImageCacheConformance { limit in
-            // Its limit for one picture is a tenth of all.
+            // It stores no image that costs more than a tenth of its limit.
             MemoryCache<ImageCacheKey, LoadedImage>(
                 configuration: MemoryCacheConfiguration(limit: limit, reactsToMemoryPressure: false))
         }
@@ -67,7 +67,7 @@ struct ImageCacheTests {
     }
 }
 
-/// A dictionary behind a lock: a cache without a limit, or one that forgets at once.
+/// A dictionary behind a lock: a cache without a limit, or one that stores nothing.
 private final class PlainCache: ImageCaching {
     let onCall = Guarded<(@Sendable () -> Void)?>(nil)
     private let images = Guarded<[ImageCacheKey: LoadedImage]>([:])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-/// Counts those that live, and runs something when one ends.
+/// Runs a closure when it is deallocated.
 private final class Tracked: Sendable {
     private let ended: @Sendable () -> Void
 
@@ -21,9 +21,9 @@ private func quiet(limit: Int) -> MemoryCacheConfiguration {
     MemoryCacheConfiguration(limit: limit, reactsToMemoryPressure: false)
 }
 
-@Suite("The memory cache", .timeLimit(.minutes(10)))
+@Suite("Memory cache", .timeLimit(.minutes(10)))
 struct MemoryCacheTests {
-    @Test("gives back what was put in, and only that")
+    @Test("The cache returns the value stored for a key until it is replaced or removed")
     func insertAndFind() {
         let cache = MemoryCache<String, Int>(configuration: quiet(limit: 100_000))
         #expect(cache.insert(1, for: "a", cost: 1000))
@@ -37,7 +37,7 @@ struct MemoryCacheTests {
         #expect(cache.value(for: "a") == nil)
     }
 
-    @Test("keeps nothing above a tenth of its limit, and lets go of what had that key")
+    @Test("A value above a tenth of the limit is refused, and the previous value of its key removed")
     func tooLarge() {
         let cache = MemoryCache<String, Int>(configuration: quiet(limit: 100_000))
         #expect(cache.insert(1, for: "a", cost: 10_000))
@@ -47,27 +47,27 @@ struct MemoryCacheTests {
         #expect(cache.statistics.cost == 0)
     }
 
-    @Test("counts something for each entry, so that free values are bounded too")
+    @Test("Each entry has a minimum cost, so the number of free values is bounded")
     func freeValues() {
         let cache = MemoryCache<Int, Int>(configuration: quiet(limit: 25_600))
         for key in 0..<1000 { cache.insert(key, for: key, cost: -5) }
         #expect(cache.statistics.count <= 100)
     }
 
-    @Test("with no room at all keeps nothing", arguments: [0, -1, 200])
+    @Test("A cache whose limit is too small for any entry stores nothing", arguments: [0, -1, 200])
     func noRoom(limit: Int) {
         let cache = MemoryCache<Int, Int>(configuration: quiet(limit: limit))
         #expect(!cache.insert(1, for: 1, cost: 1))
         #expect(cache.value(for: 1) == nil)
     }
 
-    @Test("its default limit is 15 % of memory, and not above 768 MiB")
+    @Test("The default limit is 15 % of memory, at most 768 MiB")
     func defaultLimit() {
         #expect(MemoryCacheConfiguration().limit == min(AvailableMemory.bytes / 100 * 15, 768 * 1024 * 1024))
         #expect(MemoryCacheConfiguration().limit > 0)
     }
 
-    @Test("trims to what it is told")
+    @Test("Trimming evicts entries down to the given cost")
     func trim() {
         let cache = MemoryCache<Int, Int>(configuration: quiet(limit: 100_000))
         for key in 0..<100 { cache.insert(key, for: key, cost: 1000) }
@@ -78,7 +78,7 @@ struct MemoryCacheTests {
         #expect(cache.statistics.count == 0)
     }
 
-    @Test("counts what happens")
+    @Test("Statistics count insertions, evictions, hits and misses")
     func statistics() {
         let cache = MemoryCache<Int, Int>(configuration: quiet(limit: 10_000))
         for key in 0..<20 { cache.insert(key, for: key, cost: 1000) }
@@ -93,7 +93,7 @@ struct MemoryCacheTests {
         #expect(statistics.misses == 1)
     }
 
-    @Test("releases every value that goes, whichever way it goes")
+    @Test("The cache releases every value that it replaces, evicts, refuses or removes")
     func releases() {
         let live = Guarded(0)
         func tracked() -> Tracked {
@@ -111,7 +111,7 @@ struct MemoryCacheTests {
         #expect(live.withLock { $0 } == 0)
     }
 
-    @Test("a value that is released may use the cache: the lock is not held")
+    @Test("A value may use the cache while it is released, because no lock is held")
     func releaseOutsideTheLock() {
         let cache = MemoryCache<Int, Tracked>(configuration: quiet(limit: 100_000))
         let ended = Guarded(0)
@@ -131,7 +131,7 @@ struct MemoryCacheTests {
         #expect(ended.withLock { $0 } == 302)
     }
 
-    @Test("many threads at once see whole values, and the limit holds")
+    @Test("Concurrent lookups return whole values, and the cost stays within the limit")
     func concurrent() async {
         let cache = MemoryCache<Int, [Int]>(configuration: quiet(limit: 100_000))
         await withTaskGroup(of: Void.self) { group in

@@ -42,7 +42,7 @@ struct MemoryFreshnessTests {
         #expect(seconds(Self.freshness(("Cache-Control", "max-age=60"), ("Age", "20"), delay: 5000)) == 35)
         #expect(seconds(Self.freshness(("Expires", "Tue, 14 Nov 2023 22:14:20 GMT"))) == 60)
         #expect(seconds(Self.freshness(("Last-Modified", "Tue, 14 Nov 2023 22:03:20 GMT"))) == 60)
-        // Nothing is said: a time of ours; but not where a stale response must be asked about, nor of a redirect.
+        // Without a stated lifetime, a heuristic one applies, except with must-revalidate and for a redirect.
         #expect(seconds(Self.freshness()) == 300)
         #expect(seconds(Self.freshness(("ETag", "\"a\""))) == 300)
         #expect(seconds(Self.freshness(("Cache-Control", "must-revalidate"))) == 0)
@@ -206,7 +206,7 @@ struct MemoryFreshnessTests {
             _ = try await stage.pipeline.image(for: request)
             let again = try await stage.pipeline.image(for: request)
             #expect(again.source == .memory && again.isStale)
-            // A newer response is known.
+            // The cache knows a newer response now.
             _ = try await stage.data { $0.cachePolicy = .refresh }
             #expect(try await stage.pipeline.image(for: request).width == 2)
             await stage.end()

@@ -5,13 +5,13 @@
 
     @testable import InflightCore
 
-    /// A descriptor that reports urgent data when a test wants it, as the kernel does when memory is short.
+    /// A descriptor that reports urgent data on demand, as the kernel does under memory pressure.
     private final class Alarm: Sendable {
         let watched: Int32
         private let other: Int32
 
         init() {
-            // Only TCP has urgent data on every kernel.
+            // Only TCP supports urgent data on every kernel.
             let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
@@ -40,16 +40,16 @@
             unsafe send(other, byte, 1, Int32(MSG_OOB))
         }
 
-        /// The kernel forgets by itself what it has reported.
+        /// Clears the report. The kernel clears those of its own triggers by itself.
         func silence() {
             var byte: UInt8 = 0
             unsafe recv(watched, &byte, 1, Int32(MSG_OOB))
         }
     }
 
-    @Suite("Shortage of memory", .timeLimit(.minutes(10)))
+    @Suite("Memory pressure", .timeLimit(.minutes(10)))
     struct MemoryPressureTests {
-        @Test("shrinks the cache to a half, and to an eighth when nothing gets on")
+        @Test("Memory pressure shrinks the cache to a half, and a full stall to an eighth")
         func shrinks() async {
             let (some, full) = (Alarm(), Alarm())
             let monitor = MemoryPressureMonitor {
@@ -58,7 +58,7 @@
             let cache = MemoryCache<Int, Int>(
                 configuration: MemoryCacheConfiguration(limit: 80_000), monitor: monitor)
             let reports = AsyncStream<MemoryPressure>.makeStream()
-            // Subscribers are called in no order: the cache has been when the second report is there.
+            // Subscribers run in no fixed order: the second report proves that the cache has handled the first.
             for key in 0..<80 { cache.insert(key, for: key, cost: 1000) }
             let subscription = monitor.subscribe { pressure in
                 if pressure == .some { some.silence() } else { full.silence() }
@@ -80,7 +80,7 @@
             withExtendedLifetime(subscription) {}
         }
 
-        @Test("watches only while somebody listens")
+        @Test("The monitor watches only while it has subscribers")
         func stops() {
             let opened = Guarded<[Alarm]>([])
             let monitor = MemoryPressureMonitor {
@@ -103,7 +103,7 @@
             withExtendedLifetime((first, second)) {}
         }
 
-        @Test("a cache that is not to react does not listen, and one that is gone listens no more")
+        @Test("A cache subscribes only if it reacts to memory pressure, and unsubscribes when released")
         func optOut() {
             let alarm = Alarm()
             let monitor = MemoryPressureMonitor { [.init(descriptor: alarm.watched, pressure: .some)] }
@@ -118,7 +118,7 @@
             withExtendedLifetime((deaf, listening)) {}
         }
 
-        @Test("where the kernel offers nothing, nothing happens, and it is asked once")
+        @Test("Without kernel support, the monitor does not watch and opens the triggers only once")
         func unavailable() {
             let asked = Guarded(0)
             let monitor = MemoryPressureMonitor {
@@ -132,7 +132,7 @@
             withExtendedLifetime((first, second)) {}
         }
 
-        @Test("the kernel's own triggers open where it allows it, and a descriptor is never leaked where it does not")
+        @Test("The kernel triggers are opened with close-on-exec")
         func kernel() {
             for trigger in MemoryPressureTriggers.openAll() {
                 #expect(fcntl(trigger.descriptor, F_GETFD) & FD_CLOEXEC != 0)

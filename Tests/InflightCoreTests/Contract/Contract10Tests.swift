@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 10: release", .timeLimit(.minutes(10)))
+@Suite("Contract 10: release", .timeLimit(.minutes(10)))
 struct Contract10Tests {
-    @Test("a task lives without being held until it has ended, and not longer")
+    @Test("A task that its caller does not retain lives until its ending is delivered")
     func unheldTask() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -22,7 +22,7 @@ struct Contract10Tests {
         #expect(task == nil)
     }
 
-    @Test("a pipeline lives until its last task has ended, and takes its transport with it")
+    @Test("An unretained pipeline lives until its last task ends, then releases the transport it owns")
     func unheldPipeline() async throws {
         let log = Log()
         let queue = ManualQueue()
@@ -50,7 +50,7 @@ struct Contract10Tests {
         #expect(owned == nil)
     }
 
-    @Test("closures are released on the callback queue when they have run")
+    @Test("After its ending, a task releases its closures on the callback queue")
     func releasedOnTheQueue() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x"), chunks: [1]))
@@ -64,7 +64,7 @@ struct Contract10Tests {
         _ = task
     }
 
-    @Test("closures are released inside the caller's own cancel()")
+    @Test("A task releases its closures before cancel() returns")
     func releasedInCancel() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x"), chunks: [1]))
@@ -77,7 +77,7 @@ struct Contract10Tests {
         stage.transport.finishAll()
     }
 
-    @Test("a closure that runs while its task is cancelled elsewhere is released on the callback queue")
+    @Test("A closure that runs during a cancel from another queue is released on the callback queue")
     func releasedWhileItRuns() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("xy"), chunks: [1]))
@@ -108,7 +108,7 @@ struct Contract10Tests {
         }
     }
 
-    @Test("closures that end on real queues are released there, over and over", arguments: [true, false])
+    @Test("Tasks that end or are cancelled on a dispatch queue release their closures on it", arguments: [true, false])
     func releasedOnRealQueues(cancels: Bool) async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(Bytes("x"), chunks: [1]))
@@ -121,7 +121,7 @@ struct Contract10Tests {
         let all = Once<Bool>()
         for index in 0..<count {
             queue.async {
-                // Made on the queue: nobody else holds it.
+                // Created on the queue, so that nothing else retains it.
                 let captured = Captured {
                     if DispatchQueue.getSpecific(key: mark) != true { elsewhere.add() }
                     released.add()
@@ -142,7 +142,7 @@ struct Contract10Tests {
         await stage.pipeline.shutdown(.finish)
     }
 
-    @Test("shutdown(.finish) returns when the last has ended, and takes nothing new")
+    @Test("shutdown(.finish) rejects new requests and returns after the last task has ended")
     func finish() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(Bytes("x")).stalled("all"))
@@ -152,7 +152,7 @@ struct Contract10Tests {
             await stage.pipeline.shutdown(.finish)
             log.add("over, \(stage.queue.count) told")
         }
-        // The shutdown is under way when a newcomer is turned away.
+        // The shutdown has begun once a new request is rejected.
         while true {
             do {
                 _ = try await stage.pipeline.response(for: ImageRequest("http://a.example/missing"))
@@ -168,7 +168,7 @@ struct Contract10Tests {
         #expect(log.lines.last == "end: x")
     }
 
-    @Test("shutdown(.cancel) stops what is under way, and its callers are told in every form")
+    @Test("shutdown(.cancel) stops running transfers, and running and new tasks fail with shutDown")
     func cancel() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.silent)
@@ -195,7 +195,7 @@ struct Contract10Tests {
         await stage.pipeline.shutdown(.cancel)
     }
 
-    @Test("dropping an event stream cancels its load")
+    @Test("Dropping an event stream cancels its transfer")
     func droppedStream() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 10), chunks: [5]).stalled("never", after: 10))
@@ -207,7 +207,7 @@ struct Contract10Tests {
     }
 }
 
-/// A transport that a pipeline owns: another one's work, and a life of its own.
+/// A transport that a pipeline owns. It forwards to another one and has its own lifetime.
 private final class OwnedTransport: Transport {
     let base: ScriptedTransport
 

@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 11: bounds hold", .timeLimit(.minutes(10)))
+@Suite("Contract 11: limits", .timeLimit(.minutes(10)))
 struct Contract11Tests {
-    @Test("fetches under way, in all and from one origin")
+    @Test("Concurrent fetches reach the total and the per-origin limit, and never exceed them")
     func concurrency() throws {
         let stage = try Stage {
             $0.maximumConcurrentFetches = 5
@@ -31,7 +31,7 @@ struct Contract11Tests {
         #expect(most.values.allSatisfy { $0 == 2 })
     }
 
-    @Test("a redirect gives its place back, and its target counts against the other origin's limit")
+    @Test("A redirect frees its slot and counts against the limit of the target origin")
     func redirectTarget() throws {
         let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
         stage.transport.serve("http://b.example/busy", .ok(Bytes("busy")))
@@ -43,7 +43,7 @@ struct Contract11Tests {
         stage.load("http://a.example/1", log: log)
         stage.load("http://a.example/2", log: log)
         stage.transport.finish("http://a.example/1")
-        // The place at a is free for the next; the one at b is not yet.
+        // The slot at a is free for the next fetch; the one at b is still taken.
         #expect(stage.transport.startedURLs.last == "http://a.example/2")
         #expect(stage.transport.liveCount == 2)
         stage.transport.finish("http://b.example/busy")
@@ -53,7 +53,7 @@ struct Contract11Tests {
         #expect(log.lines.sorted() == ["end: busy", "end: second", "end: target"])
     }
 
-    @Test("the total time runs on while a redirect waits for its place, and stops it there")
+    @Test("A redirect that waits for a slot ends when the total timeout expires")
     func timeInTheLane() throws {
         let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
         stage.transport.serve("http://b.example/busy", .ok(Bytes("busy")))
@@ -74,7 +74,7 @@ struct Contract11Tests {
         #expect(!stage.transport.startedURLs.contains("http://b.example/target"))
     }
 
-    @Test("a redirect that gets its place is given the time that is left, and no timer stays behind")
+    @Test("A redirected transfer gets the remaining total timeout, and no timer is left")
     func timeLeft() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
@@ -87,7 +87,7 @@ struct Contract11Tests {
         #expect(stage.clock.timerCount == 0)
     }
 
-    @Test("a timeout names the limit that was set, not what a redirect has left of it")
+    @Test("A timeout error states the configured limit, not the time left after a redirect")
     func namedLimit() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
@@ -106,7 +106,7 @@ struct Contract11Tests {
         #expect(log.lines == ["The request timed out after 3 s. Allow more time, or try again later."])
     }
 
-    @Test("a redirect that comes when the time is up, or when nobody waits any more, leaves nothing behind")
+    @Test("A redirect after a timeout or a cancel is not followed and leaves no job or timer")
     func redirectTooLate() throws {
         for isCancelled in [true, false] {
             let stage = try Stage()
@@ -124,7 +124,7 @@ struct Contract11Tests {
         }
     }
 
-    @Test("a redirect that waits for its place and is cancelled leaves its timer at once")
+    @Test("A cancel at once removes the timer of a redirect that waits for a slot")
     func cancelledInTheLane() throws {
         let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
         stage.transport.serve("http://b.example/busy", .silent)
@@ -138,7 +138,7 @@ struct Contract11Tests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 1)
     }
 
-    @Test("waiting for a turn is not counted as time")
+    @Test("Time in the queue does not count towards the total timeout")
     func waitingIsFree() throws {
         let stage = try Stage { $0.maximumConcurrentFetches = 1 }
         stage.transport.serveOthers(.ok(Bytes("x")))
@@ -151,7 +151,7 @@ struct Contract11Tests {
         #expect(log.lines == ["end: x"])
     }
 
-    @Test("redirects: as many as are allowed are followed, and not one more", arguments: [0, 1, 3])
+    @Test("Redirects are followed up to the limit, and one more fails with badRedirect", arguments: [0, 1, 3])
     func redirects(limit: Int) throws {
         let stage = try Stage()
         for index in 0..<5 {
@@ -167,7 +167,7 @@ struct Contract11Tests {
         #expect(log.lines.sorted() == ["end: there", "long: badRedirect"])
     }
 
-    @Test("the limits of a request are those that its transport keeps")
+    @Test("The transport receives the limits of the request")
     func handedOn() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .silent)
@@ -185,7 +185,7 @@ struct Contract11Tests {
         #expect(limits.maximumHeadBytes == 256 * 1024)
     }
 
-    @Test("a picture that declares more pixels than its request allows is refused before it is decoded")
+    @Test("An image with more pixels than its request allows is rejected before it is decoded")
     func pixels() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(width: 10, height: 10)))

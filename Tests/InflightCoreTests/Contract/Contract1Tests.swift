@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 1: callbacks run on the queue that the caller named", .timeLimit(.minutes(10)))
+@Suite("Contract 1: callbacks on the named queue", .timeLimit(.minutes(10)))
 struct Contract1Tests {
     private static let mark = DispatchSpecificKey<String>()
 
@@ -15,7 +15,7 @@ struct Contract1Tests {
         return queue
     }
 
-    @Test("on a dispatch queue, serial or concurrent, progress and ending", arguments: [false, true])
+    @Test("Progress and the ending run on the named dispatch queue, serial or concurrent", arguments: [false, true])
     func dispatchQueue(isConcurrent: Bool) async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [10]))
@@ -32,7 +32,7 @@ struct Contract1Tests {
         #expect(log.lines.count >= 2)
     }
 
-    @Test("on the main queue, for closures that are bound to the main actor")
+    @Test("Main-actor callbacks run on the main queue")
     func mainQueue() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [10]))
@@ -46,7 +46,7 @@ struct Contract1Tests {
         #expect(try await end.value)
     }
 
-    @Test("on an executor, and nowhere before it runs them")
+    @Test("Callbacks on an executor run only when the executor runs them")
     func executor() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [1]))
@@ -63,7 +63,7 @@ struct Contract1Tests {
         #expect(log.lines == ["progress true", "body true"])
     }
 
-    @Test("errors that are known at once, too", arguments: ["no URL", "gopher://a.example/"])
+    @Test("Immediate errors are delivered on the callback queue", arguments: ["no URL", "gopher://a.example/"])
     func earlyErrors(url: String) throws {
         let stage = try Stage()
         let log = Log()

@@ -5,10 +5,10 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 2: no callback runs inside the call that asked for it", .timeLimit(.minutes(10)))
+@Suite("Contract 2: no callback inside the starting call", .timeLimit(.minutes(10)))
 struct Contract2Tests {
     @Test(
-        "none starts before the call has returned to a serial queue, whatever the end is",
+        "A callback on a serial queue runs after the call on it has returned, whatever the result",
         arguments: ["http://a.example/1", "http://a.example/missing", "no URL", "gopher://a.example/"])
     func serialQueue(url: String) async throws {
         let stage = try Stage(.automatic)
@@ -27,7 +27,7 @@ struct Contract2Tests {
         #expect(log.lines == ["returned", "called"])
     }
 
-    @Test("every callback is handed its task")
+    @Test("Every callback receives its task")
     func handedItsTask() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [2]))
@@ -44,7 +44,7 @@ struct Contract2Tests {
         #expect(tasks.allSatisfy { $0 === task })
     }
 
-    @Test("what is in memory is had at once by cached(), and by load() with a callback as ever")
+    @Test("A memory hit is returned by cached() at once, and by load() in a callback")
     func memory() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -66,7 +66,7 @@ struct Contract2Tests {
         #expect(stage.codec.decodes.count == 1)
     }
 
-    @Test("an event stream starts nothing before its first event is asked for")
+    @Test("An event stream starts no transfer before its first event is requested")
     func stream() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))

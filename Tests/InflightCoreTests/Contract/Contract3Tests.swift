@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 3: a task ends exactly once", .timeLimit(.minutes(10)))
+@Suite("Contract 3: exactly one ending per task", .timeLimit(.minutes(10)))
 struct Contract3Tests {
-    @Test("with success or with failure", arguments: [true, false])
+    @Test("A task ends once, with success or failure, and a later cancel has no effect", arguments: [true, false])
     func once(succeeds: Bool) throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, succeeds ? .ok(Bytes("x"), chunks: [1]) : .failure(.cannotConnect))
@@ -21,7 +21,7 @@ struct Contract3Tests {
         #expect(log.lines.count == 1)
     }
 
-    @Test("cancelled where cancel() comes first: before the bytes, and before the ending has passed the gate")
+    @Test("A cancel before the ending passes the gate suppresses every callback")
     func cancelled() throws {
         for isDelivered in [false, true] {
             let stage = try Stage()
@@ -41,7 +41,7 @@ struct Contract3Tests {
         }
     }
 
-    @Test("a cancel inside the ending comes too late")
+    @Test("A cancel inside the completion handler has no effect")
     func cancelledInTheEnding() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -55,7 +55,7 @@ struct Contract3Tests {
         #expect(log.lines == ["false"])
     }
 
-    @Test("who awaits gets LoadError.cancelled when the surrounding task is cancelled, and the transfer stops")
+    @Test("Cancelling the awaiting task throws LoadError.cancelled and stops the transfer")
     func awaited() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .silent)
@@ -68,7 +68,7 @@ struct Contract3Tests {
         await stage.pipeline.shutdown(.finish)
     }
 
-    @Test("who awaits in a task that was cancelled before gets the same, and nothing is sent")
+    @Test("Awaiting in a cancelled task throws LoadError.cancelled and sends nothing")
     func awaitedTooLate() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -85,7 +85,7 @@ struct Contract3Tests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
 
-    @Test("a stream ends with one success, after which there is nothing")
+    @Test("A stream ends with exactly one success, and no progress follows it")
     func streamSuccess() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 50), chunks: [5]))
@@ -102,7 +102,7 @@ struct Contract3Tests {
     }
 
     @Test(
-        "a stream that is cancelled ends with one failure, cancelled, before its start too", arguments: [true, false])
+        "A cancelled stream yields one failure, cancelled, whether it has started or not", arguments: [true, false])
     func streamCancelled(hasStarted: Bool) async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .silent)
@@ -125,7 +125,7 @@ struct Contract3Tests {
         await stage.pipeline.shutdown(.finish)
     }
 
-    @Test("two iterators of one stream are one load")
+    @Test("A second iterator of a stream starts no second task")
     func twoIterators() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .status(404))

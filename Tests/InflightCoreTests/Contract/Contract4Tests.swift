@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 4: silence after cancel", .timeLimit(.minutes(10)))
+@Suite("Contract 4: no callback after cancel", .timeLimit(.minutes(10)))
 struct Contract4Tests {
-    @Test("a cancel inside a progress callback is followed by nothing")
+    @Test("A cancel inside a progress callback stops the transfer and all later callbacks")
     func insideProgress() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [1]))
@@ -27,7 +27,7 @@ struct Contract4Tests {
         #expect(stage.transport.cancelledURLs == [Stage.url])
     }
 
-    @Test("a cancel from elsewhere lets a callback that runs finish, and none follow")
+    @Test("A cancel from another queue lets the running callback finish, and no other follows")
     func fromElsewhere() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("body"), chunks: [1]))
@@ -45,7 +45,7 @@ struct Contract4Tests {
         #expect(log.lines == ["progress", "cancelled: true"])
     }
 
-    @Test("on its own serial queue no callback starts after cancel() has returned, whenever that was")
+    @Test("After cancel() has returned on a serial callback queue, no callback starts on it")
     func exactOnASerialQueue() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(Bytes([UInt8](repeating: 1, count: 64)), chunks: [1]))
@@ -75,7 +75,7 @@ struct Contract4Tests {
         #expect(stage.pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("cancels from many threads are one")
+    @Test("Concurrent cancels of one task cancel its transfer once")
     func manyThreads() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))

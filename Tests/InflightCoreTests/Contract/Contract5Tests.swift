@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 5: events of one task arrive in order", .timeLimit(.minutes(10)))
+@Suite("Contract 5: event order within a task", .timeLimit(.minutes(10)))
 struct Contract5Tests {
-    @Test("on a concurrent queue too, one at a time, the ending last")
+    @Test("Callbacks of a task on a concurrent queue run one at a time and in order, the ending last")
     func concurrentQueue() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(Bytes([UInt8](repeating: 1, count: 200)), chunks: [1]))
@@ -40,7 +40,7 @@ struct Contract5Tests {
         }
     }
 
-    @Test("a subscriber that joins a stalled transfer hears how far it has come, unless that begins anew")
+    @Test("A late subscriber receives the current progress, but none while a retry is pending")
     func lateSubscriber() throws {
         var retry = RetryPolicy()
         retry.firstDelay = .seconds(1)
@@ -70,7 +70,7 @@ struct Contract5Tests {
         #expect(log.lines.suffix(3).allSatisfy { $0.hasSuffix("abcdef") })
     }
 
-    @Test("the next is submitted only when the last has returned, and what nobody has heard is replaced")
+    @Test("Callbacks are submitted one at a time, and new progress replaces undelivered progress")
     func oneAtATime() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [1]))
@@ -88,11 +88,11 @@ struct Contract5Tests {
         #expect(log.lines == ["2", "6", "abcdef"])
     }
 
-    @Test("progress never goes back, when an answer makes the load start anew either")
+    @Test("Progress never decreases, not even if Vary makes a task fetch again")
     func neverBack() throws {
         let stage = try Stage { $0.harmlessFields = ["X-Theme"] }
         let vary = HTTPFields([("Vary", "x-theme")])
-        // The second load finds that it needs an answer of its own, whose bytes come more slowly.
+        // The second task turns out to need its own response, whose bytes arrive more slowly.
         stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [4], fields: vary))
         let log = Log()
         func load(_ theme: String) {
@@ -110,7 +110,7 @@ struct Contract5Tests {
         #expect(log.lines.filter { $0.hasPrefix("light") } == ["light 4", "light 6", "light abcdef"])
     }
 
-    @Test("a stream tells progress in order too")
+    @Test("A stream yields strictly increasing progress")
     func stream() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [1]))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 6: no lock is held while a caller's code runs", .timeLimit(.minutes(10)))
+@Suite("Contract 6: no lock held during caller code", .timeLimit(.minutes(10)))
 struct Contract6Tests {
-    @Test("callbacks may call back into everything")
+    @Test("Callbacks may call into the task and the pipeline")
     func callbacks() throws {
         let stage = try Stage()
         stage.transport.serveOthers(.ok(Bytes("body"), chunks: [2]))
@@ -32,7 +32,7 @@ struct Contract6Tests {
         #expect(other.isCancelled)
     }
 
-    @Test("processors, and the making of their identities, may call back into everything")
+    @Test("Processors may call into the pipeline while they run and while their identity is computed")
     func processors() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -53,7 +53,7 @@ struct Contract6Tests {
         #expect(try await pipeline.image(for: request).width == 4)
     }
 
-    @Test("what closures captured is released without a lock: by cancel(), after the ending, and when it is dropped")
+    @Test("No lock is held while a cancel, the ending or a dropping queue releases closures")
     func releases() throws {
         for way in ["cancel", "end", "drop"] {
             let stage = try Stage()
@@ -63,7 +63,7 @@ struct Contract6Tests {
             let pipeline = stage.pipeline
             let captured = Captured {
                 released.add()
-                // Enters the task's lock and the engine's: this would hang, were one of them held.
+                // Takes the locks of the task and the engine, so it would deadlock if either were held.
                 box.withLock { $0 }?.cancel()
                 _ = pipeline.statistics
                 pipeline.loadResponse(ImageRequest("no URL"), on: .queue(.global())) { _, _ in }
@@ -91,7 +91,7 @@ struct Contract6Tests {
         }
     }
 
-    @Test("pixels of a caller's own memory are released without a lock, when an ending is dropped")
+    @Test("No lock is held while a dropped ending releases memory that a processor allocated")
     func pixels() async throws {
         let stage = try Stage(.automatic) { $0.memoryCache.limit = 0 }
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -108,7 +108,7 @@ struct Contract6Tests {
                     unsafe memory.initializeMemory(as: UInt8.self, repeating: 1)
                     let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
                         unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
-                        // Enters the task's lock: this would hang, were it held.
+                        // Takes the task's lock, so it would deadlock if the lock were held.
                         released.set(box.withLock { $0 }?.isCancelled == false)
                     }
                     return PixelBuffer(width: 4, height: 3, bytesPerRow: 16, format: .rgbx, bytes: bytes)
@@ -120,7 +120,7 @@ struct Contract6Tests {
         try await stage.queue.waitForWork(within: .seconds(50))
         stage.queue.dropAll()
         #expect(try await released.value)
-        // The task's request holds the box, and the box the task.
+        // Breaks a cycle: the task's request retains the box, and the box the task.
         _ = box.withLock { $0.take() }
     }
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("contract 7: one job for each key", .timeLimit(.minutes(10)))
+@Suite("Contract 7: one job per key", .timeLimit(.minutes(10)))
 struct Contract7Tests {
-    @Test("three who ask share one exchange; the last to leave stops it, and nobody before")
+    @Test("Three subscribers share one exchange, and only the last cancel stops it")
     func lastOneOut() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -20,7 +20,7 @@ struct Contract7Tests {
         #expect(stage.transport.cancelledURLs == [Stage.url])
     }
 
-    @Test("those who stay are told, whoever leaves")
+    @Test("A subscriber receives its response after another one has cancelled")
     func stayers() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -33,7 +33,7 @@ struct Contract7Tests {
         #expect(log.lines == ["second: x"])
     }
 
-    @Test("a cancelled job leaves at once: a newcomer starts its own, and does not inherit")
+    @Test("A request after the last cancel starts a new job instead of joining the cancelled one")
     func newcomer() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, inOrder: [.ok(Bytes("old")), .ok(Bytes("new"))])
@@ -46,7 +46,7 @@ struct Contract7Tests {
         #expect(log.lines == ["end: new"])
     }
 
-    @Test("its place is given back only when its work has stopped")
+    @Test("A cancelled job keeps its slot until its transfer has stopped")
     func place() throws {
         let stage = try Stage { $0.maximumConcurrentFetches = 1 }
         stage.transport.serveOthers(.ok(Bytes("x")))
@@ -59,34 +59,34 @@ struct Contract7Tests {
         #expect(stage.transport.maximumLiveCount == 1)
     }
 
-    @Test("a job is worth what the most eager of its waiters is: joiners raise it, leaving lowers it")
+    @Test("A job has the highest priority of its subscribers, rising and falling as they join and leave")
     func priorities() throws {
         let stage = try Stage { $0.maximumConcurrentFetches = 1 }
         stage.transport.serveOthers(.ok(Bytes("x")))
         stage.load("http://a.example/0")
         let names = ["a", "b", "c", "d"].map { "http://a.example/\($0)" }
         for name in names { stage.load(name) }
-        // c is raised by a joiner, d by a joiner that leaves again, b by its own task being raised and lowered.
+        // A subscriber raises c; one that leaves raises and lowers d; one that changes its priority, b.
         stage.load(names[2], priority: .veryHigh)
         stage.load(names[3], priority: .veryHigh).cancel()
         let eager = stage.load(names[1], priority: .low)
         eager.priority = .veryHigh
         eager.priority = .low
         stage.transport.finishAll()
-        // b and d moved: they stand behind a, in the order in which they came back to their level.
+        // b and d moved: they are queued behind a, in the order in which they returned to their level.
         #expect(stage.transport.startedURLs == ["http://a.example/0", names[2], names[0], names[3], names[1]])
         #expect(stage.transport.events.contains(.started(names[2], .veryHigh)))
         #expect(stage.transport.events.contains(.started(names[3], .normal)))
     }
 
-    @Test("a change of priority while a transfer is being started reaches it as soon as it is known")
+    @Test("A priority change during Transport.start is passed on once the transfer is known")
     func prioritizedInStart() throws {
         let stage = try Stage { $0.maximumConcurrentFetches = 1 }
         let (first, second) = ("http://a.example/0", Stage.url)
         stage.transport.serve(first, .ok(Bytes("x")))
         stage.load(first)
         let task = stage.load()
-        // Weak: the task holds the transport.
+        // Weak, because the task retains the transport.
         stage.transport.serve(second) { [weak task] _ in
             task?.priority = .high
             task?.priority = .veryHigh
@@ -98,7 +98,7 @@ struct Contract7Tests {
         stage.transport.finishAll()
     }
 
-    @Test("two sizes share the fetch, and two equal ones the decode")
+    @Test("Two sizes share one fetch, and equal sizes share one decode")
     func decodes() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()).stalled("all"))
@@ -116,7 +116,7 @@ struct Contract7Tests {
         #expect(stage.codec.decodes.count == 2)
     }
 
-    @Test("chains of processors share what they have in common, and nothing that differs")
+    @Test("Processor chains share their common prefix and nothing else")
     func prefixes() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()).stalled("all"))
@@ -139,7 +139,7 @@ struct Contract7Tests {
         #expect(c.runs.count == 2)
     }
 
-    @Test("a processor that throws fails those who want it, and no one else")
+    @Test("A processor that throws fails only the requests that use it")
     func throwing() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()).stalled("all"))
@@ -168,7 +168,7 @@ struct Contract7Tests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
 
-    @Test("a decode that nobody wants any more is told to stop, and its place comes back")
+    @Test("A cancelled decode ends, leaves no job behind and is not cached")
     func cancelledDecode() async throws {
         let decoding = Once<Bool>()
         let gate = DispatchSemaphore(value: 0)
@@ -189,7 +189,7 @@ struct Contract7Tests {
         #expect(stage.pipeline.cached(ImageRequest(Stage.url))?.width == nil)
     }
 
-    @Test("the last to leave stops a redirect's transfer, though it began before the first start had returned")
+    @Test("A cancel stops the transfer of a redirect that began before the first start() returned")
     func redirectOvertakes() async throws {
         let base = ScriptedTransport(.automatic)
         base.serve(Stage.url, .redirect(to: "/2"))
@@ -197,7 +197,7 @@ struct Contract7Tests {
         let pipeline = try ImagePipeline(
             configuration: .init(transports: [.shared(SlowTransport(base))], codecs: CodecRegistry([])))
         let queue = ManualQueue()
-        // On a thread of its own, because the first start blocks it.
+        // On its own thread, because the first start blocks it.
         let loaded = Once<ImageTask>()
         DispatchQueue(label: "caller").async {
             loaded.set(pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, _ in })
@@ -209,9 +209,9 @@ struct Contract7Tests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("a decode has its bytes whichever thread starts it")
+    @Test("A decode receives its bytes whichever thread dispatches it")
     func manyThreads() async throws {
-        // One place to decode in and several threads that end fetches: whoever gives the place back starts the next.
+        // One decode slot and several threads that end fetches: the thread that frees the slot starts the next one.
         let transports = (0..<4).map { ScriptedTransport(.automatic, schemes: ["s\($0)"], records: false) }
         for transport in transports { transport.serveOthers(.ok(FakeCodec.picture())) }
         let pipeline = try ImagePipeline(
@@ -230,7 +230,7 @@ struct Contract7Tests {
     }
 }
 
-/// Its first start returns only when what followed from it has started.
+/// A transport whose first start returns only after the transfer of its redirect has started.
 private final class SlowTransport: Transport {
     private let base: ScriptedTransport
 
@@ -245,7 +245,7 @@ private final class SlowTransport: Transport {
         if request.url.path == "/1" {
             let hasFollowed = DispatchSemaphore(value: 0)
             Task { [base] in
-                // Its receiver has heard of the first end, and so has started the second.
+                // The receiver has processed the first end, and so has started the second transfer.
                 try? await base.wait(for: .ended(request.url.string, nil), within: .seconds(50))
                 hasFollowed.signal()
             }

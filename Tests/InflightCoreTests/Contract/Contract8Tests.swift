@@ -4,8 +4,8 @@ import Testing
 
 @testable import InflightCore
 
-// What stands in a key, and what does not, is tested in `RequestPlanTests`.
-@Suite("contract 8: a key is safe", .timeLimit(.minutes(10)))
+// `RequestPlanTests` tests which parts of a request a key contains.
+@Suite("Contract 8: safe keys", .timeLimit(.minutes(10)))
 struct Contract8Tests {
     private func stage(_ mode: ScriptedTransport.Mode = .manual) throws -> Stage {
         let stage = try Stage(mode) { $0.harmlessFields = ["X-Theme"] }
@@ -20,7 +20,7 @@ struct Contract8Tests {
         stage.load(log: log, name: theme) { $0.fields.append("X-Theme", theme) }
     }
 
-    @Test("who differs in a field that the answer varies by leaves and fetches for itself, and shares that")
+    @Test("Subscribers with another value of a Vary field leave the job and share a fetch of their own")
     func leaves() throws {
         let stage = try stage()
         let log = Log()
@@ -32,7 +32,7 @@ struct Contract8Tests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("those who leave for one fetch of their own share it, though the first of them goes as it begins")
+    @Test("Subscribers that leave together share one fetch, even if the first is cancelled as it starts")
     func together() throws {
         let stage = try Stage { $0.harmlessFields = ["x-theme"] }
         let first = Guarded<ImageTask?>(nil)
@@ -52,13 +52,13 @@ struct Contract8Tests {
         #expect(log.lines.sorted() == ["dark: dark", "light: light"])
     }
 
-    @Test("who left without the field that the answer varies by is not joined by those who have it")
+    @Test("A fetch for a request without a Vary field is not joined by requests that have the field")
     func leavesWithoutTheField() throws {
         let stage = try stage()
         let log = Log()
         load(stage, "dark", log)
         stage.load(log: log, name: "none")
-        // The answer's head: the second one leaves, and asks anew.
+        // The head of the response makes the second subscriber leave and fetch again.
         stage.transport.step(Stage.url)
         #expect(stage.transport.startCount == 2)
         load(stage, "light", log)
@@ -67,7 +67,7 @@ struct Contract8Tests {
         #expect(log.lines.sorted() == ["dark: dark", "light: light", "none: none"])
     }
 
-    @Test("a prefetcher keeps an answer that varies for those who send the same")
+    @Test("A prefetched response that varies is returned only for the same field value")
     func prefetched() throws {
         let stage = try stage()
         let turns = ManualQueue()
@@ -88,7 +88,7 @@ struct Contract8Tests {
         #expect(prefetcher.takeResponse(for: request("dark"))?.body == Bytes("dark"))
     }
 
-    @Test("who comes when the answer is known to vary does not join it")
+    @Test("A request does not join a job whose response is known to vary by one of its fields")
     func comesLate() throws {
         let stage = try stage()
         let log = Log()
@@ -100,7 +100,7 @@ struct Contract8Tests {
         #expect(log.lines.sorted() == ["dark: dark", "light: light"])
     }
 
-    @Test("a picture that varies by a field which the key leaves out is not taken from memory for another")
+    @Test("A memory hit requires the same value of a Vary field, even one excluded from the key")
     func memory() async throws {
         let stage = try Stage(.automatic) { $0.harmlessFields = ["X-Theme"] }
         for (path, fields) in [("vary", HTTPFields([("Vary", "X-Theme")])), ("same", HTTPFields())] {
@@ -120,7 +120,7 @@ struct Contract8Tests {
         #expect(try await width("same", "light") == 1)
     }
 
-    @Test("`Vary: *` keeps apart all that differ in a harmless field")
+    @Test("`Vary: *` separates requests that differ in a field excluded from the key")
     func star() throws {
         let stage = try Stage { $0.harmlessFields = ["x-theme"] }
         stage.transport.serve(Stage.url) { request in

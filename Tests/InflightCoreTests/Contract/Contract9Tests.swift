@@ -5,10 +5,10 @@ import Testing
 
 @testable import InflightCore
 
-// The same with a real `OperationQueue` is tested in InflightFoundationTests.
-@Suite("contract 9: the caller's queue may drop callbacks, or stand still", .timeLimit(.minutes(10)))
+// InflightFoundationTests tests the same with a real `OperationQueue`.
+@Suite("Contract 9: callback queues that drop work or are suspended", .timeLimit(.minutes(10)))
 struct Contract9Tests {
-    @Test("dropped progress is followed by the next event")
+    @Test("The next event is delivered after the queue has dropped progress")
     func droppedProgress() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcd"), chunks: [2]))
@@ -26,7 +26,7 @@ struct Contract9Tests {
         #expect(log.lines == ["4", "abcd"])
     }
 
-    @Test("progress that is dropped after the end has come does not take the ending with it")
+    @Test("Progress that is dropped after the transfer has ended does not drop the ending")
     func droppedBeforeTheEnding() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcd"), chunks: [2]))
@@ -38,7 +38,7 @@ struct Contract9Tests {
         #expect(log.lines == ["abcd"])
     }
 
-    @Test("a dropped ending is one that nobody hears, and hurts nobody else")
+    @Test("A dropped ending ends its task and does not affect other subscribers")
     func droppedEnding() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -53,12 +53,12 @@ struct Contract9Tests {
         other.runAll()
         #expect(log.lines == ["other: x"])
         #expect(stage.pipeline.statistics.tasksUnderWay == 0)
-        // It has ended: a cancel changes nothing.
+        // The task has ended, so a cancel has no effect.
         task.cancel()
         #expect(!task.isCancelled)
     }
 
-    @Test("a queue that stands still holds back its own callbacks, and no place in a lane")
+    @Test("A suspended queue delays only its own callbacks and occupies no slot in a lane")
     func suspended() async throws {
         let stage = try Stage(.automatic) { $0.maximumConcurrentFetches = 1 }
         stage.transport.serveOthers(.ok(Bytes("x")))

@@ -3,9 +3,9 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("A decode executor of the caller's own", .timeLimit(.minutes(10)))
+@Suite("Custom decode executor", .timeLimit(.minutes(10)))
 struct DecodeExecutorTests {
-    /// Keeps work until it is told to run it.
+    /// Holds work until the test runs it.
     private final class Kept: WorkExecutor {
         private let work = Guarded<[@Sendable () -> Void]>([])
 
@@ -21,7 +21,7 @@ struct DecodeExecutorTests {
         }
     }
 
-    @Test("decodes run where the configuration says, and no more are handed over than may run at once")
+    @Test("A custom executor runs the decodes and receives no more than may run concurrently")
     func runsThere() throws {
         let kept = Kept()
         let stage = try Stage {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-/// A pipeline whose circuits open after two failures, for one to two seconds, without jitter.
+/// Returns a pipeline whose circuits open after two failures, first for 1 s and then for 2 s, without jitter.
 private func breaking(
     _ whileOpen: ImagePipeline.CircuitBreaker.OpenPolicy = .fail, retries: Int = 0, perOrigin: Int = 2,
     _ change: (inout ImagePipeline.Configuration) -> Void = { _ in }
@@ -36,9 +36,9 @@ extension Stage {
     }
 }
 
-@Suite("The circuit breaker", .timeLimit(.minutes(10)))
+@Suite("Circuit breaker", .timeLimit(.minutes(10)))
 struct CircuitBreakerTests {
-    @Test("after two connection failures queued loads fail at once, and nothing is sent until the backoff is over")
+    @Test("After two connection failures, queued and new loads fail without being sent")
     func opens() throws {
         let stage = try breaking()
         stage.refuseConnections()
@@ -49,7 +49,7 @@ struct CircuitBreakerTests {
         stage.transport.finish(url(0))
         #expect(stage.transport.startCount == 4)
         stage.transport.finish(url(1))
-        // The place of the one that failed, and all that were queued.
+        // Neither the freed slot nor the queued loads lead to another exchange.
         #expect(stage.transport.startCount == 4)
         stage.transport.finish(url(2))
         let lines = stage.lines(log)
@@ -61,7 +61,7 @@ struct CircuitBreakerTests {
         #expect(stage.lines(log).last == "later: originUnavailable")
     }
 
-    @Test("the error names the origin and says when it is tried again")
+    @Test("The error names the origin and the time until its next attempt")
     func message() async throws {
         let stage = try breaking()
         stage.refuseConnections()
@@ -82,7 +82,7 @@ struct CircuitBreakerTests {
     }
 
     @Test(
-        "exactly one probe is sent after the backoff; its failure opens the circuit for longer, its success closes it")
+        "One probe is sent after the backoff: its failure doubles the backoff, its success closes the circuit")
     func probes() throws {
         let stage = try breaking()
         stage.refuseConnections()
@@ -100,7 +100,7 @@ struct CircuitBreakerTests {
         stage.answer()
         for number in 14..<16 { stage.load(url(number), log: log, name: "\(number)") }
         stage.transport.step(url(14))
-        // Its head has come: the others need not wait for its body.
+        // The head has closed the circuit: other loads need not wait for the body.
         for number in 16..<18 { stage.load(url(number), log: log, name: "\(number)") }
         stage.transport.finishAll()
         #expect(
@@ -110,7 +110,7 @@ struct CircuitBreakerTests {
             ])
     }
 
-    @Test("a probe that is cancelled leaves its turn to the next load", arguments: [false, true])
+    @Test("After a probe is cancelled, the next load is sent", arguments: [false, true])
     func abandoned(isQueued: Bool) throws {
         let stage = try breaking { if isQueued { $0.maximumConcurrentFetches = 1 } }
         stage.refuseConnections()
@@ -130,7 +130,7 @@ struct CircuitBreakerTests {
         #expect(stage.lines(log) == ["end: body"])
     }
 
-    @Test("loads that wait are sent one by one as probes, in their order, and all at once when one succeeds")
+    @Test("With .wait, queued loads are sent as probes one at a time, and all of them after a success")
     func waits() throws {
         let stage = try breaking(.wait)
         stage.refuseConnections()
@@ -160,7 +160,7 @@ struct CircuitBreakerTests {
             ])
     }
 
-    @Test("a waiting probe that is cancelled leaves its turn to the next load at once")
+    @Test("With .wait, cancelling the probe sends the next load at once")
     func waitingAbandoned() throws {
         let stage = try breaking(.wait)
         stage.refuseConnections()
@@ -175,7 +175,7 @@ struct CircuitBreakerTests {
         #expect(stage.transport.exchanges.map(\.request.url.string) == [url(3)])
     }
 
-    @Test("statuses, other failures and short times of a load's own count nothing; a timeout without a response counts")
+    @Test("Only connection failures and long timeouts without a response count as failures")
     func counted() throws {
         let stage = try breaking(perOrigin: 1)
         let log = Log()
@@ -195,7 +195,7 @@ struct CircuitBreakerTests {
         #expect(stage.transport.startCount == 9)
     }
 
-    @Test("attempts that the retry policy repeats are sent as without a circuit breaker")
+    @Test("Retries of admitted loads are sent even while the circuit is open")
     func retries() throws {
         let stage = try breaking(retries: 2)
         stage.refuseConnections()
@@ -212,7 +212,7 @@ struct CircuitBreakerTests {
         #expect(stage.lines(log).sorted() == ["0: body", "1: body", "2: body", "3: originUnavailable"])
     }
 
-    @Test("what is stored stands in for an origin whose circuit is open, where its response allows that (RFC 5861)")
+    @Test("RFC 5861 4: A stored response with stale-if-error is served while the circuit is open")
     func standsIn() async throws {
         let stage = try StoreStage { configuration in
             configuration.circuitBreaker = ImagePipeline.CircuitBreaker()
@@ -232,7 +232,7 @@ struct CircuitBreakerTests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("files and data: URLs have no circuit")
+    @Test("File and data URLs have no circuit")
     func local() async throws {
         let stage = try breaking {
             $0.circuitBreaker?.failuresToOpen = 1
@@ -247,7 +247,7 @@ struct CircuitBreakerTests {
         #expect(stage.pipeline.statistics.failures == [.cannotRead: 3])
     }
 
-    @Test("a redirect to an origin whose circuit is open fails, and names that origin")
+    @Test("A redirect to an origin whose circuit is open fails with originUnavailable")
     func redirected() throws {
         let stage = try breaking()
         stage.refuseConnections()
@@ -260,7 +260,7 @@ struct CircuitBreakerTests {
         #expect(stage.lines(log) == ["end: originUnavailable"])
     }
 
-    @Test("events tell how circuits change, and which load was refused")
+    @Test("Events report every state change of a circuit and the refused load")
     func events() throws {
         let book = EarsBook()
         let ears = book.ears()
@@ -283,7 +283,7 @@ struct CircuitBreakerTests {
         #expect(ears.lines.contains("3 finished originUnavailable"))
     }
 
-    @Test("without a circuit breaker every load is sent")
+    @Test("Without a circuit breaker, every load is sent despite connection failures")
     func disabled() throws {
         let stage = try breaking { $0.circuitBreaker = nil }
         stage.refuseConnections()
@@ -293,9 +293,9 @@ struct CircuitBreakerTests {
     }
 }
 
-@Suite("A limit of loads in progress", .timeLimit(.minutes(10)))
+@Suite("Limit of loads in progress", .timeLimit(.minutes(10)))
 struct OverloadTests {
-    @Test("further loads fail on their callback queue, never inside the call, and sharing makes no exception")
+    @Test("Loads beyond the limit, even coalesced ones, fail on their callback queue after the call")
     func refuses() throws {
         let stage = try Stage { $0.maximumQueuedTasks = 2 }
         stage.transport.serveOthers(.ok(Bytes("body")))
@@ -311,7 +311,7 @@ struct OverloadTests {
         #expect(stage.pipeline.statistics.failures == [.overloaded: 2])
     }
 
-    @Test("an image in memory is served, and a load that was admitted goes on to its fallback")
+    @Test("At the limit, a memory hit is served, and an admitted load may use its fallback")
     func memory() async throws {
         let stage = try Stage(.automatic) { $0.maximumQueuedTasks = 1 }
         stage.transport.serve(url(0), .ok(FakeCodec.picture()))
@@ -327,7 +327,7 @@ struct OverloadTests {
         waiting.cancel()
     }
 
-    @Test("refusing thousands costs no work: nothing is looked up, queued or sent")
+    @Test("2,000 refused loads add no task and no job")
     func cheap() throws {
         let stage = try Stage { $0.maximumQueuedTasks = 0 }
         for number in 0..<2000 { stage.load(url(number)) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Circuits", .timeLimit(.minutes(10)))
+@Suite("Circuit state machine", .timeLimit(.minutes(10)))
 struct CircuitTests {
     private static let policy = {
         var policy = ImagePipeline.CircuitBreaker()
@@ -13,7 +13,7 @@ struct CircuitTests {
 
     private static func at(_ seconds: Double) -> MonotonicTime { .zero + .seconds(seconds) }
 
-    /// Brings a circuit into a state by the events that lead there.
+    /// Returns a circuit that events have brought into a state.
     private static func circuit(_ state: Circuit.State) -> Circuit {
         var circuit = Circuit()
         func fail(_ now: MonotonicTime) -> Circuit.Event { .connectionFailed(isProbe: true, now: now, random: 1) }
@@ -56,7 +56,7 @@ struct CircuitTests {
     }
 
     static let table: [Row] = [
-        // Closed: every load connects, and a response wipes out what failed before.
+        // Closed: every load is admitted, and a response resets the failure count.
         Row(closed, .fetchQueued(now: at(0)), closed, .admit),
         Row(closed, failed(0, probe: false), .closed(failures: 1), .none),
         Row(closed, failed(0, probe: true), .closed(failures: 1), .none),
@@ -67,7 +67,7 @@ struct CircuitTests {
         Row(failing, failed(5, probe: true, random: 0), .open(until: at(5.5), openings: 1), .open(until: at(5.5))),
         Row(failing, .answered, closed, .none),
         Row(failing, .probeAbandoned(now: at(0)), failing, .none),
-        // Open: nothing connects before the time, then one.
+        // Open: every load is refused until the backoff is over, then one probe is admitted.
         Row(open, .fetchQueued(now: at(0.999)), open, .refuse(until: at(1))),
         Row(open, .fetchQueued(now: at(1)), halfOpen, .admitProbe),
         Row(open, failed(0.5, probe: false), open, .none),
@@ -76,7 +76,7 @@ struct CircuitTests {
         Row(open, .probeAbandoned(now: at(0.5)), open, .none),
         Row(openTwice, .fetchQueued(now: at(101)), openTwice, .refuse(until: at(102))),
         Row(openTwice, .fetchQueued(now: at(102)), halfOpenTwice, .admitProbe),
-        // Half-open: the probe decides, and any response does.
+        // Half-open: the result of the probe decides, and so does any response.
         Row(halfOpen, .fetchQueued(now: at(9)), halfOpen, .refuse(until: nil)),
         Row(halfOpen, failed(9, probe: false), halfOpen, .none),
         Row(halfOpen, failed(9, probe: true), .open(until: at(11), openings: 2), .open(until: at(11))),
@@ -87,7 +87,7 @@ struct CircuitTests {
             halfOpenTwice, failed(9, probe: true, random: 0.5), .open(until: at(12), openings: 3), .open(until: at(12))),
     ]
 
-    @Test("every state takes every event", arguments: table)
+    @Test("Each event in each state leads to the expected state and action", arguments: table)
     func row(_ row: Row) {
         var circuit = Self.circuit(row.state)
         #expect(circuit.state == row.state)
@@ -95,7 +95,7 @@ struct CircuitTests {
         #expect(circuit.state == row.next)
     }
 
-    @Test("the backoff doubles up to its maximum, and jitter takes at most half of it")
+    @Test("The backoff doubles up to its maximum, and jitter takes at most half of it")
     func backoff() {
         let policy = ImagePipeline.CircuitBreaker()
         #expect(
@@ -107,7 +107,7 @@ struct CircuitTests {
         #expect(endless.backoff(opening: 3, random: 1).saturatedNanoseconds == .max)
     }
 
-    @Test("a bounded number of origins is remembered: counted failures go first, then circuits that are due")
+    @Test("The number of origins is bounded: counted failures are evicted first, then circuits that are due")
     func bound() {
         var policy = Self.policy
         (policy.failuresToOpen, policy.maximumOrigins) = (2, 2)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Bounds of decodes", .timeLimit(.minutes(10)))
+@Suite("Decode limits", .timeLimit(.minutes(10)))
 struct DecodeLimitTests {
-    /// What the fake codec's pictures take, by the usual estimate.
+    /// The estimated decode memory of the fake codec's images, in bytes.
     private static let needed = DecodeMemory.bytes(
         for: ImageInfo(format: .png, storedWidth: 4, storedHeight: 3), DecodeOptions(), perPixel: 4)
 
@@ -34,13 +34,13 @@ struct DecodeLimitTests {
         return task
     }
 
-    @Test("contract 11: a decode that does not fit waits without a thread, and runs when another has ended")
+    @Test("Contract 11: Decodes with memory for only one of them run one after the other")
     func waits() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(budget: Self.needed * 3 / 2, executor)
         let log = Log()
         for number in 1...3 { _ = Self.load(number, stage, log) }
-        // The first is decoded when the others look whether there is memory: in this hand, one after the other.
+        // The executor runs one decode at a time, so the first has ended before the others request memory.
         executor.runOne()
         #expect(stage.codec.decodes.count == 1)
         executor.runAll()
@@ -49,11 +49,11 @@ struct DecodeLimitTests {
         #expect(log.lines == ["1", "2", "3"])
     }
 
-    @Test("contract 7: a raised decode goes first, whether it waits for its turn or for memory", arguments: [1, 3])
+    @Test("Contract 7: A raised decode goes first, whether it waits for a slot or memory", arguments: [1, 3])
     func raised(places: Int) throws {
         let executor = HandExecutor()
         let tasks = Guarded<[ImageTask]>([])
-        // While the first is decoded, the others come to wait, and the last is raised.
+        // While the first is decoded, the others begin to wait, and the last one is raised.
         let codec = FakeCodec(onDecode: {
             executor.runAll()
             tasks.withLock { $0 }.last?.priority = .high
@@ -69,7 +69,7 @@ struct DecodeLimitTests {
         tasks.withLock { $0 = [] }
     }
 
-    @Test("one that holds its memory makes the next wait; a cancel ends the wait at once, and nothing is left over")
+    @Test("A decode waits while another holds the memory, and a cancel ends its wait at once")
     func cancelledWhileWaiting() async throws {
         let goOn = DispatchSemaphore(value: 0)
         let codec = FakeCodec(onDecode: { goOn.wait() })
@@ -98,7 +98,7 @@ struct DecodeLimitTests {
         #expect(codec.decodes.count == 2)
     }
 
-    @Test("one that never fits is refused, and so is one beyond its request's own limit")
+    @Test("A decode that exceeds the memory budget or its own limit fails with tooMuchMemory")
     func refused() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(budget: Self.needed - 1, executor)
@@ -121,7 +121,7 @@ struct DecodeLimitTests {
         #expect(other.codec.decodes.count == 0)
     }
 
-    @Test("one whose time is up is stopped, with an error that says so")
+    @Test("A decode that exceeds its time limit fails with timedOut")
     func timedOut() throws {
         let executor = HandExecutor()
         let clock = VirtualClock()
@@ -138,7 +138,7 @@ struct DecodeLimitTests {
         #expect(log.lines == ["1 timedOut"])
     }
 
-    @Test("of a damaged picture what can be decoded is given where that is accepted, marked, and not kept")
+    @Test("A damaged image is delivered in part only if allowed, marked incomplete and not cached")
     func incomplete() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(budget: 1 << 30, executor, codec: FakeCodec(parts: .growing, isDamaged: true))

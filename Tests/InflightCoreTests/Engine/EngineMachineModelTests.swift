@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The engine's machine over random events", .timeLimit(.minutes(10)))
+@Suite("Engine machine: random events", .timeLimit(.minutes(10)))
 struct EngineMachineModelTests {
-    /// What an observer who only hears the actions can know.
+    /// The state of the machine as far as its actions reveal it.
     private struct Observer {
         var running: Set<String> = []
         var asleep: Set<String> = []
@@ -15,7 +15,7 @@ struct EngineMachineModelTests {
         var cancelled: Set<String> = []
         var tasks: [String: String] = [:]
 
-        /// The key of a job, without the apostrophes of later ones.
+        /// The key of a job: its name without the apostrophes that mark later jobs.
         static func key(_ job: String) -> String { job.filter { $0 != "'" } }
 
         mutating func hear(_ lines: [String]) {
@@ -42,7 +42,7 @@ struct EngineMachineModelTests {
         }
     }
 
-    @Test("keeps one job for a key, one ending for a task, its limits, and ends idle")
+    @Test("Random events keep one job per key, one ending per task and the limits, and end idle")
     func random() {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = SeededGenerator(seed: seed)

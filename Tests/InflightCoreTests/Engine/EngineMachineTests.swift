@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-/// The machine with tasks and jobs that are names, and what it says as lines.
+/// A machine whose tasks and jobs are names, and whose actions are lines of text.
 final class MachineWorld {
     typealias Machine = EngineMachine<String, String>
 
@@ -23,7 +23,7 @@ final class MachineWorld {
     static let origin = OriginKey(Origin(scheme: "https", host: "a.example", port: 443))
     static let otherOrigin = OriginKey(Origin(scheme: "https", host: "b.example", port: 443))
 
-    /// `"u"`: the bytes of `u`; `"u@s"`: its picture at size `s`; `"u@s+p"`: that processed with `p`.
+    /// `"u"`: the bytes of `u`; `"u@s"`: its image at size `s`; `"u@s+p"`: that image processed with `p`.
     static func steps(
         _ want: String, origin: OriginKey = origin, first: Machine.LaneName = .fetch
     ) -> [Machine.Step] {
@@ -42,7 +42,7 @@ final class MachineWorld {
         return steps
     }
 
-    /// Jobs are named after what they make: `u`, `u@s`, `u@s+p`; a second one for the same key gets an apostrophe.
+    /// Jobs are named after their results: `u`, `u@s`, `u@s+p`. A second job for the same key gets an apostrophe.
     func add(
         _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin,
         first: Machine.LaneName = .fetch
@@ -96,7 +96,7 @@ final class MachineWorld {
         return lines(actions)
     }
 
-    /// A redirect to another origin, whose turn has come before; or the way on from the store, whose turn has not.
+    /// Moves a job after a redirect (`ahead`, because it has had its turn before) or after a miss in the store.
     func move(_ job: String, to origin: OriginKey, ahead: Bool = true) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] {
@@ -149,9 +149,9 @@ final class MachineWorld {
     }
 }
 
-@Suite("The engine's machine", .timeLimit(.minutes(10)))
+@Suite("Engine machine", .timeLimit(.minutes(10)))
 struct EngineMachineTests {
-    @Test("who joins a waiting job of low priority raises it into the place that was left free, at once")
+    @Test("A high-priority subscriber starts a queued low-priority job in the reserved slot at once")
     func raisedIntoTheReserve() {
         let world = MachineWorld(fetches: 2, reserve: 1)
         #expect(world.add("a", "u", .low) == ["start u low"])
@@ -159,7 +159,7 @@ struct EngineMachineTests {
         #expect(world.add("c", "v", .high) == ["start v high"])
     }
 
-    @Test("takes a task through its stages to its ending")
+    @Test("A task passes through fetch, decode and processing to its ending")
     func stages() {
         let world = MachineWorld()
         #expect(world.add("t", "u@100+blur") == ["start u normal"])
@@ -169,7 +169,7 @@ struct EngineMachineTests {
         #expect(world.isIdle)
     }
 
-    @Test("has one job for a key, however many wait for it")
+    @Test("Tasks with equal keys share one job at every stage")
     func sharing() {
         let world = MachineWorld()
         #expect(world.add("a", "u@100") == ["start u normal"])
@@ -189,7 +189,7 @@ struct EngineMachineTests {
             ])
     }
 
-    @Test("stops the work when the last who waits for it leaves, and not before")
+    @Test("A job stops when its last subscriber leaves, and not before")
     func lastOneOut() {
         let world = MachineWorld()
         _ = world.add("a", "u@100")
@@ -203,41 +203,41 @@ struct EngineMachineTests {
         #expect(world.isIdle)
     }
 
-    @Test("never lets a newcomer inherit a job that is being cancelled, nor wait for it")
+    @Test("A new task neither joins nor waits for a job that is being cancelled")
     func newcomer() {
         let world = MachineWorld(fetches: 2)
         _ = world.add("a", "u")
         #expect(world.cancel("a") == ["cancel u"])
         #expect(world.add("b", "u") == ["start u' normal"])
-        // The dying one succeeds all the same: nobody hears of it, and the newcomer's job stays the job of its key.
+        // The cancelled job succeeds anyway: nothing is delivered, and the new job remains the job of its key.
         #expect(world.succeed("u") == [])
         #expect(world.add("c", "u") == [])
         #expect(world.succeed("u'") == ["deliver b from u'", "deliver c from u'"])
     }
 
-    @Test("looks up beside the fetches, and waits for a fetch's place only for what was not found")
+    @Test("Cache lookups run beside fetches, and only a miss waits for a fetch slot")
     func storeLane() {
         let world = MachineWorld(fetches: 1, lookUps: 2)
         #expect(world.add("a", "u", first: .store) == ["start u normal"])
         #expect(world.add("b", "v", first: .store) == ["start v normal"])
         #expect(world.add("c", "w", first: .store) == [])
-        // Not found: it is fetched, and its place goes to the next look-up.
+        // A miss: it is fetched, and its slot goes to the next lookup.
         #expect(world.move("u", to: MachineWorld.origin, ahead: false) == ["start w normal", "start u normal"])
         #expect(world.machine.startedFetches == 1)
-        // The look-up's start was none of a fetch.
+        // The start of a lookup does not count as a fetch.
         world.startWasInVain("w")
         #expect(world.machine.startedFetches == 1)
         world.startWasInVain("u")
         #expect(world.machine.startedFetches == 0)
         #expect(world.move("v", to: MachineWorld.origin, ahead: false) == [])
-        // Found: no fetch that waits holds it back.
+        // A hit: queued fetches do not delay it.
         #expect(world.succeed("w") == ["deliver c from w"])
         #expect(world.succeed("u") == ["deliver a from u", "start v normal"])
         #expect(world.succeed("v") == ["deliver b from v"])
         #expect(world.isIdle)
     }
 
-    @Test("a job that sleeps gives its place back, hears nothing of priorities, and wakes at the front of its level")
+    @Test("A sleeping job frees its slot, ignores priority changes, and wakes at the front of its level")
     func sleeping() {
         let world = MachineWorld(fetches: 1)
         #expect(world.add("a", "u") == ["start u normal"])
@@ -253,7 +253,7 @@ struct EngineMachineTests {
         #expect(world.succeed("u") == ["deliver a from u", "deliver d from u", "start w normal"])
     }
 
-    @Test("a job that sleeps is let go of when nobody waits for it any more, and never wakes")
+    @Test("A sleeping job is discarded when its last subscriber leaves, and never wakes")
     func leftAsleep() {
         let world = MachineWorld(fetches: 1)
         _ = world.add("a", "u")
@@ -265,7 +265,7 @@ struct EngineMachineTests {
         #expect(world.add("b", "u") == ["start u' normal"])
     }
 
-    @Test("a job that nobody wants any more is let go of where it would have gone to sleep")
+    @Test("A cancelled job is discarded instead of going to sleep")
     func abandonedBeforeSleep() {
         let world = MachineWorld(fetches: 1)
         _ = world.add("a", "u")
@@ -274,7 +274,7 @@ struct EngineMachineTests {
         #expect(world.goToSleep("u") == ["discard u", "start v normal"])
     }
 
-    @Test("gives a cancelled job's place back only when its work has stopped")
+    @Test("A cancelled job keeps its slot until it has stopped")
     func place() {
         let world = MachineWorld(fetches: 1)
         _ = world.add("a", "u")
@@ -283,13 +283,13 @@ struct EngineMachineTests {
         #expect(world.fail("u") == ["start v normal"])
     }
 
-    @Test("gives a job the highest priority of those who wait, through every stage, up and down")
+    @Test("A job has the highest priority of its subscribers at every stage, up and down")
     func priorities() {
         let world = MachineWorld(fetches: 1)
         _ = world.add("running", "r")
         _ = world.add("a", "u@100", .low)
         _ = world.add("v", "v", .normal)
-        // The one who joins raises the fetch behind the decode; when he leaves, it is lowered again.
+        // The new subscriber raises the fetch behind the decode, and lowers it again by leaving.
         _ = world.add("b", "u@100", .veryHigh)
         #expect(world.succeed("r") == ["deliver running from r", "start u veryHigh"])
         #expect(world.cancel("b") == ["reprioritize u low"])
@@ -297,7 +297,7 @@ struct EngineMachineTests {
         #expect(world.prioritize("a", .high) == [])
     }
 
-    @Test("starts a waiting job sooner when its priority is raised")
+    @Test("A raised job starts before older queued jobs of lower priority")
     func raising() {
         let world = MachineWorld(fetches: 1)
         _ = world.add("running", "r")
@@ -307,7 +307,7 @@ struct EngineMachineTests {
         #expect(world.succeed("r") == ["deliver running from r", "start v high"])
     }
 
-    @Test("ends everybody who waits, over all stages, when a job fails")
+    @Test("A failed job ends its subscribers at every stage and discards their jobs")
     func failure() {
         let world = MachineWorld()
         _ = world.add("a", "u@100+blur")
@@ -320,20 +320,20 @@ struct EngineMachineTests {
         #expect(world.isIdle)
     }
 
-    @Test("lets a task be cancelled once, and not after its ending")
+    @Test("A task can be cancelled only once, and not after its ending")
     func idempotent() {
         let world = MachineWorld()
         _ = world.add("a", "u")
         #expect(world.succeed("u") == ["deliver a from u"])
         #expect(world.cancel("a") == [])
         _ = world.add("b", "u")
-        // The slot was used again: the old identity means nobody.
+        // The slot was reused: the old ID refers to no task.
         #expect(world.cancel("a") == [])
         #expect(world.cancel("b") == ["cancel u'"])
         #expect(world.cancel("b") == [])
     }
 
-    @Test("moves a redirected job to the other origin's places, before those who wait there")
+    @Test("A redirected job moves to the target origin, ahead of the jobs queued there")
     func redirects() {
         let world = MachineWorld(fetches: 10, perOrigin: 1)
         _ = world.add("a", "u")
@@ -345,7 +345,7 @@ struct EngineMachineTests {
         #expect(world.succeed("u") == ["deliver a from u", "start w normal"])
     }
 
-    @Test("ends a job that waits after a redirect when its time is up, and not one that runs")
+    @Test("A job queued after a redirect ends when its time is up, but a running job does not")
     func expiry() {
         let world = MachineWorld(fetches: 10, perOrigin: 1)
         _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
@@ -357,7 +357,7 @@ struct EngineMachineTests {
         #expect(world.isIdle)
     }
 
-    @Test("lets go of a job that is redirected when nobody wants it any more")
+    @Test("A cancelled job is discarded when it is redirected")
     func lateRedirect() {
         let world = MachineWorld()
         _ = world.add("a", "u@100")
@@ -366,7 +366,7 @@ struct EngineMachineTests {
         #expect(world.isIdle)
     }
 
-    @Test("lets nobody join a job whose key does not say all, nor what comes of it, and ends those who wait")
+    @Test("A job that has left the table and its later stages are not joined, but end their tasks")
     func unjoinable() {
         let world = MachineWorld(fetches: 10)
         _ = world.add("a", "u@100+blur")
@@ -379,7 +379,7 @@ struct EngineMachineTests {
         #expect(world.isIdle)
     }
 
-    @Test("starts more at an origin that turns out to carry many at once")
+    @Test("Raising the limit of an origin starts its queued jobs")
     func multiplexing() {
         let world = MachineWorld(fetches: 10, perOrigin: 1)
         _ = world.add("a", "u")
@@ -388,7 +388,7 @@ struct EngineMachineTests {
         #expect(world.setLimit(64) == ["start v normal", "start w normal"])
     }
 
-    @Test("names everybody who waits for a job or for what comes of it")
+    @Test("The tasks of a job include those that wait for its later stages")
     func listeners() {
         let world = MachineWorld()
         for (task, want) in [("a", "u"), ("b", "u@100"), ("c", "u@100+blur"), ("d", "v")] { _ = world.add(task, want) }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A budget of memory", .timeLimit(.minutes(10)))
+@Suite("Decode memory budget", .timeLimit(.minutes(10)))
 struct MemoryBudgetTests {
-    @Test("what fits is taken, what does not waits, and what never fits is refused")
+    @Test("A request that fits is granted, one that does not waits, and one that never fits is refused")
     func answers() {
         var budget = MemoryBudget<String>(limit: 100)
         #expect(budget.take(60, for: "a") == .taken)
@@ -15,7 +15,7 @@ struct MemoryBudgetTests {
         #expect(budget.taken == 41)
     }
 
-    @Test("nobody overtakes the one that waits first, so that what is large has its turn")
+    @Test("No request of equal priority overtakes the first waiter, so that a large one gets its turn")
     func order() {
         var budget = MemoryBudget<String>(limit: 100)
         #expect(budget.take(60, for: "a") == .taken)
@@ -28,7 +28,7 @@ struct MemoryBudgetTests {
         #expect(budget.takeNow(1) == false)
     }
 
-    @Test("the more urgent goes first, at once where it fits, and a change of priority moves the one that waits")
+    @Test("A more urgent request goes first, and a priority change moves a waiting one")
     func priorities() {
         var budget = MemoryBudget<String>(limit: 100)
         #expect(budget.take(60, for: "a") == .taken)
@@ -44,7 +44,7 @@ struct MemoryBudgetTests {
         #expect(budget.given(back: 100) == ["later"])
     }
 
-    @Test("one that gives up lets those behind it pass")
+    @Test("A withdrawn request lets those behind it pass")
     func gaveUp() {
         var budget = MemoryBudget<String>(limit: 100)
         #expect(budget.take(60, for: "a") == .taken)
@@ -57,7 +57,7 @@ struct MemoryBudgetTests {
         #expect(budget.taken == 100)
     }
 
-    @Test("a limit of nothing lets what needs nothing pass")
+    @Test("A negative limit grants only requests of 0 bytes")
     func nothing() {
         var budget = MemoryBudget<String>(limit: -1)
         #expect(budget.take(0, for: "a") == .taken)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Reuse of a finished prefix of processors", .timeLimit(.minutes(10)))
+@Suite("Reuse of cached processor prefixes", .timeLimit(.minutes(10)))
 struct PrefixReuseTests {
     private static let fresh = ("Cache-Control", "max-age=60")
 
@@ -31,7 +31,7 @@ struct PrefixReuseTests {
         _ = try await image(stage, [first])
         let longer = try await image(stage, [first, second])
         #expect(longer.source == .memory)
-        // The longest counts, and the finished one is kept for the next.
+        // The longest cached prefix is used, and the new result is cached for the next request.
         _ = try await image(stage, [first, second, third])
         _ = try await image(stage, [first, second, third])
         #expect([first, second, third].map(\.runs.count) == [1, 1, 1])
@@ -121,7 +121,7 @@ struct PrefixReuseTests {
         stage.transport.release("head")
         for one in ended { _ = try await one.value }
         await stage.settled()
-        // As a new process would find it.
+        // Reads it from the store, as a new process would.
         processed.storedForm = .processed
         #expect(try await stage.pipeline.image(for: processed).width == 5)
         await stage.end()

@@ -3,17 +3,17 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A budget for bodies in flight", .timeLimit(.minutes(1)))
+@Suite("Budget of bodies in flight", .timeLimit(.minutes(1)))
 struct BodyBudgetTests {
     private static let unit: Int64 = 8 << 20
 
-    /// Transfers 1 to 4 of a budget of 8 units: they pause beyond 7.
+    /// An event of transfers 1 to 4, which share a budget of 8 units and pause above 7.
     enum Event: Sendable {
         case holds(UInt64, units: Int64, isRoom: Bool)
         case asks(UInt64, BodyBudget<UInt64>.Answer)
         case asksWithoutPause(UInt64, BodyBudget<UInt64>.Answer)
         case priority(UInt64, LoadPriority)
-        /// Who goes on after that; below zero: it spills.
+        /// The transfers that continue afterwards; a negative number has to spill first.
         case spilled(UInt64, [Int64])
         case sleeps(UInt64, [Int64])
         case ends(UInt64, [Int64])
@@ -37,46 +37,46 @@ struct BodyBudgetTests {
     }
 
     @Test(
-        "lets all go on while there is room, then the oldest alone",
+        "All transfers continue while there is room, then only the oldest",
         arguments: [
-            // All fits.
+            // Everything fits.
             [.holds(1, units: 3, isRoom: true), .holds(2, units: 4, isRoom: true), .asks(2, .goOn)],
             // The younger pauses until the older ends.
             [
                 .holds(1, units: 3, isRoom: true), .holds(2, units: 5, isRoom: false), .asks(2, .pause),
                 .ends(1, [2]), .ends(1, []), .holds(2, units: 6, isRoom: true), .ends(2, []),
             ],
-            // The oldest spills, which makes room, and goes on from there; what it has spilled it may hold no more.
+            // The oldest spills, which makes room, and continues; from then on it may hold only its share.
             [
                 .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
                 .asks(1, .spill), .spilled(1, [2]), .holds(2, units: 8, isRoom: false), .asks(2, .pause),
                 .holds(1, units: 0, isRoom: false), .asks(1, .goOn), .holds(1, units: 1, isRoom: false),
                 .asks(1, .spill), .spilled(1, []), .ends(1, [-2]), .spilled(2, []), .ends(2, []),
             ],
-            // Where all are paused, the end of one makes the next the oldest, though there is no room.
+            // If the others are paused, the end of the oldest lets the next spill and continue, without room.
             [
                 .holds(1, units: 1, isRoom: true), .holds(2, units: 4, isRoom: true),
                 .holds(3, units: 4, isRoom: false), .asks(3, .pause), .asks(2, .pause), .ends(1, [-2]),
                 .spilled(2, [3]),
             ],
-            // One that sleeps is not the oldest, and keeps what it holds.
+            // A sleeping transfer does not count as the oldest, and keeps its bytes.
             [
                 .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
                 .sleeps(1, [-2]), .spilled(2, []), .holds(3, units: 4, isRoom: false), .asks(3, .pause),
                 .holds(1, units: 5, isRoom: false), .asks(1, .spill),
             ],
-            // The most urgent goes on first; of these the oldest.
+            // The most urgent continues first, then the oldest.
             [
                 .holds(1, units: 5, isRoom: true), .holds(2, units: 1, isRoom: true),
                 .holds(3, units: 1, isRoom: true), .holds(4, units: 1, isRoom: false), .asks(2, .pause),
                 .asks(3, .pause), .asks(4, .pause), .priority(4, .high), .ends(1, [4, 2, 3]),
             ],
-            // What cannot pause spills, however young it is.
+            // A transfer that cannot pause spills, even if it is not the oldest.
             [
                 .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false),
                 .asksWithoutPause(2, .spill), .spilled(2, []),
             ],
-            // What a paused one that ends held is given back.
+            // A paused transfer that ends releases its bytes.
             [
                 .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
                 .ends(2, []), .ends(2, []), .ends(1, []),
@@ -92,7 +92,7 @@ struct BodyBudgetTests {
         #expect(budget.count == 0)
     }
 
-    @Test("a limit of any size has room for what comes when all others have ended")
+    @Test("With any limit, a paused transfer continues when all others have ended")
     func limits() {
         for limit in [0, 1, 100, Int64.max] {
             var budget = BodyBudget<UInt64>(limit: limit, transfers: .max)
@@ -109,7 +109,7 @@ struct BodyBudgetTests {
 
     private static let kilobyte = [UInt8](repeating: 7, count: 1024)
 
-    /// Bodies of 8 KiB in pieces of 1 KiB; transfers pause beyond 8 KiB of all.
+    /// Serves bodies of 8 KiB in pieces of 1 KiB. Transfers pause above 8 KiB in total.
     private func stage(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> Stage {
         let stage = try Stage(executor: HandExecutor()) {
             $0.maximumBodyBytesInFlight = 16 * 1024
@@ -124,7 +124,7 @@ struct BodyBudgetTests {
 
     private func url(_ number: Int) -> String { "http://a.example/\(number)" }
 
-    @Test("a transfer pauses when the budget is used up, and goes on when the older one has ended")
+    @Test("A transfer pauses when the budget is exhausted, and resumes when the older one has ended")
     func pauses() throws {
         let stage = try stage()
         let lengths = Log()
@@ -140,14 +140,14 @@ struct BodyBudgetTests {
         #expect(held(stage) == 0)
     }
 
-    @Test("the oldest spills its body, and what comes of it is what was sent", arguments: [true, false])
+    @Test("The oldest transfer spills and, unless cancelled, delivers its full length", arguments: [true, false])
     func spills(isCancelled: Bool) throws {
         let stage = try stage { $0.maximumBodyBytesInFlight = 4 * 1024 }
         let lengths = Log()
         let task = load(stage, 0, lengths)
         for _ in 0..<4 { stage.transport.step(url(0)) }
         #expect(!stage.transport.step(url(0)))
-        // It waits for its turn to spill.
+        // The transfer waits for a worker thread to spill its body.
         if isCancelled { task.cancel() }
         stage.runTurns()
         #expect(held(stage) == 0)
@@ -160,7 +160,7 @@ struct BodyBudgetTests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
 
-    @Test("what paused fetches held is given back once when they are cancelled or fail")
+    @Test("Cancelled fetches, paused or not, release their bytes exactly once")
     func givesBack() throws {
         let stage = try stage()
         let tasks = (0..<3).map { load(stage, $0, Log()) }
@@ -181,7 +181,7 @@ struct BodyBudgetTests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
 
-    @Test("where no temporary file can be written, the oldest fails and says so")
+    @Test("Without a writable temporary folder, the oldest transfer fails with tooLarge")
     func noFile() throws {
         let stage = try stage {
             $0.maximumBodyBytesInFlight = 1024

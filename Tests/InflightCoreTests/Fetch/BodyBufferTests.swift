@@ -2,13 +2,13 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A body buffer", .timeLimit(.minutes(10)))
+@Suite("Body buffer", .timeLimit(.minutes(10)))
 struct BodyBufferTests {
     private func append(_ bytes: [UInt8], to buffer: inout BodyBuffer) {
         unsafe bytes.withUnsafeBytes { unsafe buffer.append($0) }
     }
 
-    @Test("holds what came, in order, whatever was announced", arguments: [nil, 0, 10, 5000, Int64.max] as [Int64?])
+    @Test("Bytes stay in order, whatever length was announced", arguments: [nil, 0, 10, 5000, Int64.max] as [Int64?])
     func order(announced: Int64?) {
         var buffer = BodyBuffer()
         if let announced { buffer.expect(announced) }
@@ -24,13 +24,13 @@ struct BodyBufferTests {
         #expect(taken.array == expected)
         #expect(buffer.count == 0)
         #expect(buffer.take().isEmpty)
-        // It can be used again, and what was taken stays what it was.
+        // The buffer can be reused, and the bytes taken from it do not change.
         append([1, 2], to: &buffer)
         #expect(buffer.copy().array == [1, 2])
         #expect(taken.array == expected)
     }
 
-    @Test("shows what has come without copying it, and that stays what it was, whatever follows")
+    @Test("A snapshot does not change when the buffer grows, is taken or is reset")
     func snapshots() {
         var buffer = BodyBuffer()
         var expected: [UInt8] = []
@@ -52,7 +52,7 @@ struct BodyBufferTests {
         }
     }
 
-    @Test("is empty after a reset, and takes an announcement only before its first byte")
+    @Test("A reset empties the buffer, and a late or negative expected length is harmless")
     func reset() {
         var buffer = BodyBuffer()
         append([1, 2, 3], to: &buffer)

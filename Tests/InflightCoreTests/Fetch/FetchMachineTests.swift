@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A fetch's machine", .timeLimit(.minutes(10)))
+@Suite("Fetch machine", .timeLimit(.minutes(10)))
 struct FetchMachineTests {
     enum Numbers: FetchParts {
         typealias Transfer = Int
@@ -14,7 +14,7 @@ struct FetchMachineTests {
     typealias Machine = FetchMachine<Numbers>
     typealias Phase = Machine.Phase
 
-    /// What a machine is told. The transfer is 7, the hook's call 5, and each timer has its own number.
+    /// The inputs of a machine. The transfer is 7, the hook's call is 5, and each timer has its own number.
     enum Input: Hashable {
         case start, queue, sleep, wake, ask, answer, send, finish
         case known(number: Int = 0)
@@ -30,7 +30,7 @@ struct FetchMachineTests {
     private static let failure = Machine.Ending.failure(
         LoadError(.connectionLost, stage: .fetch, message: "It is lost."))
 
-    /// - Returns: what the machine answers, in words; nothing where that is nothing to do.
+    /// - Returns: the machine's output in words; empty if there is nothing to do.
     private static func tell(_ machine: inout Machine, _ input: Input) throws -> String {
         switch input {
         case .start: return machine.started().map { "timer \($0) is over" } ?? ""
@@ -98,9 +98,9 @@ struct FetchMachineTests {
         return machine
     }
 
-    // MARK: One thing after the other
+    // MARK: Facts in sequence
 
-    /// Where each fact leads, from wherever it is possible.
+    /// The phase and the output to which each fact leads, from each phase in which it is possible.
     private static let transitions: [(Machine.Fact, Input, [Phase: (Phase, String)])] = [
         (.started, .start, [.queued: (.preparing, "")]),
         (.waits, .queue, [.preparing: (.queued, "")]),
@@ -118,7 +118,7 @@ struct FetchMachineTests {
         ),
     ]
 
-    @Test("what a fetch does leads from each state to one other, or is impossible there", arguments: Phase.allCases)
+    @Test("Each fact leads to the expected phase, or is impossible in the current one", arguments: Phase.allCases)
     func transitions(phase: Phase) throws {
         #expect(Set(Self.transitions.map(\.0)) == Set(Machine.Fact.allCases))
         for (fact, input, targets) in Self.transitions {
@@ -130,7 +130,7 @@ struct FetchMachineTests {
         }
     }
 
-    @Test("what is impossible stops the process")
+    @Test("An impossible fact traps")
     func impossible() async {
         await #expect(processExitsWith: .failure) {
             var machine = FetchMachine<Numbers>(.init())
@@ -140,7 +140,7 @@ struct FetchMachineTests {
 
     // MARK: At any time
 
-    /// What comes from other threads, and where it is not just ignored.
+    /// The inputs from other threads, and the phases in which they have an effect.
     private static let interruptions: [(Input, [Phase: (Phase, String)])] = [
         (
             .cancel,
@@ -174,7 +174,7 @@ struct FetchMachineTests {
     ]
 
     @Test(
-        "what comes from other threads is acted on where it matters, and ignored elsewhere", arguments: Phase.allCases)
+        "Inputs from other threads act in the listed phases and are ignored in all others", arguments: Phase.allCases)
     func interruptions(phase: Phase) throws {
         for (input, targets) in Self.interruptions {
             var machine = try Self.machine(phase)
@@ -192,25 +192,25 @@ struct FetchMachineTests {
         #expect(try Self.tell(&machine, .priority) == (isUnderWay ? "tell 7" : "later"))
     }
 
-    // MARK: Stories
+    // MARK: Sequences
 
     @Test(
-        "a fetch goes its way",
+        "Sequences of inputs yield the expected outputs",
         arguments: [
-            // A timer is handed back when its wait is over, or another takes its place.
+            // A timer is returned when its wait is over or another replaces it.
             [
                 (.timer(1, isOfTurn: true), ""), (.timer(2, isOfTurn: true), "timer 1 is useless"),
                 (.start, "timer 2 is over"),
             ],
             [(.start, ""), (.sleep, ""), (.timer(3, isOfTurn: false), ""), (.finish, "timer 3 is over")],
-            // What comes before the transfer is known reaches it then.
+            // Inputs that arrive before the transfer is known reach it then.
             [(.start, ""), (.send, ""), (.cancel, ""), (.known(), "cancel")],
             [(.start, ""), (.priority, "later"), (.send, ""), (.known(), "priority"), (.priority, "tell 7")],
             [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.known(), "resume")],
             [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.cancel, ""), (.known(), "cancel")],
-            // Not the transfer of an exchange that is over: the priority is for the next.
+            // But not the transfer of an ended exchange: the priority is for the next one.
             [(.start, ""), (.send, ""), (.priority, "later"), (.failed, "now"), (.known(), "")],
-            // The end of an exchange waits for the hook, a turn or room for the body.
+            // The end of an exchange is held for the hook, a worker thread or room for the body.
             [(.start, ""), (.send, ""), (.ask, ""), (.failed, "held"), (.flows, "failed"), (.failed, "now")],
             [
                 (.start, ""), (.send, ""), (.stopsForTurn, ""), (.ended, "held"), (.turn(), "yes"), (.flows, "ended"),
@@ -221,7 +221,7 @@ struct FetchMachineTests {
                 (.turn(), "yes"), (.stopsForTurn, ""), (.turn(), "yes"), (.flows, "ended"), (.ended, "now"),
             ],
             [(.start, ""), (.send, ""), (.stopsForTurn, ""), (.failed, "now"), (.turn(), "")],
-            // Only what the fetch itself stopped was too slow, and a paused exchange is not.
+            // Only an exchange that the fetch itself stopped was too slow, and a paused one is not measured.
             [
                 (.start, ""), (.send, ""), (.known(), ""), (.measure, ""), (.checkRate(second: 4), "again"),
                 (.checkRate(second: 31), "cancel 7"), (.failed, "now, watched, too slow"),
@@ -247,7 +247,7 @@ struct FetchMachineTests {
         }
     }
 
-    @Test("a body waits without a pause once the exchange has ended, and not at all once it has failed")
+    @Test("After the exchange has ended, a body waits without a pause, and after a failure not at all")
     func mayPause() throws {
         var machine = try Self.machine(.working)
         #expect(machine.mayPause == true)
@@ -258,7 +258,7 @@ struct FetchMachineTests {
         #expect(machine.mayPause == nil)
     }
 
-    @Test("a cancel or a priority that came before the first start is known after it")
+    @Test("A cancel or priority change before the first start reaches the transfer")
     func early() throws {
         var machine = Machine(.init(isCancelled: true, hasMissedPriority: true))
         for input in [.start, .send] as [Input] { _ = try Self.tell(&machine, input) }

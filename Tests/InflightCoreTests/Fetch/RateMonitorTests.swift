@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Minimum rate", .timeLimit(.minutes(1)))
+@Suite("Minimum transfer rate", .timeLimit(.minutes(1)))
 struct RateMonitorTests {
-    /// What is fed to a monitor of 1,024 bytes per second over 30 s, at seconds from its start.
+    /// An event of a monitor of 1,024 bytes per second over 30 s. Times are in seconds from its start.
     enum Event: Sendable {
         case bytes(Int)
         case pause(Int)
@@ -18,7 +18,7 @@ struct RateMonitorTests {
 
     private static func again(_ second: Int) -> RateMonitor.Verdict { .checkAgain(at: Self.second(second)) }
 
-    /// Checks every 5 s with that many bytes before each.
+    /// Returns a check every 5 s, each after the given number of bytes.
     private static func slices(_ bytes: [Int], last: RateMonitor.Verdict) -> [Event] {
         bytes.indices.flatMap { index -> [Event] in
             let isLast = index == bytes.count - 1
@@ -27,28 +27,28 @@ struct RateMonitorTests {
     }
 
     @Test(
-        "ends what is slower on average over the period, paused time excluded",
+        "A transfer below the average rate of the period is too slow, not counting paused time",
         arguments: [
             // Just fast enough, and one byte less.
             slices([5120, 5120, 5120, 5120, 5120, 5120], last: again(35)),
             slices([5120, 5120, 5120, 5120, 5120, 5119], last: .tooSlow),
-            // A burst counts for as long as the period.
+            // A burst counts for the length of the period.
             slices([30_720, 0, 0, 0, 0, 0], last: again(35)),
             slices([30_720, 0, 0, 0, 0, 0, 0], last: .tooSlow),
             slices([0, 0, 0, 0, 0, 30_720, 0, 0, 0, 0, 0], last: again(60)),
-            // Nothing is known before the period is over.
+            // There is no verdict before the period is over.
             slices([0, 0, 0, 0, 0], last: again(30)),
             [.check(3, again(5)), .check(5, again(10))],
-            // Nobody checked for long: the average is that of all the time that has passed.
+            // After a long time without a check, the average covers all of that time.
             [.bytes(102_400), .check(100, again(105))],
             [.bytes(102_399), .check(100, .tooSlow)],
-            // A pause of an hour counts for nothing, however often it is resumed.
+            // A pause of an hour does not count, even if it is resumed twice.
             [
                 .bytes(20_480), .pause(20), .check(3600, .paused), .resume(3620), .resume(3630),
                 .check(3620, again(3625)), .bytes(10_240), .check(3630, again(3635)),
             ],
             [.bytes(20_480), .pause(20), .resume(3620), .bytes(10_239), .check(3630, .tooSlow)],
-            // A clock that jumps to its end.
+            // The clock jumps to its maximum.
             [.check(.max, .tooSlow)],
         ])
     func decides(events: [Event]) throws {
@@ -63,14 +63,14 @@ struct RateMonitorTests {
         }
     }
 
-    @Test("a minimum of 0 disables it")
+    @Test("A minimum of 0 disables the rate monitor")
     func disabled() {
         var limits = ImageRequest.Limits()
         limits.minimumBytesPerSecond = 0
         #expect(RateMonitor(limits, at: .zero) == nil)
     }
 
-    /// A body of 1,000 single bytes, whatever length it announces.
+    /// Loads a body of 1,000 single bytes without an announced length, up to its head.
     private func drip(_ change: (inout ImageRequest) -> Void = { _ in }) throws -> (Stage, Log, ImageTask) {
         let stage = try Stage()
         let byte = Bytes("x")
@@ -83,7 +83,7 @@ struct RateMonitorTests {
         return (stage, log, task)
     }
 
-    @Test("a transfer of one byte per second ends after 30 s, and no timer stays behind")
+    @Test("A transfer of one byte per second times out after 30 s and leaves no timer")
     func tooSlow() throws {
         let (stage, log, _) = try drip()
         for _ in 0..<29 {
@@ -100,7 +100,7 @@ struct RateMonitorTests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
 
-    @Test("a lower minimum, a longer period, none, or an end in time leaves a transfer alone")
+    @Test("A lower minimum, none or a longer period lets a slow transfer complete")
     func fastEnough() throws {
         let changes: [(inout ImageRequest) -> Void] = [
             { $0.limits.minimumBytesPerSecond = 1 }, { $0.limits.minimumBytesPerSecond = 0 },
@@ -117,7 +117,7 @@ struct RateMonitorTests {
             #expect(log.lines == ["end: " + String(repeating: "x", count: 1000)])
             #expect(stage.clock.timerCount == 0)
         }
-        // A body that comes in one piece costs no timer.
+        // A body in one piece sets no timer.
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
         stage.load()
@@ -126,7 +126,7 @@ struct RateMonitorTests {
         #expect(stage.clock.timerCount == 0)
     }
 
-    @Test("a slow transfer that is cancelled in time hears nothing of its rate")
+    @Test("A cancelled slow transfer delivers nothing and leaves no timer")
     func cancelled() throws {
         let (stage, log, task) = try drip()
         stage.transport.step(Stage.url)
@@ -139,7 +139,7 @@ struct RateMonitorTests {
         #expect(stage.clock.timerCount == 0)
     }
 
-    @Test("the error says how slow it was and what to do")
+    @Test("The error states the minimum rate, the period and a remedy")
     func message() async throws {
         let (stage, _, _) = try drip()
         let failure = Guarded<LoadError?>(nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The policy of redirects", .timeLimit(.minutes(10)))
+@Suite("Redirect policy", .timeLimit(.minutes(10)))
 struct RedirectPolicyTests {
     private func exchange(
         _ url: String = "http://a.example/dir/1", method: String = "GET", body: Bytes? = nil, count: Int = 0
@@ -32,7 +32,7 @@ struct RedirectPolicyTests {
         return next
     }
 
-    @Test("leaves alone what is no redirect", arguments: [200, 300, 304, 305, 306, 404])
+    @Test("A status other than 301, 302, 303, 307 and 308 is no redirect", arguments: [200, 300, 304, 305, 306, 404])
     func none(status: Int) throws {
         guard case .none = decide(try exchange(), status, "/2") else {
             Issue.record("\(status)")
@@ -41,7 +41,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "resolves the place against the URL that answered",
+        "Location resolves against the URL of the redirecting response",
         arguments: [
             ("/2", "http://a.example/2"), ("2", "http://a.example/dir/2"), ("../2", "http://a.example/2"),
             ("?x", "http://a.example/dir/1?x"), ("//b.example/2", "http://b.example/2"),
@@ -55,7 +55,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "changes the method as RFC 9110 section 15.4 has it",
+        "RFC 9110 15.4: The status of a redirect decides whether its method and body are kept",
         arguments: [
             (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (307, "POST", "POST"),
             (308, "POST", "POST"), (301, "PUT", "PUT"), (302, "PUT", "PUT"), (303, "PUT", "GET"), (303, "HEAD", "HEAD"),
@@ -70,7 +70,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "leaves credentials, the caller's own host name and what is for one origin behind when the origin changes",
+        "A redirect to another origin drops credentials, the Host field and origin-specific fields",
         arguments: ["http://b.example/", "https://a.example/", "http://a.example:81/", "//b.example/"])
     func otherOrigin(location: String) throws {
         let next = try followed(decide(try exchange(), 302, location))
@@ -79,13 +79,13 @@ struct RedirectPolicyTests {
         }
         #expect(next.originFields.isEmpty)
         #expect(next.fields["x-all"] == "1")
-        // They stay behind when the next redirect comes back, too.
+        // A redirect back to the first origin does not restore them.
         let back = try followed(decide(next, 302, "http://a.example/dir/1"))
         #expect(!back.fields.contains("authorization"))
         #expect(back.originFields.isEmpty)
     }
 
-    @Test("keeps everything at the same origin, however it is written", arguments: ["/2", "http://A.EXAMPLE:80/2"])
+    @Test("A redirect to the same origin keeps credentials and fields", arguments: ["/2", "http://A.EXAMPLE:80/2"])
     func sameOrigin(location: String) throws {
         let next = try followed(decide(try exchange(), 307, location))
         #expect(next.fields["authorization"] == "a")
@@ -94,7 +94,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "refuses a place that is missing, no URL, or of another scheme",
+        "A missing, malformed or non-HTTP Location fails with badRedirect",
         arguments: [
             nil, "", "file:///etc/passwd", "data:image/png;base64,AA", "ftp://b.example/", "javascript:1", "http://",
             "http://b.example:0/", "/a\u{1}b", "http://b.example\\@c.example/",
@@ -110,7 +110,7 @@ struct RedirectPolicyTests {
         #expect(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control })
     }
 
-    @Test("follows as many as are allowed", arguments: [(0, 0, false), (0, 1, true), (1, 1, false), (19, 20, true)])
+    @Test("Redirects stop at the limit", arguments: [(0, 0, false), (0, 1, true), (1, 1, false), (19, 20, true)])
     func limit(count: Int, limit: Int, isFollowed: Bool) throws {
         switch decide(try exchange(count: count), 301, "/2", limit: limit) {
         case .follow: #expect(isFollowed)
@@ -121,7 +121,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("takes no credentials from the place that the server names")
+    @Test("Credentials in a Location are dropped")
     func credentialsInThePlace() throws {
         let next = try followed(decide(try exchange(), 302, "http://evil:pw@b.example/"))
         #expect(next.url.string == "http://b.example/")

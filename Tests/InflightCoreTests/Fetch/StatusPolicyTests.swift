@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The policy of statuses", .timeLimit(.minutes(10)))
+@Suite("Status policy", .timeLimit(.minutes(10)))
 struct StatusPolicyTests {
     private func error(_ status: Int, _ fields: HTTPFields = HTTPFields(), range: Bool = false) -> LoadError? {
         var request = ImageRequest("http://a.example/")
@@ -17,13 +17,13 @@ struct StatusPolicyTests {
         error(status, HTTPFields([("Retry-After", retryAfter)]))?.message
     }
 
-    @Test("lets pass what is good", arguments: [200, 201, 203, 226])
+    @Test("The statuses 200, 201, 203 and 226 are accepted", arguments: [200, 201, 203, 226])
     func good(status: Int) {
         #expect(error(status)?.code == nil)
     }
 
     @Test(
-        "refuses everything else, with the status",
+        "A status other than 200, 201, 203 and 226 fails with badStatus, and the error states it",
         arguments: [204, 205, 206, 300, 304, 305, 400, 401, 403, 404, 410, 418, 429, 500, 502, 503, 599, 600, 999])
     func bad(status: Int) {
         let error = error(status)
@@ -32,13 +32,13 @@ struct StatusPolicyTests {
         #expect(error?.message.contains("\(status)") == true)
     }
 
-    @Test("lets a part pass where a part was asked for")
+    @Test("A 206 is accepted for a range request, a 204 is not")
     func part() {
         #expect(error(206, range: true)?.code == nil)
         #expect(error(204, range: true)?.code == .badStatus)
     }
 
-    @Test("says when to come back, where a server asks to be left alone", arguments: [408, 425, 429, 500, 503])
+    @Test("The message states a valid Retry-After, else advises a later retry", arguments: [408, 425, 429, 500, 503])
     func retryAfter(status: Int) {
         #expect(advice("17", status)?.hasSuffix("It asks to be left alone for 17 s: come back then.") == true)
         #expect(advice("Sun, 06 Nov 1994 08:50:07 GMT", status)?.contains(" 30 s") == true)

@@ -2,10 +2,10 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A resource URL", .timeLimit(.minutes(10)))
+@Suite("Resource URLs", .timeLimit(.minutes(10)))
 struct ResourceURLTests {
     @Test(
-        "is written in one way, without fragment and credentials",
+        "A resource URL is normalised and drops its fragment and credentials",
         arguments: [
             ("https://example.org/a/b.jpg?x=1", "https://example.org/a/b.jpg?x=1"),
             ("HTTP://Example.ORG", "http://example.org/"),
@@ -32,7 +32,7 @@ struct ResourceURLTests {
     }
 
     @Test(
-        "is refused where it is none",
+        "A malformed URL throws invalidURL",
         arguments: [
             "", "photo.jpg", "//example.org/a", "https://", "https:///a", "http:example.org", "https://exa mple.org/",
             "https://example.org:99999/", "https://example.org:0/", "https://example.org:a/", "http://[::1/",
@@ -47,7 +47,7 @@ struct ResourceURLTests {
         }
     }
 
-    @Test("never shows a password in its error")
+    @Test("The error for a malformed URL does not contain its password")
     func errorWithoutPassword() {
         #expect {
             try ResourceURL("https://user:secret@exa mple.org/")
@@ -56,7 +56,7 @@ struct ResourceURLTests {
         }
     }
 
-    @Test("takes its parts apart")
+    @Test("A resource URL exposes its scheme, origin, user information and path")
     func parts() throws {
         let url = try ResourceURL("https://us%40er:p%3Ass@Example.org:8443/a/b.jpg?x=1#f")
         #expect(url.scheme == "https")
@@ -69,9 +69,9 @@ struct ResourceURLTests {
         #expect(try ResourceURL("file:///a").origin == nil)
     }
 
-    /// RFC 3986 section 5.4, with the base that it uses; the fragment is never kept.
+    /// The examples of RFC 3986 section 5.4 with its base URL; fragments are always dropped.
     @Test(
-        "resolves references as RFC 3986 section 5.4 says",
+        "References resolve as in RFC 3986 section 5.4, without fragments",
         arguments: [
             ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
             ("//g", "http://g/"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
@@ -86,9 +86,9 @@ struct ResourceURLTests {
         #expect(try ResourceURL("http://a/b/c/d;p?q").resolving(reference).string == expected)
     }
 
-    @Test("takes the short way to the same result as the long one")
+    @Test("The fast path for plain URLs yields the same result as full parsing")
     func plain() throws {
-        // The second spelling of each differs only in what the long way takes away.
+        // The second spelling of each pair differs only in what full parsing normalises.
         for (short, long) in [
             ("http://a.example/x/y.jpg?q=1", "http://A.example/x/y.jpg?q=1"),
             ("https://a.example/", "https://a.example:443/"),
@@ -103,7 +103,7 @@ struct ResourceURLTests {
         }
     }
 
-    @Test("takes the long way where a port is not written as it would be", arguments: ["", "80", "0", "65536", "1a"])
+    @Test("A port that is not in canonical form rules out the fast path", arguments: ["", "80", "0", "65536", "1a"])
     func unusualPort(port: String) {
         #expect(PlainURL("http://a.example:\(port)/") == nil)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Hooks of the program", .timeLimit(.minutes(10)))
+@Suite("Hooks", .timeLimit(.minutes(10)))
 struct HookTests {
     private static let other = "http://b.example/2"
 
@@ -35,7 +35,7 @@ struct HookTests {
 
     // MARK: willSend
 
-    @Test("willSend changes what goes out, and for a redirect anew: what it added goes nowhere else")
+    @Test("willSend runs for each redirect, and fields it added are not sent to the next origin")
     func willSend() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url) { .redirect(to: Self.other + "?" + ($0.fields["x-proof"] ?? "none")) }
@@ -51,7 +51,7 @@ struct HookTests {
         #expect(asked.lines == ["GET \(Stage.url) true", "GET \(Self.other)?mine true"])
     }
 
-    @Test("willSend is asked once more after a 401, with what was refused, and never a third time")
+    @Test("willSend is called once more after a 401, with the rejected fields, and never a third time")
     func unauthorized() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url) { $0.fields["x-proof"] == "new" ? .ok(Bytes("in")) : .status(401) }
@@ -74,7 +74,7 @@ struct HookTests {
         #expect(transport.startedURLs == [Stage.url, Stage.url, Self.other, Self.other])
     }
 
-    @Test("what willSend throws ends the load, and nothing goes out")
+    @Test("An error thrown by willSend fails the load, and nothing is sent")
     func willSendFails() async throws {
         struct NoToken: Error {}
         let transport = ScriptedTransport(.automatic)
@@ -86,7 +86,7 @@ struct HookTests {
         #expect(transport.startCount == 0)
     }
 
-    @Test("a load that is cancelled while willSend is asked sends nothing, and gives its place back when that returned")
+    @Test("A load cancelled during willSend sends nothing and frees its slot when willSend returns")
     func cancelledInWillSend() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers(.ok(Bytes("x")))
@@ -96,7 +96,7 @@ struct HookTests {
             $0.willSend = { request in
                 guard request.url.string == Stage.url else { return }
                 entered.open()
-                // It does not look at its cancellation.
+                // The hook ignores its cancellation.
                 await mayReturn.wait()
                 if !Task.isCancelled { Issue.record("the hook's task was not cancelled") }
             }
@@ -115,7 +115,7 @@ struct HookTests {
         #expect(transport.startedURLs == [Self.other])
     }
 
-    @Test("the whole time of a load runs on while willSend is asked")
+    @Test("The total timeout includes the time spent in willSend")
     func late() async throws {
         let transport = ScriptedTransport(.automatic)
         let clock = VirtualClock()
@@ -131,7 +131,7 @@ struct HookTests {
         #expect(transport.startCount == 0)
     }
 
-    @Test("what goes out after willSend, and again after a 401, is worth what those who wait for it want then")
+    @Test("Requests after willSend and after a 401 are sent with the current priority")
     func priority() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url, inOrder: [.status(401), .ok(Bytes("x"))])
@@ -162,7 +162,7 @@ struct HookTests {
 
     // MARK: didReceive
 
-    @Test("a load whose whole time is up while didReceive is asked has timed out, and was not cancelled")
+    @Test("A total timeout that expires during didReceive fails with timedOut, not cancelled")
     func lateVerdict() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url, .ok(Bytes("x")))
@@ -179,7 +179,7 @@ struct HookTests {
         #expect(await code(pipeline, request)?.code == .timedOut)
     }
 
-    @Test("didReceive accepts, refuses or rewrites an answer before its body, and by status changes nothing")
+    @Test("didReceive accepts, refuses or rewrites a response, and .byStatus changes nothing")
     func didReceive() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers { request in
@@ -216,7 +216,7 @@ struct HookTests {
         #expect(transport.violations.isEmpty)
     }
 
-    @Test("no byte of the body comes while didReceive is asked, and an end that comes then is told after it")
+    @Test("A transfer pauses while didReceive runs, and its end is delivered afterwards")
     func endsMeanwhile() async throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(Stage.url, .ok(Bytes("0123456789")).failing(.truncated, after: 5))
@@ -240,7 +240,7 @@ struct HookTests {
         transport.finishAll()
         #expect(queue.count == 0)
         mayReturn.open()
-        // The exchange goes on when the hook has returned: only then is there something to step.
+        // The exchange resumes when the hook has returned. It cannot be stepped before.
         try await transport.wait(for: .resumed(Stage.url))
         transport.finishAll()
         try await queue.waitForWork()
@@ -249,7 +249,7 @@ struct HookTests {
         _ = task
     }
 
-    @Test("what didReceive throws ends the load")
+    @Test("An error thrown by didReceive fails the load")
     func didReceiveFails() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers(.ok(Bytes("x")))
@@ -261,7 +261,7 @@ struct HookTests {
 
     // MARK: log
 
-    @Test("the log hears of exchanges, redirects and failures, without passwords and control characters")
+    @Test("The log records exchanges, redirects and failures without passwords or control characters")
     func log() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url, .redirect(to: Self.other))

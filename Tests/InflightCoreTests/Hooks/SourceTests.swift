@@ -29,7 +29,7 @@ struct SourceTests {
 
     // MARK: Sources
 
-    @Test("a source's bytes are decoded, shared by who asks meanwhile, and found in memory afterwards")
+    @Test("A source is called once for concurrent requests, and its image is cached in memory")
     func bytes() async throws {
         let pipeline = try pipeline()
         let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
@@ -53,7 +53,7 @@ struct SourceTests {
         #expect(try await pipeline.image(for: ImageRequest(source: other)).width == 8)
     }
 
-    @Test("a source's picture is resized and brought to the wanted order, and is no file")
+    @Test("Pixels of a source are resized and converted, and loading them as data fails")
     func picture() async throws {
         let pipeline = try pipeline()
         let source = ImageSource("drawn") { .picture(FakeCodec.pixels(width: 8, height: 4)) }
@@ -68,7 +68,7 @@ struct SourceTests {
     }
 
     @Test(
-        "those who want a source's picture and those who want its file share its call: the ones get it, the others an error"
+        "Image and data requests share one call of a pixel source: the image loads, the data fails"
     )
     func pictureAndFile() async throws {
         let pipeline = try pipeline()
@@ -108,7 +108,7 @@ struct SourceTests {
         }
     }
 
-    @Test("what a source throws is the error of the load, and the limit on bytes counts")
+    @Test("An error thrown by a source fails the load, and the body size limit applies")
     func failing() async throws {
         struct Gone: Error {}
         let pipeline = try pipeline()
@@ -123,7 +123,7 @@ struct SourceTests {
         #expect(try await pipeline.data(for: large).count == 11)
     }
 
-    @Test("when the last who waits has left, the source's task is cancelled, and a newcomer has it called anew")
+    @Test("The last cancel cancels the task of a source, and a new request calls the source again")
     func cancelled() async throws {
         let pipeline = try pipeline { $0.maximumConcurrentFetches = 2 }
         let (calls, entered) = (Tally(), Bridge())
@@ -150,7 +150,7 @@ struct SourceTests {
     }
 
     @Test(
-        "a registered transport serves the URLs of its scheme, with a host or without",
+        "A registered transport serves the URLs of its scheme, with or without a host",
         arguments: ["memory:cat", "asset:///cat.jpg", "ASSET://shelf/cat.jpg"])
     func schemes(url: String) async throws {
         let transport = ScriptedTransport(.automatic, schemes: ["memory", "asset"])
@@ -167,7 +167,7 @@ struct SourceTests {
         #expect(sources == [.network, .network, .memory])
     }
 
-    @Test("no URL that is written out reaches a source's place in the caches", arguments: ["source:x", "SOURCE:x"])
+    @Test("A source: URL is invalid and never hits the cache entry of a source", arguments: ["source:x", "SOURCE:x"])
     func names(url: String) async throws {
         let pipeline = try pipeline()
         let source = ImageSource("x") { .bytes(FakeCodec.picture()) }
@@ -179,7 +179,7 @@ struct SourceTests {
 
     // MARK: Identity
 
-    @Test("loads of one identity share work and memory whatever their URLs; other fields still keep them apart")
+    @Test("Requests with one identity share images in memory across URLs, but not across fields")
     func identity() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers { request in .ok(FakeCodec.picture(width: request.fields["x-big"] == nil ? 1 : 2)) }
@@ -197,7 +197,7 @@ struct SourceTests {
         big.fields.append("X-Big", "1")
         #expect(try await pipeline.image(for: big).width == 2)
         #expect(transport.startCount == 2)
-        // An identity is no URL.
+        // An identity never matches a URL.
         let plain = "http://a.example/7?signature=a"
         #expect(pipeline.cached(request("a", identity: plain)) == nil)
         #expect(pipeline.cached(ImageRequest("photo 7")) == nil)
@@ -205,7 +205,7 @@ struct SourceTests {
 
     // MARK: Fallbacks
 
-    @Test("fallbacks are asked in order until one is good, each sharing its own work, and the last one's error is told")
+    @Test("Fallbacks are tried in order until one succeeds, and the last error is delivered")
     func fallbacks() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers { request in
@@ -227,7 +227,7 @@ struct SourceTests {
         #expect(await failure { _ = try await pipeline.data(for: request) }?.code == .invalidURL)
     }
 
-    @Test("two who share a failing load go on each to a fallback of their own, and a task that is cancelled does not")
+    @Test("Subscribers of a failed job continue with their own fallbacks, and cancelled ones do not")
     func ownFallbacks() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .status(500))
@@ -246,7 +246,7 @@ struct SourceTests {
         #expect(left.request.fallbacks == ["http://d.example/"])
     }
 
-    /// Its jobs are run by the test.
+    /// A task executor whose jobs the test runs.
     private final class HandTasks: TaskExecutor {
         private let jobs = Guarded<[UnownedJob]>([])
 
@@ -267,7 +267,7 @@ struct SourceTests {
     }
 
     @Test(
-        "a shutdown that finishes what is under way waits for fallbacks, and one that was not begun is not begun then")
+        "shutdown(.finish) waits for fallbacks of running tasks, and rejects new tasks with fallbacks")
     func shutdownWaits() async throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .status(500))
@@ -287,7 +287,7 @@ struct SourceTests {
         }
         stage.transport.finish(Stage.url)
         #expect(stage.transport.startedURLs == [Stage.url, "http://b.example/"])
-        // Nothing has woken the one who waits for the end.
+        // The shutdown still waits.
         #expect(tasks.runAll() == 0)
         while stage.transport.finishAll() > 0 {}
         stage.queue.runAll()
@@ -296,7 +296,7 @@ struct SourceTests {
         #expect(log.lines == ["second: shutDown", "first: b", "shut"])
     }
 
-    @Test("what is meant for one origin is not sent to a fallback at another")
+    @Test("Credentials and origin fields are not sent to a fallback at another origin")
     func credentials() async throws {
         let transport = ScriptedTransport(.automatic)
         let requests = Guarded([TransportRequest]())

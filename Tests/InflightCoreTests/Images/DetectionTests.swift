@@ -29,19 +29,19 @@ struct DetectionTests {
         (nil, Array("<!-- never ends".utf8)), (nil, []), (nil, [0xFF]), (nil, Array("hello".utf8)),
     ]
 
-    @Test("a format is told from the first bytes", arguments: samples.indices)
+    @Test("The image format is detected from the first bytes", arguments: samples.indices)
     func detects(_ index: Int) {
         #expect(ImageFormat.detect(Bytes(Self.samples[index].1)) == Self.samples[index].0)
     }
 
-    @Test("no beginning of any sample is read past its end")
+    @Test("Detection does not read a truncated sample past its end")
     func prefixes() {
         for (_, bytes) in Self.samples {
             for length in 0...bytes.count { _ = ImageFormat.detect(Bytes(Array(bytes[..<length]))) }
         }
     }
 
-    @Test("a codec that is missing, and bytes that are no picture, are told apart")
+    @Test("A missing codec and bytes that are not an image throw different errors")
     func registry() {
         let none = CodecRegistry([])
         func failure(_ text: [UInt8]) -> LoadError? {
@@ -61,7 +61,7 @@ struct DetectionTests {
         }
     }
 
-    @Test("too few bytes to tell are asked for, but not at the end")
+    @Test("Probing requests more bytes until the format is known or the body is complete")
     func fewBytes() throws {
         let none = CodecRegistry([])
         let drawing = "\n<?xml version='1.0'?><!-- " + String(repeating: "-", count: 500) + " --><svg>"

@@ -1,9 +1,9 @@
 import InflightCore
 import Testing
 
-@Suite("A camera's record", .timeLimit(.minutes(10)))
+@Suite("EXIF records", .timeLimit(.minutes(10)))
 struct EXIFTests {
-    /// A record of one directory, its numbers with the lowest byte first: each field with its type, how many, and four bytes.
+    /// A little-endian record of one directory: each field has a tag, a type, a count and four bytes of value.
     private func record(_ fields: [(tag: Int, type: Int, count: Int, four: [UInt8])], behind: [UInt8] = []) -> Bytes {
         func little(_ number: Int, _ count: Int) -> [UInt8] {
             (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
@@ -19,7 +19,7 @@ struct EXIFTests {
         EXIF(record([(0x0110, type, count, four)], behind: behind))?[.image, 0x0110]
     }
 
-    @Test("has numbers with and without a sign, whole and broken")
+    @Test("EXIF numbers are signed, unsigned, floating-point or rational")
     func numbers() {
         #expect(value(1, 3, [1, 2, 255, 0]) == .numbers([1, 2, 255]))
         #expect(value(6, 3, [1, 2, 255, 0]) == .numbers([1, 2, -1]))
@@ -28,14 +28,14 @@ struct EXIFTests {
         #expect(value(4, 1, [0, 0, 0, 0x80]) == .numbers([2_147_483_648]))
         #expect(value(9, 1, [0, 0, 0, 0x80]) == .numbers([-2_147_483_648]))
         #expect(value(11, 1, [0, 0, 0xC0, 0x3F]) == .numbers([1.5]))
-        // Behind the directory, which ends at 26.
+        // The value is behind the directory, which ends at offset 26.
         #expect(value(12, 1, [26, 0, 0, 0], behind: [0, 0, 0, 0, 0, 0, 0xF8, 0x3F]) == .numbers([1.5]))
         #expect(
             value(5, 1, [26, 0, 0, 0], behind: [1, 0, 0, 0, 0, 0, 0, 0])
                 == .fractions([.init(numerator: 1, denominator: 0)]))
     }
 
-    @Test("has text up to its end, in UTF-8 or else in Latin-1, without blanks around")
+    @Test("EXIF text ends at NUL, is UTF-8 or else Latin-1, and is trimmed")
     func text() {
         #expect(value(2, 4, [0x20, 0x61, 0, 0x62]) == .text("a"))
         #expect(value(2, 3, [0xC3, 0xB6, 0, 0]) == .text("ö"))
@@ -45,20 +45,20 @@ struct EXIFTests {
         #expect(value(7, 4, [0x30, 0x02, 0x33, 0x32]) == .bytes([0x30, 0x02, 0x33, 0x32]))
     }
 
-    @Test("leaves out what points outside, what has no kind, and what would be without end")
+    @Test("EXIF parsing skips fields out of bounds, of unknown type or in cycles")
     func damaged() {
         #expect(value(2, 5, [26, 0, 0, 0], behind: [1, 2, 3, 4]) == nil)
         #expect(value(2, 5, [0xFF, 0xFF, 0xFF, 0xFF]) == nil)
         #expect(value(5, 0x1FFF_FFFF, [0, 0, 0, 0]) == nil)
         #expect(value(99, 1, [0, 0, 0, 0]) == nil)
         #expect(value(2, 0, [0, 0, 0, 0]) == nil)
-        // A directory that says to be its own part.
+        // A directory that contains itself.
         let circle = EXIF(record([(0x8769, 4, 1, [8, 0, 0, 0]), (0x8825, 4, 1, [8, 0, 0, 0])]))
         #expect(circle?.fields.count ?? 0 <= 4)
         #expect(EXIF(Bytes("II*")) == nil && EXIF(Bytes("XX*\0\0\0\0\0")) == nil && EXIF(.empty) == nil)
     }
 
-    @Test("is shown as cameras show it")
+    @Test("EXIF values are formatted as cameras show them")
     func shown() {
         func shown(_ above: Int, _ below: Int) -> String {
             EXIF.Value.fractions([.init(numerator: above, denominator: below)]).description

@@ -1,9 +1,9 @@
 import InflightCore
 import Testing
 
-@Suite("Metadata that is fitted to other pixels", .timeLimit(.minutes(10)))
+@Suite("Metadata fitted to processed pixels", .timeLimit(.minutes(10)))
 struct FittedMetadataTests {
-    /// An EXIF record by hand: a directory, that of the taking, and one with a thumbnail at the end.
+    /// A handmade EXIF record: the image directory, the photo directory, and one with a thumbnail at the end.
     private struct Record {
         var isLittle = true
         var orientation = 6
@@ -40,7 +40,7 @@ struct FittedMetadataTests {
         }
     }
 
-    @Test("is upright, as large as the pixels, in sRGB and without a thumbnail", arguments: [true, false])
+    @Test("Fitted metadata is upright, in sRGB, of the new size and without a thumbnail", arguments: [true, false])
     func fitted(_ isLittle: Bool) throws {
         let old = Record(isLittle: isLittle).bytes
         let metadata = ImageMetadata(exifBytes: old).fitted(width: 320, height: 240)
@@ -49,12 +49,12 @@ struct FittedMetadataTests {
         #expect(exif[.image, 0x112] == .numbers([1]) && exif[.image, 0x100] == .numbers([320]))
         #expect(exif[.photo, 0xA001] == .numbers([1]) && exif[.photo, 0x8827] == .numbers([400]))
         #expect(exif[.photo, 0xA002] == .numbers([320]) && exif[.photo, 0xA003] == .numbers([240]))
-        // The thumbnail's bytes are gone, and nothing leads to where they were.
+        // The thumbnail's bytes are gone, and so is the pointer to them.
         #expect(new.count == old.count - 15)
         #expect(new.array[46..<50].allSatisfy { $0 == 0 })
     }
 
-    @Test("what stands behind the thumbnail keeps its place, and the thumbnail's bytes are cleared")
+    @Test("Bytes behind the thumbnail keep their place, and the thumbnail is zeroed")
     func behind() throws {
         var record = Record()
         record.behind = [7, 8, 9]
@@ -64,7 +64,7 @@ struct FittedMetadataTests {
     }
 
     @Test(
-        "the orientation in XMP too, as an attribute and as an element",
+        "Fitting resets the XMP orientation, as an attribute or as an element",
         arguments: [
             (#"<a tiff:Orientation="6" b="6"/>"#, #"<a tiff:Orientation="1" b="6"/>"#),
             ("<tiff:Orientation>8</tiff:Orientation>\n", "<tiff:Orientation>1</tiff:Orientation>\n"),
@@ -76,7 +76,7 @@ struct FittedMetadataTests {
         #expect(ImageMetadata(xmpBytes: Bytes(old)).fitted(width: 1, height: 1).xmp == new)
     }
 
-    @Test("never stops the program: cut short anywhere, or with any byte changed")
+    @Test("Fitting a truncated or corrupt record never traps or enlarges it")
     func damaged() async {
         let bytes = Record().bytes.array
         for count in 0...bytes.count {

@@ -9,8 +9,8 @@ import Testing
     import Darwin
 #endif
 
-/// Resizing in linear light, against the same in double precision, written the plain way.
-@Suite("Resizing in linear light", .timeLimit(.minutes(10)))
+/// Compares resizing in linear light with a plain implementation in double precision.
+@Suite("Linear-light resizing", .timeLimit(.minutes(10)))
 struct LinearLightTests {
     private typealias Picture = [[SIMD4<Double>]]
 
@@ -38,7 +38,7 @@ struct LinearLightTests {
         }
     }
 
-    /// Light multiplied by alpha, from 0 to 1.
+    /// Linear light premultiplied by alpha, from 0 to 1.
     private static func light(_ pixel: SIMD4<UInt8>, _ alpha: PixelBuffer.Format.Alpha) -> SIMD4<Double> {
         let share = alpha == .opaque ? 1 : Double(pixel[3]) / 255
         var result = SIMD4<Double>(repeating: share)
@@ -50,7 +50,7 @@ struct LinearLightTests {
         return result
     }
 
-    /// Colours as samples multiplied by alpha, from 0 to 255: what a result is compared in.
+    /// Samples premultiplied by alpha, from 0 to 255, in which results are compared.
     private static func samples(_ light: SIMD4<Double>) -> SIMD4<Double> {
         let share = min(max(light[3], 0), 1)
         var result = SIMD4<Double>(repeating: share * 255)
@@ -120,12 +120,12 @@ struct LinearLightTests {
     private static let sizes: [(source: (Int, Int), target: (Int, Int), least: Double)] = [
         ((64, 48), (26, 19), 50), ((61, 53), (60, 52), 50), ((40, 30), (97, 71), 50), ((33, 90), (66, 11), 50),
         ((100, 80), (7, 6), 50), ((5, 4), (1, 1), 50), ((1, 1), (5, 9), 50), ((3, 2), (2, 3), 50),
-        // Begun by averaging blocks, which is not quite the same filter.
+        // The resizer first averages blocks, which is not quite the same filter.
         ((300, 290), (12, 9), 40), ((517, 40), (19, 20), 40),
     ]
 
     @Test(
-        "gives what the filter gives on light in double precision", arguments: sizes.indices,
+        "Linear-light resizing matches the filter in double precision", arguments: sizes.indices,
         [PixelBuffer.Format.Alpha.opaque, .straight, .premultiplied])
     func precise(_ index: Int, _ alpha: PixelBuffer.Format.Alpha) {
         let (size, target, least) = Self.sizes[index]
@@ -140,7 +140,7 @@ struct LinearLightTests {
         #expect(found >= least, "\(size) to \(target)")
     }
 
-    @Test("makes the grey of a chequer that it is seen as, where samples make a darker one")
+    @Test("A chequerboard becomes its perceived grey in linear light and a darker grey otherwise")
     func chequer() {
         let source = Self.picture(64, 64) { x, y in SIMD4(repeating: (x + y) % 2 == 0 ? 0 : 255) }
         for (light, grey) in [(Resize.Light.linear, 188), (.encoded, 128)] {
@@ -154,7 +154,7 @@ struct LinearLightTests {
         }
     }
 
-    @Test("keeps every plain grey, whatever its alpha")
+    @Test("Linear-light resizing keeps every uniform colour, opaque or translucent")
     func plain() {
         for alpha in [UInt8(255), 128] {
             for level in stride(from: 0, through: 255, by: 1) {
@@ -166,7 +166,7 @@ struct LinearLightTests {
         }
     }
 
-    @Test("a line of more than a million pixels keeps its colour in one", arguments: [(1_100_000, 1), (1, 1_100_000)])
+    @Test("A line of 1.1 million pixels keeps its colour in linear light", arguments: [(1_100_000, 1), (1, 1_100_000)])
     func longLine(_ width: Int, _ height: Int) {
         let line = Self.picture(width, height) { _, _ in SIMD4(repeating: 200) }
         let dot = line.resized(
@@ -174,7 +174,7 @@ struct LinearLightTests {
         #expect(Self.pixel(dot, 0, 0) == SIMD4(200, 200, 200, 255))
     }
 
-    @Test("what a plan keeps is the same part of the whole, and what is not scaled stays as it is")
+    @Test("A linear-light crop equals that part of the whole, and unscaled pixels stay unchanged")
     func crop() {
         let source = Self.noise(90, 70, .straight)
         var plan = Resize.Plan(scaledWidth: 31, scaledHeight: 40, width: 31, height: 40, light: .linear)
@@ -189,7 +189,7 @@ struct LinearLightTests {
         #expect(Self.pixel(same, 3, 3) == Self.pixel(source, 4, 3))
     }
 
-    @Test("is part of a size's identity, of its plans, and of what a picture is known by")
+    @Test("The light mode is part of the identity of sizes, plans and processors")
     func identity() {
         let usual = Resize(width: 10, height: 20, fit: .cover, gravity: .interest)
         var linear = usual

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("The checks that every processor passes", .timeLimit(.minutes(10)))
+@Suite("Processor conformance checks", .timeLimit(.minutes(10)))
 struct ProcessorConformanceTests {
     @Test(arguments: ProcessorConformance.checks)
     func `One that turns colours round passes`(check: ConformanceCheck) async {
@@ -23,7 +23,7 @@ struct ProcessorConformanceTests {
     }
 }
 
-/// Turns colours round; with a fault, if it has one.
+/// Inverts colours, optionally with a fault.
 private struct Negative: ImageProcessing {
     enum Fault: Sendable {
         case none, changingIdentity, readsGaps, ignoresCancellation, refusesNarrow

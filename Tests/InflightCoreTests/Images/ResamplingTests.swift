@@ -9,7 +9,7 @@ import Testing
     import Darwin
 #endif
 
-/// The resizer against the same filter in double precision, written the plain way.
+/// Compares the resizer with a plain implementation of its filter in double precision.
 @Suite(.timeLimit(.minutes(10)))
 struct ResamplingTests {
     private typealias Picture = [[SIMD4<Double>]]
@@ -66,7 +66,7 @@ struct ResamplingTests {
         return unsafe PixelBuffer(width: width, height: height, format: .init(order: .rgba, alpha: alpha)) { memory in
             for y in 0..<height {
                 for x in 0..<width {
-                    // Noise over blocks, so that there are edges of every kind.
+                    // Noise and blocks, so that there are edges of every kind.
                     var pixel = SIMD4(next(), next(), next(), next())
                     if (x / 7 + y / 5) % 3 == 0 { pixel = SIMD4(250, UInt8(x & 255), UInt8(y & 255), 255) }
                     if alpha == .opaque { pixel[3] = 255 }
@@ -112,12 +112,12 @@ struct ResamplingTests {
         Size(source: (40, 30), target: (97, 71), least: 57), Size(source: (33, 90), target: (66, 11), least: 57),
         Size(source: (100, 80), target: (7, 6), least: 57), Size(source: (5, 4), target: (1, 1), least: 52),
         Size(source: (1, 1), target: (5, 9), least: 57), Size(source: (3, 2), target: (2, 3), least: 57),
-        // Begun by averaging blocks, which is not quite the same filter.
+        // The resizer first averages blocks, which is not quite the same filter.
         Size(source: (300, 290), target: (12, 9), least: 42), Size(source: (517, 40), target: (19, 20), least: 42),
     ]
 
     @Test(
-        "the resizer gives what the filter gives in double precision", arguments: sizes.indices,
+        "The resizer matches the filter in double precision", arguments: sizes.indices,
         [PixelBuffer.Format.Alpha.opaque, .straight, .premultiplied])
     func precise(_ index: Int, _ alpha: PixelBuffer.Format.Alpha) {
         let size = Self.sizes[index]
@@ -129,12 +129,12 @@ struct ResamplingTests {
         let plan = Resize.Plan(scaledWidth: width, scaledHeight: height, width: width, height: height)
         let pixels = source.resized(to: plan)
         #expect(pixels.width == width && pixels.height == height && pixels.format == source.format)
-        // Straight alpha is rounded once more, when it is taken out of the colours again.
+        // Straight alpha is rounded once more when the colours are divided by it.
         let least = size.least - (alpha == .straight ? 3 : 0)
         #expect(Self.likeness(pixels, Self.reference(exact, width, height)) >= least)
     }
 
-    @Test("a plain colour stays what it is, in every size and with every alpha")
+    @Test("Resizing keeps a uniform colour at every size and alpha")
     func plain() {
         for alpha in [UInt8(255), 128, 1] {
             let color = SIMD4<UInt8>(200, 100, 3, alpha)
@@ -155,7 +155,7 @@ struct ResamplingTests {
         }
     }
 
-    @Test("a line of more than a million pixels keeps its colour in one", arguments: [(1_100_000, 1), (1, 1_100_000)])
+    @Test("A line of 1.1 million pixels keeps its colour in one pixel", arguments: [(1_100_000, 1), (1, 1_100_000)])
     func longLine(_ width: Int, _ height: Int) {
         let line = unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
             unsafe memory.initializeMemory(as: UInt8.self, repeating: 255)
@@ -165,7 +165,7 @@ struct ResamplingTests {
         #expect(Self.pixel(dot, 0, 0) == SIMD4(255, 255, 255, 255))
     }
 
-    @Test("the colour of what cannot be seen does not bleed")
+    @Test("Resizing does not bleed colour from transparent pixels")
     func fringes() {
         let source = unsafe PixelBuffer(width: 40, height: 40, format: .rgba) { memory in
             for index in 0..<1600 {
@@ -177,7 +177,7 @@ struct ResamplingTests {
         for x in 0..<13 { #expect(Self.pixel(pixels, x, 6)[1] <= 1) }
     }
 
-    @Test("what a plan keeps is the same part of the whole")
+    @Test("A cropping plan yields the same part of the whole image")
     func crop() {
         let source = Self.noise(90, 70, .opaque)
         let whole = source.resized(to: Resize.Plan(scaledWidth: 31, scaledHeight: 40, width: 31, height: 40))
@@ -190,7 +190,7 @@ struct ResamplingTests {
         #expect(cut.width == 80 && Self.pixel(cut, 79, 9) == Self.pixel(source, 82, 69))
     }
 
-    @Test("a picture turned and turned back is the same", arguments: ImageOrientation.allCases)
+    @Test("An image oriented and oriented back is unchanged", arguments: ImageOrientation.allCases)
     func orientation(_ orientation: ImageOrientation) {
         let source = Self.noise(45, 33, .opaque)
         let turned = source.oriented(orientation)
@@ -200,7 +200,7 @@ struct ResamplingTests {
         #expect((turned.bytes == source.bytes) == (orientation == .up))
     }
 
-    @Test("byte order and alpha are changed and flattened as arithmetic says")
+    @Test("Pixel format conversion and flattening match their arithmetic definition")
     func conversion() {
         let source = Self.noise(16, 16, .straight)
         let premultiplied = source.converted(to: .premultipliedBGRA)

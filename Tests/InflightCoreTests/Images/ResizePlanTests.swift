@@ -5,7 +5,7 @@ import Testing
 struct ResizePlanTests {
     private typealias Plan = Resize.Plan
 
-    @Test("the plans of a 400 × 300 picture")
+    @Test("A 400 × 300 image gets the expected plan for contain, fill and cover")
     func table() {
         func plan(_ width: Int?, _ height: Int?, _ fit: Resize.Fit, enlarges: Bool = false) -> Resize.Plan {
             Resize(width: width, height: height, fit: fit, enlarges: enlarges).plan(sourceWidth: 400, sourceHeight: 300)

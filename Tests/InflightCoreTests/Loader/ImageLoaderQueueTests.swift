@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A loader and its queue", .timeLimit(.minutes(10)))
+@Suite("Image loader: callback queue", .timeLimit(.minutes(10)))
 struct ImageLoaderQueueTests {
-    /// What cannot be touched off the main actor: that this compiles is the test.
+    /// A view that is confined to the main actor: the test is that this compiles.
     @MainActor final class PhotoView {
         let loader: ImageLoader
         private(set) var shown: [Int?] = []
@@ -31,7 +31,7 @@ struct ImageLoaderQueueTests {
         private func show(_ picture: PixelBuffer?) { shown.append(picture?.width) }
     }
 
-    @Test("is used on the main actor, and its handler touches a view there") @MainActor
+    @Test("A loader on the main actor updates a view from its handler") @MainActor
     func main() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
@@ -44,7 +44,7 @@ struct ImageLoaderQueueTests {
         view.loader.onChange = nil
     }
 
-    @Test("is used on a dispatch queue, by a reference that anybody may hold")
+    @Test("A loader on a dispatch queue is used through a confined reference")
     func dispatch() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
@@ -63,7 +63,7 @@ struct ImageLoaderQueueTests {
     }
 
     @Test(
-        "stops the program where it is used elsewhere, and says which queue was expected and which was found",
+        "Use of a loader off its queue traps with the name of the expected queue",
         arguments: 0..<5)
     func elsewhere(way: Int) async throws {
         let observed: ExitTest.Result?

@@ -5,9 +5,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A loader that is let go of", .timeLimit(.minutes(10)))
+@Suite("Image loader: release", .timeLimit(.minutes(10)))
 struct ImageLoaderReleaseTests {
-    /// Makes a loader on the stage's queue that asks for the stage's URL, and whose handler tells of its release.
+    /// Makes a loader on the stage's queue that loads the stage's URL and whose handler logs its release.
     ///
     /// - Parameter told: called by the handler.
     private func makeLoader(
@@ -37,7 +37,7 @@ struct ImageLoaderReleaseTests {
         }
     }
 
-    @Test("cancels, and its handler is released on its queue, inside the call that lets go of it there")
+    @Test("Releasing a loader on its queue cancels the task and releases the handler inside the call")
     func onItsQueue() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -55,7 +55,7 @@ struct ImageLoaderReleaseTests {
         #expect(log.lines.count == 2)
     }
 
-    @Test("cancels on another thread too, and what its handler captured is released on its queue")
+    @Test("Releasing a loader on another thread cancels the task and releases the handler on its queue")
     func elsewhere() async throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -67,7 +67,7 @@ struct ImageLoaderReleaseTests {
         #expect(log.lines == ["released, current: true"])
     }
 
-    @Test("is silent when it goes elsewhere while an answer waits on its queue")
+    @Test("A loader released elsewhere does not deliver a result pending on its queue")
     func answerWaiting() async throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .failure(.cannotConnect))
@@ -81,7 +81,7 @@ struct ImageLoaderReleaseTests {
         #expect(log.lines == ["released, current: true"])
     }
 
-    @Test("may go inside its own handler")
+    @Test("A loader may be released inside its own handler")
     func inItsHandler() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .failure(.cannotConnect))
@@ -97,7 +97,7 @@ struct ImageLoaderReleaseTests {
         #expect(log.lines == ["failed cannotConnect", "released, current: true"])
     }
 
-    @Test("does not hurt who waits for the same")
+    @Test("Releasing a loader does not cancel the fetch of another task")
     func sharing() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -115,7 +115,7 @@ struct ImageLoaderReleaseTests {
         #expect(log.lines == ["end: x"])
     }
 
-    @Test("lets go of a handler inside the call that replaces or clears it, and calls the one that is set then")
+    @Test("Replacing or clearing a handler releases it inside the call, and the next event calls the new one")
     func replacedHandler() throws {
         let stage = try LoaderStage()
         let log = Log()
@@ -146,7 +146,7 @@ struct ImageLoaderReleaseTests {
         #expect(stage.shown == "loaded 1")
     }
 
-    @Test("has hundreds of its kind come and go on real queues, with no handler released off its queue")
+    @Test("Hundreds of loaders on real queues release their handlers only on their queue")
     func realQueues() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
@@ -182,8 +182,8 @@ struct ImageLoaderReleaseTests {
     }
 }
 
-/// Holds a loader for a test that lets go of it elsewhere.
-// Unchecked: the loader is not looked at here, only held, under a lock.
+/// Holds a loader for a test that releases it elsewhere.
+// Unchecked: the loader is only held here, under a lock, and never accessed.
 private final class Kept: @unchecked Sendable {
     private let lock = Lock()
     private var loader: ImageLoader?
@@ -193,7 +193,7 @@ private final class Kept: @unchecked Sendable {
     }
 
     func release() {
-        // Released after the lock.
+        // The loader is released after the lock.
         let loader = lock.withLock { self.loader.take() }
         _ = loader
     }

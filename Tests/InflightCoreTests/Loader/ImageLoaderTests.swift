@@ -4,12 +4,12 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A loader of pictures", .timeLimit(.minutes(10)))
+@Suite("Image loader", .timeLimit(.minutes(10)))
 struct ImageLoaderTests {
     private let url = LoaderStage.url
     private let other = LoaderStage.other
 
-    @Test("goes from idle by progress to the picture, and tells what came, but not what the caller did")
+    @Test("A loader reports progress and the result, not the changes that its caller makes")
     func life() throws {
         let stage = try LoaderStage()
         #expect(stage.shown == "idle")
@@ -25,7 +25,7 @@ struct ImageLoaderTests {
         #expect(stage.shown == "loaded 1")
     }
 
-    @Test("shows the placeholder, then the picture; where it failed the failure picture, or else the placeholder")
+    @Test("A loader shows the placeholder, the image, or on failure the failure image or placeholder")
     func pictures() throws {
         let stage = try LoaderStage()
         stage.transport.serve(other, .failure(.cannotConnect))
@@ -48,7 +48,7 @@ struct ImageLoaderTests {
         #expect(stage.onQueue(width) == 50)
     }
 
-    @Test("has what is in memory at once, inside the call, and tells nobody")
+    @Test("An image in memory is loaded inside the call, without a callback")
     func memory() throws {
         let stage = try LoaderStage()
         stage.bind(url)
@@ -67,12 +67,12 @@ struct ImageLoaderTests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("never shows what was asked for before, though its answer was on its way to the queue")
+    @Test("A result already queued for a replaced request is not delivered")
     func late() throws {
         let stage = try LoaderStage()
         stage.bind(url)
         let other = other
-        // The answer stands in the queue behind the call that binds another: it was sent before that was known.
+        // The result is queued behind the call that sets another request, because it was sent before that call ran.
         stage.loader.submit { $0.request = ImageRequest(other) }
         stage.finishWork()
         #expect(stage.queue.count > 1)
@@ -83,7 +83,7 @@ struct ImageLoaderTests {
         #expect(!stage.log.lines.contains("loaded 1"))
     }
 
-    @Test("shows its own request's picture, bound and rebound while answers come in any order", arguments: 0..<40)
+    @Test("A loader shows only the image of its request, in any order of results", arguments: 0..<40)
     func anyOrder(seed: UInt64) throws {
         let stage = try LoaderStage { $0.memoryCache.limit = 200 }
         var random = SeededGenerator(seed: seed)
@@ -119,7 +119,7 @@ struct ImageLoaderTests {
         #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("begins no new load for a request that asks for the same")
+    @Test("Setting an equal request starts no new load")
     func same() throws {
         let stage = try LoaderStage()
         stage.bind(url)
@@ -133,7 +133,7 @@ struct ImageLoaderTests {
         #expect(stage.log.lines.filter { $0 == "loaded 1" }.count == 1)
     }
 
-    @Test("takes another URL of the same identity for the same, and another identity for another")
+    @Test("The same identity makes requests equal across URLs, and another identity does not")
     func identity() throws {
         let stage = try LoaderStage()
         let (url, other) = (url, other)
@@ -154,7 +154,7 @@ struct ImageLoaderTests {
         #expect(stage.transport.startedURLs == [url, other])
     }
 
-    @Test("asks again after a failure only by start()")
+    @Test("A failed request is loaded again only by start()")
     func failure() throws {
         let stage = try LoaderStage()
         stage.transport.serve(url, inOrder: [.failure(.cannotConnect), .ok(FakeCodec.picture(width: 9))])
@@ -168,7 +168,7 @@ struct ImageLoaderTests {
         #expect(stage.shown == "loaded 9")
     }
 
-    @Test("tells what is wrong with a request later, and not inside the call")
+    @Test("An invalid request fails in a later callback, not inside the call")
     func invalid() throws {
         let stage = try LoaderStage()
         let inside = stage.onQueue { loader in
@@ -179,7 +179,7 @@ struct ImageLoaderTests {
         #expect(stage.log.lines == ["failed invalidURL"])
     }
 
-    @Test("takes over the priority of a request that asks for the same")
+    @Test("An equal request updates the priority of the pending load")
     func priority() throws {
         let stage = try LoaderStage { $0.maximumConcurrentFetches = 1 }
         stage.stage.load("http://a.example/100")
@@ -191,7 +191,7 @@ struct ImageLoaderTests {
         #expect(stage.transport.events.contains(.started(url, .veryHigh)))
     }
 
-    @Test("stays idle and silent after cancel(), until start() or the same request")
+    @Test("A cancelled loader stays idle and silent until start() or the same request")
     func cancel() throws {
         let stage = try LoaderStage()
         stage.bind(url)
@@ -210,7 +210,7 @@ struct ImageLoaderTests {
         #expect(stage.shown == "loaded 1")
     }
 
-    @Test("forgets request and picture at reset(), and keeps handler and placeholder")
+    @Test("Calling reset() drops request and image and keeps handler and placeholder")
     func reset() throws {
         let stage = try LoaderStage()
         stage.onQueue { $0.placeholder = FakeCodec.pixels(width: 50, height: 1) }
@@ -225,7 +225,7 @@ struct ImageLoaderTests {
         #expect(stage.onQueue { $0.picture?.width } == 50)
     }
 
-    @Test("lets one URL in another size go on with the bytes that are under way")
+    @Test("The same URL in another size reuses the fetch in flight")
     func sizes() throws {
         let stage = try LoaderStage()
         let url = url
@@ -238,7 +238,7 @@ struct ImageLoaderTests {
         #expect(stage.stage.codec.decodes.count == 1)
     }
 
-    @Test("sends pictures through its processors after the request's own, and loads anew when they change")
+    @Test("Processors of the loader run after those of the request, and changing them reloads")
     func processors() throws {
         let stage = try LoaderStage()
         let order = Log()
@@ -271,7 +271,7 @@ struct ImageLoaderTests {
         #expect(stage.onQueue { $0.processors.map(\.identity) } == ["changed"])
     }
 
-    @Test("loads anew what is asked for in another way, past the caches or not")
+    @Test("A request for the same URL with other options is loaded again")
     func otherWay() throws {
         let stage = try LoaderStage()
         let url = url
@@ -292,19 +292,19 @@ struct ImageLoaderTests {
             }
             #expect(stage.shown == "loading")
             stage.finish()
-            // What is asked for in the same way is there.
+            // An equal request starts no new load.
             stage.onQueue { loader in loader.request = loader.request }
             #expect(stage.shown != "loading")
         }
     }
 
-    @Test("is idle again where its queue dropped the answer, and the same request then asks anew")
+    @Test("A loader whose queue dropped the result is idle, and the same request loads again")
     func dropped() throws {
         let stage = try LoaderStage()
         stage.bind(url)
         stage.transport.finishAll()
         stage.decodes.runAll()
-        // Progress, then the ending.
+        // Progress, then the result.
         while stage.queue.count > 0 { stage.queue.dropAll() }
         #expect(stage.shown == "idle")
         stage.bind(url)
@@ -312,7 +312,7 @@ struct ImageLoaderTests {
         #expect(stage.log.lines == [])
     }
 
-    @Test("may be given another request by a processor that is asked for its identity")
+    @Test("A processor may set another request while its identity is read")
     func reentrance() throws {
         let stage = try LoaderStage()
         let (loader, other) = (stage.loader, other)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The machine of a loader", .timeLimit(.minutes(10)))
+@Suite("Loader state machine", .timeLimit(.minutes(10)))
 struct LoaderMachineTests {
     typealias Machine = LoaderMachine<String, Int, String, String, String>
     typealias Actions = Machine.Actions
@@ -29,7 +29,7 @@ struct LoaderMachineTests {
         return machine
     }
 
-    @Test("begins a load when a request is set, and shows what it says")
+    @Test("Setting a request starts a load, and the state follows its progress and result")
     func life() {
         var machine = Machine()
         #expect(shown(machine) == "idle")
@@ -41,7 +41,7 @@ struct LoaderMachineTests {
         #expect(shown(machine) == "loaded A")
     }
 
-    @Test("shows what was in memory at once, and only for the load that looked")
+    @Test("A memory hit shows at once, and only for the load that looked it up")
     func memory() {
         var machine = loading()
         machine.foundInMemory("Z", for: 0)
@@ -51,7 +51,7 @@ struct LoaderMachineTests {
         #expect(machine.loadEnded(1, with: .failed("late")) == false)
     }
 
-    @Test("begins the new load before it leaves the old one, and leaves only what is under way")
+    @Test("A new request starts its load before leaving the old one, and leaves only a running load")
     func replacing() {
         var machine = loading()
         #expect(machine.requestSet("b", isSame: false) == Actions(begins: 2, leavesOld: true))
@@ -60,7 +60,7 @@ struct LoaderMachineTests {
         #expect(shown(machine) == "loading")
     }
 
-    @Test("hears nothing of a load that was replaced, cancelled, reset, ended or dropped", arguments: 0..<5)
+    @Test("Events of a replaced, cancelled, reset, ended or dropped load are ignored", arguments: 0..<5)
     func late(way: Int) {
         var machine = loading()
         switch way {
@@ -78,7 +78,7 @@ struct LoaderMachineTests {
         #expect(shown(machine) == before)
     }
 
-    @Test("does nothing for a request that asks for the same, unless it was cancelled or dropped")
+    @Test("An equal request does nothing unless the load was cancelled, dropped or reset")
     func same() {
         for outcome in [Machine.State.loaded("A"), .failed("no")] {
             var machine = ended(outcome)
@@ -96,7 +96,7 @@ struct LoaderMachineTests {
         #expect(machine.requestSet("a", isSame: true) == Actions(begins: 4))
     }
 
-    @Test("starts what was cancelled or has failed, and nothing else")
+    @Test("Calling start() restarts only a cancelled or failed load")
     func start() {
         var machine = Machine()
         #expect(machine.startCalled() == .nothing)
@@ -110,7 +110,7 @@ struct LoaderMachineTests {
         #expect(machine.startCalled() == .nothing)
     }
 
-    @Test("cancels what is under way, and changes nothing that has ended")
+    @Test("Calling cancel() stops a running load and leaves an ended one unchanged")
     func cancel() {
         var machine = loading()
         #expect(machine.cancelCalled() == Actions(leavesOld: true))
@@ -122,7 +122,7 @@ struct LoaderMachineTests {
         #expect(shown(machine) == "loaded A")
     }
 
-    @Test("forgets everything at a reset, which setting no request is too")
+    @Test("A reset or a nil request clears the state")
     func reset() {
         for outcome in [Machine.State.loaded("A"), .failed("no")] {
             var machine = ended(outcome)
@@ -135,7 +135,7 @@ struct LoaderMachineTests {
         #expect(shown(machine) == "idle")
     }
 
-    @Test("loads anew what is altered, but begins nothing that was idle")
+    @Test("An altered request reloads unless the loader is idle")
     func altered() {
         var machine = loading()
         #expect(machine.requestAltered("a+", isSame: true) == .nothing)
@@ -149,7 +149,7 @@ struct LoaderMachineTests {
     }
 
     @Test(
-        "never has more than one load under way, nor shows another request's picture, whatever comes", arguments: 0..<50
+        "At most one load runs, and only the image of the current request shows, in any event order", arguments: 0..<50
     )
     func anyOrder(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
@@ -166,7 +166,7 @@ struct LoaderMachineTests {
             case 3: actions = machine.cancelCalled()
             case 4: actions = machine.resetCalled()
             default:
-                // Any load that there ever was may speak now.
+                // Any earlier load may report its end now.
                 if let (number, request) = requests.randomElement(using: &random) {
                     if machine.loadEnded(number, with: .loaded(request)) {
                         #expect(underWay == number)

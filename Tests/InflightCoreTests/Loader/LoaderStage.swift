@@ -3,12 +3,12 @@ import InflightTestSupport
 
 @testable import InflightCore
 
-/// A loader on a queue in the test's hand, over a script.
+/// A loader on a queue that the test controls, with a scripted transport.
 final class LoaderStage: Sendable {
     let stage: Stage
     let decodes: HandExecutor
     private let held: Guarded<ConfinedReference<ImageLoader>?>
-    /// What the handler heard: the state each time.
+    /// The state at each call of the handler.
     let log = Log()
 
     static let url = Stage.url
@@ -21,7 +21,7 @@ final class LoaderStage: Sendable {
             change(&$0)
         }
         self.decodes = decodes
-        // Each picture as wide as the number in its URL, so that it can be told whose it is.
+        // Each image is as wide as the number in its URL, which identifies it.
         stage.transport.serveOthers { request in
             .ok(FakeCodec.picture(width: UInt8(request.url.string.split(separator: "/").last ?? "") ?? 1))
         }
@@ -30,7 +30,7 @@ final class LoaderStage: Sendable {
         onQueue { [log] in $0.onChange = { log.add($0.shown) } }
     }
 
-    /// The loader is released on its queue, by work that waits there and holds it: until that has run.
+    /// Runs the queue until the pending work that retains the loader has released it there.
     deinit {
         var loader = held.withLock { $0.take() }
         withExtendedLifetime(loader) {}
@@ -46,7 +46,7 @@ final class LoaderStage: Sendable {
     var transport: ScriptedTransport { stage.transport }
     var queue: ManualQueue { stage.queue }
 
-    /// What `body` says on the queue, behind what waits there.
+    /// Runs `body` on the queue, behind the pending work, and returns its result.
     @discardableResult
     func onQueue<Answer: Sendable>(_ body: @escaping @Sendable (ImageLoader) -> Answer) -> Answer? {
         let answer = Guarded<Answer?>(nil)
@@ -64,7 +64,7 @@ final class LoaderStage: Sendable {
 
     var shown: String? { onQueue { $0.shown } }
 
-    /// Brings everything to its end but the callbacks.
+    /// Finishes all work except the callbacks.
     func finishWork() {
         repeat { transport.finishAll() } while decodes.runAll() > 0
     }
@@ -75,7 +75,7 @@ final class LoaderStage: Sendable {
 }
 
 extension ImageLoader {
-    /// The state in a word, with the width of the picture.
+    /// The state in a word, with the width of the image.
     var shown: String {
         switch state {
         case .idle: "idle"

@@ -3,11 +3,11 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The machine of a prefetcher", .timeLimit(.minutes(10)))
+@Suite("Prefetcher: state machine", .timeLimit(.minutes(10)))
 struct PrefetchMachineTests {
     typealias Machine = PrefetchMachine<String, String, Int, String>
 
-    /// A machine whose work is known by the number of its wish, and what it said to do.
+    /// A machine whose requests are identified by their number, and a log of its actions.
     private struct World {
         var machine: Machine
         var log: [String] = []
@@ -43,7 +43,7 @@ struct PrefetchMachineTests {
         }
     }
 
-    @Test("sends when the turn ends, in the order of asking, as many as may be under way")
+    @Test("The prefetch machine sends requests when the turn ends, in order, up to its limit")
     func sending() {
         var world = World()
         #expect(world.start("a", "b") == true)
@@ -62,7 +62,7 @@ struct PrefetchMachineTests {
         #expect(statistics.underWay == 0 && statistics.waiting == 0)
     }
 
-    @Test("sends nothing for what was taken back within the turn, in whatever order")
+    @Test("Only requests that are still started when the turn ends are sent")
     func takenBack() {
         var world = World()
         world.start("a", "b")
@@ -77,7 +77,7 @@ struct PrefetchMachineTests {
         #expect(world.machine.statistics.stopped == 3)
     }
 
-    @Test("interrupts nothing that was stopped and started within the turn, and cancels what stays stopped")
+    @Test("A restart within the turn keeps a request running, and a request that stays stopped is cancelled")
     func interrupting() {
         var world = World()
         world.start("a", "b")
@@ -90,7 +90,7 @@ struct PrefetchMachineTests {
         #expect(world.machine.statistics.underWay == 1)
     }
 
-    @Test("takes the same wish once, while it waits and while it is under way, and again when it has ended")
+    @Test("A duplicate start is ignored while the request is pending, and accepted once it has finished")
     func twice() {
         var world = World(limit: 1)
         world.start("a", "a", "b")
@@ -107,7 +107,7 @@ struct PrefetchMachineTests {
         #expect(world.machine.statistics.asked == 3)
     }
 
-    @Test("gives the place of what is cancelled to the next, within the same turn")
+    @Test("A cancelled request frees its slot for the next one within the same turn")
     func places() {
         var world = World(limit: 1)
         world.start("a", "b", "c")
@@ -115,13 +115,13 @@ struct PrefetchMachineTests {
         world.stop("a", "b")
         world.endTurn()
         #expect(world.takeLog() == ["send a", "cancel 1", "send c"])
-        // What the cancelled one says is not counted.
+        // The result of a cancelled request is not counted.
         world.end(1)
         #expect(world.machine.statistics.underWay == 1)
         #expect(world.machine.statistics.loaded == 0)
     }
 
-    @Test("sends nothing while it is paused, and goes on at once")
+    @Test("A paused prefetch machine sends nothing, and sends the next request as soon as it resumes")
     func pausing() {
         var world = World(limit: 1)
         world.start("a", "b")
@@ -137,7 +137,7 @@ struct PrefetchMachineTests {
         #expect(world.takeLog() == [])
     }
 
-    @Test("gives no place to what was stopped in the turn under way, which keeps its wish if it is started again")
+    @Test("A queued request stopped this turn is skipped, and is sent later if restarted within the turn")
     func stoppedWhileItWaits() {
         var world = World(limit: 1)
         world.start("a", "b", "c")
@@ -152,7 +152,7 @@ struct PrefetchMachineTests {
         #expect(world.machine.statistics.stopped == 0)
     }
 
-    @Test("fills the places that a higher limit gives, and cancels nothing for a lower one")
+    @Test("Raising the prefetch limit fills the new slots, and lowering it cancels nothing")
     func limits() {
         var world = World(limit: 1)
         world.start("a", "b", "c", "d")
@@ -167,7 +167,7 @@ struct PrefetchMachineTests {
         #expect(world.takeLog() == ["send d"])
     }
 
-    @Test("does not want what was stopped, or has ended, before it was known what stands for it")
+    @Test("wasSent returns false if the request was stopped or finished in the meantime")
     func sendingRaces() {
         var machine = Machine(limit: 2)
         _ = machine.started([("a", "a"), ("b", "b")])
@@ -181,7 +181,7 @@ struct PrefetchMachineTests {
         #expect(machine.statistics.underWay == 0)
     }
 
-    @Test("keeps what comes within its limit, drops the oldest for it, and hands each out once")
+    @Test("Prefetched responses are kept up to a limit, evicted oldest first, and handed out once")
     func keeping() {
         var world = World(limit: 9, keptLimit: 10)
         world.start("a", "b", "c", "d")
@@ -196,7 +196,7 @@ struct PrefetchMachineTests {
         #expect(world.machine.taken("b")?.yield == "B")
         #expect(world.machine.taken("b") == nil)
         #expect(world.machine.statistics.keptBytes == 5)
-        // Kept: not asked for again; stopped: dropped.
+        // A kept response is not requested again, and stopping its request drops it.
         world.start("c")
         world.endTurn()
         #expect(world.takeLog() == [])
@@ -206,7 +206,7 @@ struct PrefetchMachineTests {
         #expect(world.machine.statistics.keptBytes == 0)
     }
 
-    @Test("wants nothing any more once it is closed")
+    @Test("A closed prefetch machine cancels everything and accepts no more requests")
     func closing() {
         var world = World(limit: 1)
         world.start("a", "b")
@@ -221,7 +221,7 @@ struct PrefetchMachineTests {
     }
 
     @Test(
-        "has under way what is wanted and no more than its limit, whatever comes", arguments: 0..<50)
+        "In any order of events, only wanted requests run, and never more than the limit", arguments: 0..<50)
     func anyOrder(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var machine = Machine(limit: 3)
@@ -262,7 +262,7 @@ struct PrefetchMachineTests {
             case 6:
                 guard let (id, wish) = underWay.min(by: { $0.key < $1.key }) else { continue }
                 underWay[id] = nil
-                // A wish that has ended is no wish any more, unless it is said again.
+                // A finished request is no longer wanted unless it is started again.
                 wanted.remove(wish)
                 check(machine.ended(id, with: .loaded))
             default:

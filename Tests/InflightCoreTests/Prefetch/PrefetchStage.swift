@@ -3,7 +3,7 @@ import InflightTestSupport
 
 @testable import InflightCore
 
-/// A prefetcher over a script, with its turns and endings in the test's hand.
+/// A prefetcher over a scripted transport; the test runs its turns and callbacks.
 final class PrefetchStage: Sendable {
     let stage: Stage
     let decodes: HandExecutor

@@ -5,12 +5,12 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A prefetcher that is let go of, or used by many", .timeLimit(.minutes(10)))
+@Suite("Prefetcher: release and concurrent use", .timeLimit(.minutes(10)))
 struct PrefetcherReleaseTests {
     private func url(_ number: Int) -> String { "http://a.example/\(number)" }
     private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }
 
-    @Test("cancels when it is let go of, also within a turn, and holds nobody back then")
+    @Test("Releasing a prefetcher cancels its requests and its pending turn")
     func released() throws {
         let stage = try PrefetchStage()
         var prefetcher: Prefetcher? = stage.prefetcher(limit: 1)
@@ -29,7 +29,7 @@ struct PrefetcherReleaseTests {
         #expect(stage.stage.clock.timerCount == 0)
     }
 
-    @Test("does not hurt a view that waits for the same when it is let go of, on any thread")
+    @Test("Releasing a prefetcher on another thread keeps a fetch that a view has joined")
     func releasedBesideAView() async throws {
         let stage = try PrefetchStage()
         let log = Log()
@@ -49,7 +49,7 @@ struct PrefetcherReleaseTests {
         #expect(log.lines.count == 1 && log.lines[0].hasPrefix("view: "))
     }
 
-    @Test("releases a request's processors with no lock held: they may use it when they go")
+    @Test("Request processors are released with no lock held, so they may call the prefetcher")
     func releasesOutside() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher()
@@ -66,7 +66,7 @@ struct PrefetcherReleaseTests {
         #expect(log.lines == ["1 stopped"])
     }
 
-    @Test("comes to rest with every wish accounted for, used from many threads at once")
+    @Test("Under concurrent use from many threads, every prefetch is accounted for")
     func manyThreads() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(FakeCodec.picture()))

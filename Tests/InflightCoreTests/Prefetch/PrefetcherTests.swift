@@ -5,12 +5,12 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A prefetcher", .timeLimit(.minutes(10)))
+@Suite("Prefetcher", .timeLimit(.minutes(10)))
 struct PrefetcherTests {
     private func url(_ number: Int) -> String { "http://a.example/\(number)" }
     private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }
 
-    @Test("sends at the end of the turn, at the lowest priority, whatever the requests say")
+    @Test("A prefetch is sent at the end of the turn, at very low priority regardless of its request")
     func priority() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher()
@@ -20,7 +20,7 @@ struct PrefetcherTests {
         #expect(stage.transport.events == [.started(url(1), .veryLow)])
     }
 
-    @Test("lets nothing go out for what was started and stopped within one turn of its queue, in any order")
+    @Test("Prefetches started and stopped within one turn of the queue are never sent")
     func exactTurns() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher()
@@ -39,7 +39,7 @@ struct PrefetcherTests {
         #expect(prefetcher.statistics.sent == 0)
     }
 
-    @Test("lets its turn end by time where no queue is named, and by the pipeline's clock")
+    @Test("Without a turn queue, a turn ends after an interval measured by the pipeline clock")
     func timedTurns() throws {
         let stage = try PrefetchStage()
         let prefetcher = Prefetcher(pipeline: stage.stage.pipeline, destination: .memory)
@@ -59,7 +59,7 @@ struct PrefetcherTests {
         #expect(stage.stage.clock.timerCount == 0)
     }
 
-    @Test("takes calls from everywhere into the turn under way")
+    @Test("A call from another thread joins the current turn")
     func mixedThreads() async throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher(limit: 1)
@@ -76,7 +76,7 @@ struct PrefetcherTests {
         #expect(stage.transport.startedURLs == [requests[1].url])
     }
 
-    @Test("ends its turn where the queue drops it")
+    @Test("If the queue drops the turn, the prefetches are sent anyway")
     func droppedTurn() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher()
@@ -88,7 +88,7 @@ struct PrefetcherTests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("brings pictures into memory, where they are found, and asks for them once")
+    @Test("Prefetched images are stored in the memory cache, and duplicates are fetched once")
     func memory() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher()
@@ -106,7 +106,7 @@ struct PrefetcherTests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("keeps bytes without decoding them, and hands them out once")
+    @Test("Prefetched bytes are kept without decoding and can be taken once")
     func bytes() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher(.bytes)
@@ -119,7 +119,7 @@ struct PrefetcherTests {
         #expect(prefetcher.statistics.keptBytes == 0)
     }
 
-    @Test("keeps no more bytes than its limit, the newest")
+    @Test("Prefetched bytes stay within their limit: the oldest and oversized responses are evicted")
     func bytesLimit() throws {
         let stage = try PrefetchStage()
         stage.transport.serve(url(9), .ok(FakeCodec.picture(padding: 16)))
@@ -134,7 +134,7 @@ struct PrefetcherTests {
         #expect(prefetcher.takeResponse(for: ImageRequest(url(3))) != nil)
     }
 
-    @Test("is raised by a view that joins, and goes out before what the view does not want")
+    @Test("A view that joins a prefetch raises it ahead of the other queued prefetches")
     func raising() throws {
         let stage = try PrefetchStage { $0.maximumConcurrentFetches = 1 }
         let prefetcher = stage.prefetcher()
@@ -153,7 +153,7 @@ struct PrefetcherTests {
         #expect(log.lines == ["shared"])
     }
 
-    @Test("fetches bytes once with a view that wants the picture of them")
+    @Test("A bytes prefetch and an image task for the same URL are coalesced into one fetch")
     func bytesJoined() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher(.bytes)
@@ -170,7 +170,7 @@ struct PrefetcherTests {
         #expect(prefetcher.statistics.keptBytes == 10)
     }
 
-    @Test("cancels what is stopped, and goes on with what was stopped and started within the turn")
+    @Test("Stopping cancels running prefetches, except those restarted within the same turn")
     func stopping() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher()
@@ -185,7 +185,7 @@ struct PrefetcherTests {
         #expect(stage.stage.pipeline.cached(ImageRequest(url(2))) != nil)
     }
 
-    @Test("has no more under way than its limit, which may change")
+    @Test("A prefetcher runs no more prefetches than its limit, which can be raised")
     func limit() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher(limit: 2)
@@ -202,7 +202,7 @@ struct PrefetcherTests {
     }
 
     @Test(
-        "sends nothing while it is paused, lets what is under way go on, and goes on itself at once")
+        "A paused prefetcher sends nothing, lets running fetches finish, and continues when resumed")
     func pausing() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher(limit: 1)
@@ -219,7 +219,7 @@ struct PrefetcherTests {
         #expect(!prefetcher.isPaused)
     }
 
-    @Test("counts what fails, and tries it again when it is started again")
+    @Test("A failed prefetch is counted, and fetched again when it is restarted")
     func failing() throws {
         let stage = try PrefetchStage()
         stage.transport.serve(url(1), inOrder: [.failure(.cannotConnect), .ok(FakeCodec.picture())])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The machine of previews", .timeLimit(.minutes(10)))
+@Suite("Previews: state machine", .timeLimit(.minutes(10)))
 struct PreviewMachineTests {
     private static let start = MonotonicTime(nanoseconds: 1000)
 
@@ -15,7 +15,7 @@ struct PreviewMachineTests {
         return PreviewMachine(options, now: start)
     }
 
-    @Test("a body that comes quickly has none, and one that stalls is shown when its time has come")
+    @Test("The first preview is made one interval after the start, even if the body has stalled")
     func firstWaits() {
         var machine = Self.machine()
         #expect(machine.bytesCame(5000, now: Self.after(10)) == .wake(Self.after(200)))
@@ -23,7 +23,7 @@ struct PreviewMachineTests {
         #expect(machine.timeCame(now: Self.after(200)) == .make)
     }
 
-    @Test("one is made at a time, and the next an interval after it was")
+    @Test("Previews are made one at a time, each an interval after the previous one")
     func oneAtATime() {
         var machine = Self.machine()
         #expect(machine.bytesCame(5000, now: Self.after(300)) == .make)
@@ -33,7 +33,7 @@ struct PreviewMachineTests {
         #expect(machine.timeCame(now: Self.after(800)) == .make)
     }
 
-    @Test("none is made of too few bytes, and none of hardly more than the last had")
+    @Test("A preview requires a minimum number of bytes, and enough new bytes since the last one")
     func worthwhile() {
         var machine = Self.machine()
         #expect(machine.bytesCame(1023, now: Self.after(300)) == .nothing)
@@ -43,7 +43,7 @@ struct PreviewMachineTests {
         #expect(machine.bytesCame(9001, now: Self.after(901)) == .make)
     }
 
-    @Test("what has no place is tried again later, however short the interval is")
+    @Test("A refused preview is attempted again after 50 ms, even if the interval is zero")
     func refused() {
         var machine = Self.machine(interval: 0)
         #expect(machine.bytesCame(5000, now: Self.after(0)) == .make)
@@ -51,7 +51,7 @@ struct PreviewMachineTests {
         #expect(machine.timeCame(now: Self.after(51)) == .make)
     }
 
-    @Test("none follows the last that can be, or the end")
+    @Test("No preview follows the final one or the end of the load")
     func ended() {
         var machine = Self.machine(interval: 0)
         #expect(machine.bytesCame(5000, now: Self.after(0)) == .make)
@@ -65,7 +65,7 @@ struct PreviewMachineTests {
         #expect(other.made(isFinal: false, now: Self.after(300)) == .nothing)
     }
 
-    @Test("a body that begins anew is shown from its beginning")
+    @Test("A restarted body is previewed from its beginning")
     func beganAnew() {
         var machine = Self.machine(interval: 0)
         #expect(machine.bytesCame(50_000, now: Self.after(0)) == .make)

@@ -36,7 +36,7 @@ struct PreviewTests {
         }
     }
 
-    @Test("come in order between progress and the ending, each with more than the one before")
+    @Test("Previews are delivered between progress and the result, each with more bytes than the last")
     func order() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -54,7 +54,7 @@ struct PreviewTests {
         #expect(log.lines == ["20", "shows 20", "40", "shows 40", "60", "shows 60", "100", "4 wide"])
     }
 
-    @Test("what was not shown in time is left out: a better one takes its place, and none follows the ending")
+    @Test("A newer preview replaces an undelivered one, and none follows the result")
     func replaced() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -75,7 +75,7 @@ struct PreviewTests {
         #expect(log.lines.count(where: { $0.hasPrefix("shows") }) <= 2)
     }
 
-    @Test("none is made for those who do not ask for them, or who do not listen")
+    @Test("No preview is made unless the request enables previews and the caller handles them")
     func unasked() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -92,7 +92,7 @@ struct PreviewTests {
         #expect(!log.lines.contains { $0.hasPrefix("shows") })
     }
 
-    @Test("each size is shown as it was asked for, and who cancels is shown nothing more")
+    @Test("Each task receives previews in its own size, and a cancelled task receives no more")
     func sizes() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -116,7 +116,7 @@ struct PreviewTests {
         #expect(widths.withLock { $0 } == [2, 3, 3])
     }
 
-    @Test("an interval goes by before each, and what stalls is shown as far as it has come")
+    @Test("After the interval, a stalled body is previewed as far as it was received")
     func interval() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -134,7 +134,7 @@ struct PreviewTests {
         #expect(log.lines == ["40", "shows 40"])
     }
 
-    @Test("one holds a place of those for decoding: where none is free it waits, and a whole picture goes first")
+    @Test("A preview waits for a free decode slot, and a complete image is decoded first")
     func places() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor, decodes: 1)
@@ -147,7 +147,7 @@ struct PreviewTests {
         Self.load(Self.request(), stage, log)
         stage.transport.step(Stage.url)
         stage.transport.step(Stage.url)
-        // The decode alone.
+        // Only the complete image is decoded.
         #expect(executor.runAll() == 1)
         stage.clock.advance(by: .milliseconds(50))
         #expect(executor.runAll() == 1)
@@ -155,7 +155,7 @@ struct PreviewTests {
         #expect(log.lines.contains("other") && log.lines.contains("shows 20"))
     }
 
-    @Test("of what can get no better there is one")
+    @Test("An image whose first preview is final gets only one preview")
     func final() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor, isFinal: true)
@@ -169,7 +169,7 @@ struct PreviewTests {
         #expect(log.lines.count(where: { $0.hasPrefix("shows") }) == 1)
     }
 
-    @Test("processors are applied to them too")
+    @Test("Processors are applied to previews")
     func processed() throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -184,7 +184,7 @@ struct PreviewTests {
         #expect(processor.runs.count == 1)
     }
 
-    @Test("a pipeline waits for the one that is being made before it ends")
+    @Test("Shutdown waits for a preview that is being decoded")
     func shutdown() async throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)
@@ -208,7 +208,7 @@ struct PreviewTests {
         #expect(!log.lines.contains { $0.hasPrefix("shows") })
     }
 
-    @Test("a stream of events has them, and a loader shows them in place of its placeholder")
+    @Test("The event stream and an image loader both deliver previews")
     func elsewhere() async throws {
         let executor = HandExecutor()
         let stage = try Self.stage(executor)

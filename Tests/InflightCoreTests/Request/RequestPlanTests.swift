@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A request's plan", .timeLimit(.minutes(10)))
+@Suite("Request plans: keys and validation", .timeLimit(.minutes(10)))
 struct RequestPlanTests {
     private typealias Change = (inout ImageRequest) -> Void
 
@@ -16,9 +16,9 @@ struct RequestPlanTests {
         return try RequestPlan(request, goal: goal, harmlessFields: harmless, varying: varying)
     }
 
-    // MARK: What is the same
+    // MARK: Equal keys
 
-    @Test("has the same keys for what is the same, however it is written")
+    @Test("Equivalent requests have equal fetch and final keys")
     func same() throws {
         let pairs: [(RequestPlan, RequestPlan)] = [
             (try plan(), try plan()),
@@ -48,9 +48,9 @@ struct RequestPlanTests {
         }
     }
 
-    // MARK: What differs
+    // MARK: Distinct keys
 
-    @Test("has a fetch key of its own for everything that may change what a fetch gives")
+    @Test("Requests whose responses may differ have distinct fetch keys")
     func differing() throws {
         let plans: [RequestPlan] = [
             try plan(),
@@ -79,14 +79,14 @@ struct RequestPlanTests {
             try plan { $0.fields.append("X-A", "2") },
             try plan { $0.fields.append("X-A", "") },
             try plan { $0.fields.append("X-B", "1") },
-            // Two values of one name, in both orders, and as one.
+            // Two values of one name, in both orders, and joined.
             try plan { $0.fields = HTTPFields([("X-A", "1"), ("X-A", "2")]) },
             try plan { $0.fields = HTTPFields([("X-A", "2"), ("X-A", "1")]) },
             try plan { $0.fields = HTTPFields([("X-A", "1, 2")]) },
-            // No name or value runs into the next.
+            // Names and values do not run into each other.
             try plan { $0.fields = HTTPFields([("X-A", "1X-B:2")]) },
             try plan { $0.fields = HTTPFields([("X-A", "1"), ("X-B", "2")]) },
-            // The same for the own origin alone is something else.
+            // A field for the request's own origin only is a different field.
             try plan { $0.originFields.append("X-A", "1") },
             try plan { $0.fields.append("Authorization", "a") },
             try plan { $0.fields.append("Authorization", "b") },
@@ -108,7 +108,7 @@ struct RequestPlanTests {
         }
     }
 
-    @Test("shares the fetch between pictures and bytes, sizes, pixel orders, limits of pixels and processors")
+    @Test("Requests that differ only in decoding or processing share a fetch, but not the final key")
     func sharedFetch() throws {
         let fetch = try plan().fetchKey
         let plans: [RequestPlan] = [
@@ -125,7 +125,7 @@ struct RequestPlanTests {
         }
     }
 
-    @Test("tells pages, linear light and metadata apart, in memory and in a store, and shares their fetch")
+    @Test("Page, linear light and metadata distinguish images in memory and on disk, but share a fetch")
     func pictures() throws {
         var written = EncodeOptions(format: .png)
         written.metadata = ImageMetadata(xmpBytes: Bytes("<a/>"))
@@ -142,7 +142,7 @@ struct RequestPlanTests {
         #expect(
             Set(identities + [plans[0].pictureIdentity(0, written), plans[0].pictureIdentity(0, other)]).count == 8)
         #expect(plans[2].decodeOptions().page == 2)
-        // Of what is stored as it was asked for there is no other.
+        // A stored processed image has one page only.
         var request = ImageRequest("https://a.example/1.png")
         request.page = 2
         #expect(
@@ -150,13 +150,13 @@ struct RequestPlanTests {
                 .decodeOptions().page == 0)
     }
 
-    @Test("refuses to tell of another page's header than the first's, of which a part of the file is enough")
+    @Test("An info request for a page other than the first is refused")
     func pageInfo() {
         let error = #expect(throws: LoadError.self) { try plan(goal: .info) { $0.page = 1 } }
         #expect(error?.code == .invalidRequest && error?.url == "https://a.example/1.png")
     }
 
-    @Test("has one key for each prefix of the processors, by identity and order")
+    @Test("Each prefix of the processors has its own key, determined by identity and order")
     func prefixes() throws {
         func keys(_ names: String...) throws -> [ProcessKey] {
             try plan { $0.processors = names.map { ImageProcessor(FakeProcessor(name: $0)) } }.processKeys
@@ -171,7 +171,7 @@ struct RequestPlanTests {
         #expect(try keys("a", "")[1] != ab[0])
     }
 
-    @Test("keeps a harmless field in the key where an answer was found to vary by it")
+    @Test("A field excluded from the key is included once a response varies by it")
     func varying() throws {
         func key(_ theme: String, varying: Set<String>) throws -> FetchKey {
             try plan(harmless: ["x-theme"], varying: varying) { $0.fields.append("X-Theme", theme) }.fetchKey
@@ -179,13 +179,13 @@ struct RequestPlanTests {
         #expect(try key("dark", varying: []) == key("light", varying: []))
         #expect(try key("dark", varying: ["x-theme"]) != key("light", varying: ["x-theme"]))
         #expect(try key("dark", varying: ["x-theme"]) != key("dark", varying: []))
-        // Not to be met by those whose field was not looked at: the load that has none of it neither.
+        // A request without the field must not match a key that ignores the field.
         #expect(try plan(harmless: ["x-theme"], varying: ["x-theme"]).fetchKey != key("dark", varying: []))
     }
 
     // MARK: Secrets
 
-    @Test("holds no secret in the clear in its keys")
+    @Test("Keys contain no secret in plain text")
     func secrets() throws {
         let plan = try plan("https://user:hunter2@a.example/1.png") { request in
             request.fields = HTTPFields([
@@ -205,7 +205,7 @@ struct RequestPlanTests {
         #expect(!text.contains("hunter2"))
     }
 
-    /// Every byte of every string and array of bytes that `value` is made of.
+    /// The bytes of every string and byte array in `value`.
     private static func bytes(in value: Any) -> [UInt8] {
         if let text = value as? String { return Array(text.utf8) + [0] }
         if let bytes = value as? [UInt8] { return bytes + [0] }
@@ -223,7 +223,7 @@ struct RequestPlanTests {
         return bytes.indices.contains { bytes[$0...].starts(with: wanted) }
     }
 
-    @Test("hashes a secret differently in its two halves, and the same every time")
+    @Test("A secret hash is deterministic, and its two halves differ")
     func hash() {
         func hash(_ text: String) -> [UInt8] {
             var bytes: [UInt8] = []
@@ -236,10 +236,10 @@ struct RequestPlanTests {
         #expect(Array(hash("a").prefix(8)) != Array(hash("a").suffix(8)))
     }
 
-    // MARK: Refusals
+    // MARK: Validation
 
     @Test(
-        "refuses values that would let others add headers, and sizes and limits that cannot be",
+        "Malformed header fields and methods, and invalid sizes and limits, are refused",
         arguments: [
             { $0.fields.append("X-A", "1\r\nX-B: 2") },
             { $0.fields.append("X-A", "1\n") },
@@ -279,7 +279,7 @@ struct RequestPlanTests {
         }
     }
 
-    @Test("takes what HTTP allows")
+    @Test("Valid methods, field values and boundary limits are accepted")
     func allowed() throws {
         _ = try plan {
             $0.method = "M-SEARCH"

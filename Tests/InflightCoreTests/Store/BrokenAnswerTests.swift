@@ -4,8 +4,8 @@ import Testing
 
 @testable import InflightCore
 
-/// What the simulator found: each as the shortest exchange of answers that shows it.
-@Suite("Answers that break, or are of no use", .timeLimit(.minutes(10)))
+/// Faults that the simulator found, each as the shortest exchange that shows it.
+@Suite("Truncated and unusable responses", .timeLimit(.minutes(10)))
 struct BrokenAnswerTests {
     private static let text = String((0..<40_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
     private static let tag = ("ETag", "\"strong\"")
@@ -23,7 +23,7 @@ struct BrokenAnswerTests {
             fields: StoreStage.fields([tag] + fields))
     }
 
-    /// No wait between two tries.
+    /// Retries without a delay.
     private static var atOnce: RetryPolicy {
         var policy = RetryPolicy()
         policy.firstDelay = .zero
@@ -52,7 +52,7 @@ struct BrokenAnswerTests {
         .ok(FakeCodec.picture(width: 4), fields: StoreStage.fields([("Cache-Control", control), Self.tag]))
     }
 
-    @Test("an event stream ends with what its origin has called good, though it is to be asked each time")
+    @Test("An event stream ends with the revalidated image of a no-cache response")
     func goodAgain() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, picture("no-cache"), .status(304, StoreStage.fields([Self.tag])))
@@ -62,7 +62,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("an event stream ends with what stands in for an origin that fails")
+    @Test("An event stream ends with the stale image if the origin fails within stale-if-error")
     func standsIn() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, picture("max-age=1, stale-if-error=60"), .failure(.cannotConnect))
@@ -73,7 +73,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("an event stream ends with what is stale where nobody is to be asked", arguments: [false, true])
+    @Test("An event stream ends with the stale image under onlyCached and preferCached", arguments: [false, true])
     func nobodyIsAsked(isOnlyCached: Bool) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, picture("max-age=1, stale-while-revalidate=60"))
@@ -85,7 +85,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("who asks nobody asks nobody either where what is stored is no picture")
+    @Test("An onlyCached request removes an undecodable stored body and fails without a fetch")
     func uselessAndOnlyCached() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("no picture", ("Cache-Control", "max-age=60")))
@@ -98,7 +98,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    /// `Cache-Control` of the 200 that breaks off, of the 206 that breaks off again, and of the last 206.
+    /// `Cache-Control` of the truncated 200, of the truncated 206, and of the last 206.
     private static let forbidding = [
         ["no-store", "no-store", "no-store"], ["no-store", "max-age=100", "max-age=100"],
         ["max-age=100", "no-store", "max-age=100"], ["max-age=100", "max-age=100", "no-store"],
@@ -106,7 +106,7 @@ struct BrokenAnswerTests {
     ]
 
     @Test(
-        "RFC 9111 5.2.2.5: nothing is stored of a resumed body when any of its heads says no-store",
+        "RFC 9111 5.2.2.5: A resumed body is not stored if any of its heads has no-store",
         arguments: forbidding)
     func resumedNoStore(controls: [String]) async throws {
         let stage = try StoreStage(retry: Self.atOnce)
@@ -120,7 +120,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("what was one person's stays that person's where its transfer broke and went on")
+    @Test("A resumed response to Authorization serves only equal credentials")
     func brokenAndPersonal() async throws {
         let stage = try StoreStage(retry: Self.atOnce)
         stage.serve(
@@ -134,7 +134,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("nothing is kept of a rest that belongs to another version")
+    @Test("No part stays stored after a 206 of another version")
     func otherVersion() async throws {
         let stage = try StoreStage(retry: Self.atOnce)
         stage.serve(StoreStage.url, Self.broken(), Self.rest(("ETag", "\"other\"")), .status(404))
@@ -145,7 +145,7 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("what stands in for an answer that broke stays stored")
+    @Test("A stale response that replaced a truncated one stays stored")
     func standInStays() async throws {
         let stage = try StoreStage()
         stage.serve(

@@ -2,12 +2,12 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
-/// A store whose changes wait until a test lets them happen, as those of a disk do that is busy; look-ups do not.
+/// A store that holds back changes until a test releases them, like a busy disk; lookups are immediate.
 final class LateStore: ResponseStore {
     let store = MemoryStore()
     private let waiting = Guarded((isHeld: true, changes: [@Sendable () -> Void]()))
 
-    /// Does what was asked for, and from now on everything at once.
+    /// Applies the pending changes, and every later change at once.
     func release() {
         let changes = waiting.withLock { waiting in
             waiting.isHeld = false
@@ -17,7 +17,7 @@ final class LateStore: ResponseStore {
         for change in changes { change() }
     }
 
-    /// From now on changes wait again.
+    /// Holds back changes from now on.
     func hold() {
         waiting.withLock { $0.isHeld = true }
     }

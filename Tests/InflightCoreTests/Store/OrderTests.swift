@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A request behind an answer", .timeLimit(.minutes(10)))
+@Suite("Order of requests and cache writes", .timeLimit(.minutes(10)))
 struct OrderTests {
     private struct Late {
         let stage: StoreStage
@@ -15,7 +15,7 @@ struct OrderTests {
             stage = try StoreStage { $0.store = .shared(store) }
         }
 
-        /// Asks, without waiting until the store is through.
+        /// Returns the response without waiting for the store.
         func ask(_ change: (inout ImageRequest) -> Void = { _ in }) async throws -> String {
             var request = ImageRequest(StoreStage.url)
             change(&request)
@@ -28,7 +28,7 @@ struct OrderTests {
         }
     }
 
-    @Test("finds what that has left, however long the store takes to keep it")
+    @Test("A request waits for the pending write of its URL and is served from the store")
     func kept() async throws {
         let late = try Late()
         late.stage.serve(
@@ -42,7 +42,7 @@ struct OrderTests {
         await late.end()
     }
 
-    @Test("never gets what an unsafe method made useless, however long the store takes to let go (RFC 9111 4.4)")
+    @Test("A request never gets a response whose invalidation is still pending (RFC 9111 4.4)")
     func invalidated() async throws {
         let late = try Late()
         late.stage.serve(
@@ -60,7 +60,7 @@ struct OrderTests {
         await late.end()
     }
 
-    @Test("waits for its own URL's changes alone")
+    @Test("A request does not wait for the pending writes of another URL")
     func others() async throws {
         let late = try Late()
         late.stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
@@ -73,7 +73,7 @@ struct OrderTests {
     }
 
     @Test(
-        "a method that changes something is sent as often as it is asked for (RFC 9111 4)", arguments: ["POST", "PUT"])
+        "Requests with an unsafe method are not coalesced (RFC 9111 4)", arguments: ["POST", "PUT"])
     func unsafe(method: String) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("done").stalled("all"))
@@ -94,7 +94,7 @@ struct OrderTests {
         await stage.end()
     }
 
-    @Test("a GET with a body is neither kept nor answered from what is stored (RFC 9110 9.3.1)")
+    @Test("A GET with a body is neither stored nor served from the store (RFC 9110 9.3.1)")
     func body() async throws {
         let stage = try StoreStage()
         let fresh = ("Cache-Control", "max-age=60")
@@ -107,7 +107,7 @@ struct OrderTests {
         await stage.end()
     }
 
-    @Test("trailers reach the caller beside the head, and are not stored (RFC 9110 6.5, RFC 9111 3.1)")
+    @Test("Trailers are delivered beside the head and are not stored (RFC 9110 6.5, RFC 9111 3.1)")
     func trailers() async throws {
         let stage = try StoreStage()
         let trailers = HTTPFields([("X-Sum", "1"), ("Cache-Control", "no-store"), ("ETag", "\"b\"")])
@@ -124,7 +124,7 @@ struct OrderTests {
         await stage.end()
     }
 
-    @Test("trailers of an answer that is not passed on are nobody's")
+    @Test("Trailers of a followed redirect are dropped")
     func trailersOfOthers() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, .redirect(to: "/2").trailed(by: HTTPFields([("X-Sum", "1")])))

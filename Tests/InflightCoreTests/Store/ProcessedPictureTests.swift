@@ -4,11 +4,11 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A picture that is stored as it was asked for", .timeLimit(.minutes(10)))
+@Suite("Stored processed images", .timeLimit(.minutes(10)))
 struct ProcessedPictureTests {
     private static let fresh = ("Cache-Control", "max-age=60")
 
-    /// Nothing is found in memory.
+    /// A stage without images in memory.
     private func stage() throws -> StoreStage {
         try StoreStage { $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false) }
     }
@@ -29,7 +29,7 @@ struct ProcessedPictureTests {
         }
     }
 
-    /// A server whose picture is called good again, that was asked once, so long ago that what is kept of it is stale.
+    /// A stage whose stored image is stale and whose server confirms it with a 304.
     private func staleStage(_ processor: FakeProcessor) async throws -> StoreStage {
         let stage = try stage()
         stage.serve(
@@ -45,7 +45,7 @@ struct ProcessedPictureTests {
     }
 
     @Test(
-        "is found again without asking, decoding at another size, or processing",
+        "A stored processed image is served without a fetch, full-size decode or processing",
         arguments: [
             StoredForm.processed, .both,
         ])
@@ -59,14 +59,14 @@ struct ProcessedPictureTests {
         let again = try await image(stage, form, processor)
         #expect(again.source == .disk)
         #expect(again.width == 2)
-        // What was decoded is the small file.
+        // The small file was decoded.
         #expect(again.info.storedWidth == 2)
         #expect(processor.runs.count == 1)
         #expect(stage.sent.count == 1)
         await stage.end()
     }
 
-    @Test("is found by its size, its processors and its way of being written alone")
+    @Test("A stored processed image is found only by its size, processors and encoding")
     func identity() async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
@@ -81,7 +81,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("is not kept unless that is asked for, nor its bytes where it alone is")
+    @Test("A request for the original stores no processed image")
     func forms() async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
@@ -91,7 +91,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("of two who share a load each has kept what he wants")
+    @Test("Each of two coalesced requests stores its own form")
     func shared() async throws {
         let stage = try stage()
         stage.transport.serve(
@@ -109,7 +109,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("is made again when it is stale, of bytes that still hold where they are kept too")
+    @Test("A stale processed image is made again from the revalidated original")
     func stale() async throws {
         let processor = FakeProcessor(name: "a")
         let stage = try await staleStage(processor)
@@ -121,7 +121,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("may be used as long as the bytes that it was made of, whoever asked whether they hold")
+    @Test("A processed image becomes usable again when its original is revalidated")
     func sameBytes() async throws {
         let processor = FakeProcessor(name: "a")
         let stage = try await staleStage(processor)
@@ -132,7 +132,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("is not used when newer bytes are stored")
+    @Test("A processed image is not used after a newer original is stored")
     func newer() async throws {
         let stage = try stage()
         stage.serve(
@@ -149,7 +149,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("that turns out to be damaged is made again, and kept in its place")
+    @Test("A corrupt processed image is made again and replaced")
     func damaged() async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
@@ -172,7 +172,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("goes with the bytes where an unsafe method changes what they stand for (RFC 9111 section 4.4)")
+    @Test("An unsafe method invalidates the processed image with its original (RFC 9111 section 4.4)")
     func invalidated() async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh), .ok(Bytes("done")), picture(17, Self.fresh))
@@ -183,7 +183,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("is kept where HTTP lets its bytes be kept, and not of a load that was redirected")
+    @Test("A processed image is not stored after a redirect or for a no-store response")
     func notKept() async throws {
         let stage = try stage()
         let other = "http://a.example/other"
@@ -199,7 +199,7 @@ struct ProcessedPictureTests {
     }
 
     @Test(
-        "is not looked for with refresh, reload and no-store, and found with only-cached",
+        "Policies that fetch anew ignore a stored processed image, and all others use it",
         arguments: CachePolicy.allCases)
     func policies(policy: CachePolicy) async throws {
         let stage = try stage()
@@ -211,7 +211,7 @@ struct ProcessedPictureTests {
         await stage.end()
     }
 
-    @Test("of one person is not shown to another")
+    @Test("A processed image is not served to other credentials")
     func people() async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))

@@ -6,11 +6,11 @@ import Testing
 
 @Suite("Stored bodies that do not decode", .timeLimit(.minutes(10)))
 struct RejectedBodyTests {
-    /// How a caller asks for an image, as far as that makes a difference here.
+    /// The kinds of request that differ in which faults of a stored body they detect.
     enum Way: String, CaseIterable {
         case image, data, response, verified, info
 
-        /// Whether it notices what is broken in so far.
+        /// Returns whether this kind of request detects the fault of `body`.
         func notices(_ body: Body) -> Bool {
             switch self {
             case .image, .verified: true
@@ -49,7 +49,7 @@ struct RejectedBodyTests {
     }
 
     @Test(
-        "fetched as anything, are removed and fetched once more for whoever asks for an image", arguments: Way.allCases,
+        "An undecodable stored body is removed and fetched again for an image request", arguments: Way.allCases,
         Body.allCases)
     func refetched(way: Way, body: Body) async throws {
         let stage = try StoreStage()
@@ -68,7 +68,7 @@ struct RejectedBodyTests {
         await stage.end()
     }
 
-    @Test("are fetched once more and no more often where the server sends the same", arguments: [Way.image, .response])
+    @Test("An undecodable body that the server resends is fetched only once more", arguments: [Way.image, .response])
     func noLoop(way: Way) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, .ok(Body.structure.bytes, fields: Self.fields))
@@ -80,7 +80,7 @@ struct RejectedBodyTests {
         await stage.end()
     }
 
-    @Test("are removed, and the error says so, where no server may be asked", arguments: [Way.image, .data, .response])
+    @Test("An onlyCached request removes an undecodable body and says so", arguments: [Way.image, .data, .response])
     func offline(way: Way) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, .ok(Body.structure.bytes, fields: Self.fields))
@@ -92,7 +92,7 @@ struct RejectedBodyTests {
         await stage.end()
     }
 
-    @Test("do not stay stored after the load that fetched them", arguments: [Way.image, .data, .response])
+    @Test("An undecodable body is not stored by the request that fetched it", arguments: [Way.image, .data, .response])
     func notKept(way: Way) async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -106,7 +106,7 @@ struct RejectedBodyTests {
         await stage.end()
     }
 
-    @Test("are removed once, whether they are rejected before or after the store has kept them")
+    @Test("A rejected entry is removed once, before or after the store has written it")
     func machine() {
         let id = StoredEntry.ID(rawValue: 1)
         var late = StoredEntryMachine(id: nil)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Resuming and trying again", .timeLimit(.minutes(10)))
+@Suite("Resumption and retries", .timeLimit(.minutes(10)))
 struct ResumeTests {
     private static let text = String((0..<40_000).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
     private static let tag = ("ETag", "\"strong\"")
@@ -24,7 +24,7 @@ struct ResumeTests {
         return policy
     }
 
-    @Test("a transfer that broke goes on where it stopped, in the same load")
+    @Test("A broken transfer resumes within the same request")
     func sameLoad() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
@@ -33,12 +33,12 @@ struct ResumeTests {
         #expect(stage.sent.last?.fields["range"] == "bytes=\(Self.cut)-")
         #expect(stage.sent.last?.fields["if-range"] == "\"strong\"")
         #expect(stage.sent.count == 2)
-        // And what is kept is the whole.
+        // The store has the complete body.
         #expect(stage.store.entries.map(\.response.isComplete) == [true])
         await stage.end()
     }
 
-    @Test("a transfer that broke goes on in the same load without a store too")
+    @Test("A broken transfer resumes within the same request without a store")
     func withoutStore() async throws {
         let stage = try StoreStage(retry: Self.twoMore) { $0.store = nil }
         stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
@@ -47,7 +47,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("what a load that failed has got is kept, and the next one asks for the rest alone")
+    @Test("The part received by a failed request is stored, and the next request fetches the rest")
     func nextLoad() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, Self.broken, Self.part(Self.cut))
@@ -60,7 +60,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("what came of a body is kept though the tries for its rest fail, and gives way to the whole that comes")
+    @Test("A stored part survives failed retries and is replaced by the complete body")
     func failingRest() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         let unreachable = ScriptedTransport.Script.failure(.cannotConnect)
@@ -75,7 +75,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("a changed validator never splices two versions")
+    @Test("A part is never combined with a part of another version")
     func changed() async throws {
         let stage = try StoreStage()
         let other = ("ETag", "\"other\"")
@@ -88,7 +88,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("an answer with the whole begins afresh")
+    @Test("A 200 to a range request restarts the body")
     func afresh() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, Self.broken, StoreStage.ok("another version", ("ETag", "\"b\"")))
@@ -98,10 +98,10 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("416 with the length that is there means that all is there")
+    @Test("A 416 with the stored length completes the body")
     func beyondTheEnd() async throws {
         let stage = try StoreStage()
-        // The length was not announced, so nobody knows that the last byte was the last.
+        // Without a Content-Length, the last byte is not known to be the last.
         let whole = ScriptedTransport.Script.ok(
             Bytes(Self.text), fields: StoreStage.fields([Self.tag]), tellsLength: false)
         stage.serve(
@@ -113,7 +113,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("without a strong validator nothing goes on, and nothing of it is kept")
+    @Test("A transfer without a strong validator is restarted, not resumed")
     func weak() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         let weak = ("ETag", "W/\"weak\"")
@@ -125,7 +125,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("a load that fails in a way that may pass is tried twice more, and then fails")
+    @Test("A request with a transient failure is retried twice and then fails")
     func tries() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         stage.serve(StoreStage.url, .failure(.cannotConnect))
@@ -140,19 +140,19 @@ struct ResumeTests {
     }
 
     @Test(
-        "an origin that fails is not sent three times as much: its budget runs out, and fills with what is asked first")
+        "The retry budget of a failing origin runs out and refills by first attempts")
     func budget() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         for number in 0..<40 { stage.serve("http://a.example/\(number)", .failure(.cannotConnect)) }
         for number in 0..<40 {
             _ = try? await stage.waited { try await stage.data("http://a.example/\(number)") }
         }
-        // Ten retries at the beginning, and a tenth of one for each first try after the first failure.
+        // Ten retries at the start, and a tenth of one for each first attempt after the first failure.
         #expect(stage.sent.count == 40 + 10 + 3)
         await stage.end()
     }
 
-    @Test("what will not get better is not tried again", arguments: [404, 501])
+    @Test("A permanent error status is not retried", arguments: [404, 501])
     func hopeless(status: Int) async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         stage.serve(StoreStage.url, .status(status))
@@ -161,7 +161,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("a server's Retry-After is waited for, and one that is too long is told")
+    @Test("A Retry-After is waited for, and one beyond the limit is reported and remembered")
     func retryAfter() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         stage.serve(
@@ -176,7 +176,7 @@ struct ResumeTests {
         } catch let error as LoadError {
             #expect(error.message.contains("3600 s"))
         }
-        // It is not asked again for as long as a failure is remembered, unless somebody insists.
+        // While the failure is remembered, only a refresh contacts the server.
         await #expect(throws: LoadError.self) { try await stage.data("http://a.example/2") }
         #expect(stage.sent.count == 3)
         await #expect(throws: LoadError.self) {
@@ -189,7 +189,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("a load that has slept and waits for its turn ends when its time is up, the sleep not counted")
+    @Test("The total timeout excludes the backoff and includes the wait for a fetch slot")
     func deadlineAfterSleep() async throws {
         let stage = try StoreStage(retry: Self.twoMore) { $0.maximumConcurrentFetches = 1 }
         stage.serve(StoreStage.url, .status(503, HTTPFields([("Retry-After", "20")])))
@@ -198,7 +198,7 @@ struct ResumeTests {
         try await stage.clock.waitForTimers()
         let other = Task { try await stage.data("http://a.example/2") { $0.limits.totalTimeout = nil } }
         try await stage.transport.waitForStarts(2)
-        // It wakes, and its place is taken.
+        // The backoff ends while the only fetch slot is taken.
         stage.clock.advance(by: .seconds(21))
         try #require(stage.clock.timerCount == 1)
         stage.clock.advance(by: .seconds(5))
@@ -214,7 +214,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("a load that sleeps holds no place, and cancel ends the sleep at once")
+    @Test("A request in backoff holds no fetch slot, and cancelling it ends the backoff at once")
     func sleeping() async throws {
         let stage = try StoreStage(retry: Self.twoMore) { $0.maximumConcurrentFetches = 1 }
         stage.serve(StoreStage.url, .failure(.cannotConnect))
@@ -229,7 +229,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("a long body is kept while it comes, so that what was there when the program died is there afterwards")
+    @Test("A long body is stored in part while it arrives and completed at its end")
     func whileItComes() async throws {
         let long = [UInt8](repeating: 7, count: 3 * PartKeeper.step)
         let stage = try StoreStage()

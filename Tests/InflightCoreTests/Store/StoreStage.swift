@@ -4,10 +4,10 @@ import InflightTestSupport
 
 @testable import InflightCore
 
-/// A pipeline with a store that is a dictionary, over a script, with the clock in the test's hand.
+/// A pipeline with an in-memory store, a scripted transport, and a clock that the test controls.
 final class StoreStage: Sendable {
     static let url = "http://a.example/1"
-    /// What the clock shows at the beginning, as HTTP writes it.
+    /// The initial time of the clock as an HTTP date.
     static let date = "Tue, 14 Nov 2023 22:13:20 GMT"
 
     let transport = ScriptedTransport(.automatic)
@@ -30,7 +30,7 @@ final class StoreStage: Sendable {
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
-    /// Answers the requests for a URL one after the other; the last answer stays.
+    /// Serves the requests for a URL with the scripts in order; the last script repeats.
     func serve(_ url: String = StoreStage.url, _ scripts: ScriptedTransport.Script...) { serve(url, scripts) }
 
     func serve(_ url: String, _ scripts: [ScriptedTransport.Script]) {
@@ -41,12 +41,12 @@ final class StoreStage: Sendable {
         }
     }
 
-    /// Writes down what goes out, for answers that a test makes itself. It does not hold the stage, which holds it.
+    /// Records a request, for responses that a test makes itself. It does not retain the stage, which retains it.
     var noteSent: @Sendable (TransportRequest) -> Void {
         { [sentRequests] request in sentRequests.withLock { $0.append(request) } }
     }
 
-    /// What went out, in order.
+    /// The requests sent, in order.
     var sent: [TransportRequest] { sentRequests.withLock { $0 } }
 
     static func ok(_ text: String, _ fields: (String, String)...) -> ScriptedTransport.Script {
@@ -59,7 +59,7 @@ final class StoreStage: Sendable {
         return all
     }
 
-    /// The answer, when the store has done what it means for it.
+    /// Returns the response after the store has applied its changes.
     func get(
         _ url: String = StoreStage.url, _ change: (inout ImageRequest) -> Void = { _ in }
     ) async throws -> LoadedResponse {
@@ -89,7 +89,7 @@ final class StoreStage: Sendable {
         return image
     }
 
-    /// Loads while time goes on whenever the load waits for it.
+    /// Runs `load` and advances the clock to the next timer until it ends.
     func waited<Output: Sendable>(_ load: @escaping @Sendable () async throws -> Output) async throws -> Output {
         let task = Task { try await load() }
         let isOver = Guarded(false)
@@ -105,16 +105,16 @@ final class StoreStage: Sendable {
         return try await task.value
     }
 
-    /// Returns when the store has done all that it was handed.
+    /// Waits until the store has applied all pending changes.
     func settled() async { await pipeline.engine.storing.wait() }
 
-    /// Returns when the pipeline has nothing under way, and the store has done all that it was handed.
+    /// Waits until no job is in flight and the store has applied all pending changes.
     func idle() async throws {
         try await eventually("the pipeline to rest") { pipeline.statistics.jobsUnderWay == 0 }
         await settled()
     }
 
-    /// Ends the pipeline, and its jobs with it.
+    /// Shuts down the pipeline after its jobs have finished, then the store.
     func end() async {
         await pipeline.shutdown(.finish)
         await store.shutdown()
@@ -122,6 +122,6 @@ final class StoreStage: Sendable {
 }
 
 extension LoadedResponse {
-    /// Where it came from, its status and its text.
+    /// The source, the status and the body as text.
     var shown: String { "\(source) \(head.status) \(String(decoding: body.array, as: UTF8.self))" }
 }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A pipeline with a store", .timeLimit(.minutes(10)))
+@Suite("Pipeline with a response store", .timeLimit(.minutes(10)))
 struct StoredAnswerTests {
     private typealias Script = ScriptedTransport.Script
 
-    @Test("asks nobody for what is fresh, and says that it came from the disk, with its age")
+    @Test("A fresh stored response is served without a fetch, with source disk and its age")
     func fresh() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
@@ -22,7 +22,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("asks whether what is stale still holds, and gives what is stored where it does")
+    @Test("A stale response is revalidated and served from the store after a 304")
     func revalidated() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -34,14 +34,14 @@ struct StoredAnswerTests {
         #expect(second.shown == "revalidated 200 one")
         #expect(second.head.fields["x-new"] == "1")
         #expect(stage.sent.last?.fields["if-none-match"] == "\"a\"")
-        // The new freshness counts.
+        // The freshness lifetime of the 304 applies.
         stage.clock.advance(by: .seconds(90))
         #expect(try await stage.get().shown == "disk 200 one")
         #expect(stage.sent.count == 2)
         await stage.end()
     }
 
-    @Test("gives the new answer where the stored one does not hold any more, and keeps that in its place")
+    @Test("A changed response is delivered and replaces the stored one")
     func replaced() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -54,7 +54,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("gives what is stale at once where that is allowed, and asks for what follows behind it")
+    @Test("A stale response is delivered at once and revalidated in the background")
     func staleWhileRevalidating() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -64,14 +64,14 @@ struct StoredAnswerTests {
         stage.clock.advance(by: .seconds(10))
         #expect(try await stage.get().shown == "disk 200 one")
         try await stage.transport.waitForStarts(2)
-        // It ends before the pipeline does.
+        // The background fetch ends before the pipeline shuts down.
         try await stage.idle()
         #expect(try await stage.get().shown == "disk 200 two")
         #expect(stage.sent.count == 2)
         await stage.end()
     }
 
-    @Test("gives what is stale where the origin fails, as far as that is allowed")
+    @Test("A stale response is served within stale-if-error when the origin fails")
     func staleIfError() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -86,7 +86,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("keeps what a server sent as it was coded, and undoes it each time")
+    @Test("A body is stored with its content coding and decoded on each use")
     func coded() async throws {
         let stage = try StoreStage { $0.contentCodings = [Reversing()] }
         stage.serve(
@@ -99,7 +99,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("follows a stored redirect without asking, and looks up where it leads")
+    @Test("A stored redirect is followed without a fetch, and its target is looked up")
     func redirect() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -116,7 +116,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("keeps for pictures what is a picture, and no page that a network put in front of it")
+    @Test("An image request does not store the HTML page of a captive portal")
     func captivePortal() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -131,13 +131,13 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("asks once more for what is stored and turns out not to be a picture, and keeps what comes in its place")
+    @Test("An image request fetches an undecodable stored body again and replaces it")
     func undecodable() async throws {
         let stage = try StoreStage()
         stage.serve(
             StoreStage.url, StoreStage.ok("bytes", ("Cache-Control", "max-age=60")),
             .ok(FakeCodec.picture(), fields: StoreStage.fields([("Cache-Control", "max-age=60")])))
-        // Bytes are kept whatever they are.
+        // A data request stores any bytes.
         #expect(try await stage.data() == "bytes")
         #expect(try await stage.image().source == .network)
         #expect(stage.sent.count == 2)
@@ -147,7 +147,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("does what the request's policy says", arguments: CachePolicy.allCases)
+    @Test("A request follows its cache policy", arguments: CachePolicy.allCases)
     func policies(policy: CachePolicy) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60"), ("ETag", "\"a\"")))
@@ -176,7 +176,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("reload sends no condition, asks caches on the way not to answer, and replaces what is stored and in memory")
+    @Test("The reload policy fetches unconditionally with no-cache and replaces both cached copies")
     func reload() async throws {
         let stage = try StoreStage()
         let fresh = StoreStage.fields([("Cache-Control", "max-age=60, immutable"), ("ETag", "\"a\"")])
@@ -194,7 +194,7 @@ struct StoredAnswerTests {
     }
 
     @Test(
-        "RFC 9111 4.2.4: a stale response is served on disconnect where its request allows it and nothing forbids it",
+        "RFC 9111 4.2.4: On disconnect, a stale response is served if request and response allow it",
         arguments: ["max-age=1", "max-age=1, must-revalidate", "no-cache"], [false, true])
     func disconnected(control: String, isAllowed: Bool) async throws {
         let stage = try StoreStage()
@@ -213,7 +213,7 @@ struct StoredAnswerTests {
     }
 
     @Test(
-        "what one account was answered is not given to another, and is stored for each",
+        "Each set of credentials gets and stores its own response",
         arguments: ["Cookie", "Authorization", "X-Api-Key"])
     func accounts(name: String) async throws {
         let stage = try StoreStage { $0.harmlessFields = ["X-Trace"] }
@@ -235,7 +235,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("forgets what is stored of a URL that an unsafe method has changed")
+    @Test("An unsafe method removes the stored response of its URL")
     func invalidated() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
@@ -249,7 +249,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("shares one look-up and one answer among all who ask at once, and tells all where it came from")
+    @Test("Concurrent requests for a stored response all get it with source disk")
     func shared() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")))
@@ -263,13 +263,13 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("an event stream tells what is stale, then what follows it, then no more")
+    @Test("An event stream delivers the stale image, then its fresh successor, then ends")
     func staleEvents() async throws {
         let stage = try StoreStage()
         let control = ("Cache-Control", "max-age=1, stale-while-revalidate=60")
         stage.serve(
             StoreStage.url, .ok(FakeCodec.picture(width: 4), fields: StoreStage.fields([control])),
-            // Fresh, whoever looks first: its date is older than the clock's.
+            // Fresh at any time of lookup: its Date is older than the clock's time.
             .ok(FakeCodec.picture(width: 5), fields: StoreStage.fields([("Cache-Control", "max-age=600")])))
         _ = try await stage.image()
         stage.pipeline.removeAllFromMemoryCache()
@@ -285,12 +285,12 @@ struct StoredAnswerTests {
         }
         #expect(heard == ["stale 4 true", "success 5 false"])
         #expect(stage.sent.count == 2)
-        // What is stale does not stay in memory; what followed does, under the key that everybody asks by.
+        // The stale image does not stay in memory; its successor does, under the usual key.
         #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 5)
         await stage.end()
     }
 
-    @Test("a picture in memory is found whatever the policy says that looks there, and by no other")
+    @Test("An image in memory serves obey, onlyCached and preferCached, not noStore or refresh")
     func memory() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -307,7 +307,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("a redirect that is not to be followed is the answer itself, and interim answers are seen")
+    @Test("An unfollowed redirect is the response itself, and interim responses are delivered")
     func general() async throws {
         let stage = try StoreStage()
         var script = ScriptedTransport.Script.redirect(to: "/2")
@@ -321,7 +321,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("what a hook rewrites or refuses is not kept, what it accepts is", arguments: [0, 1, 2])
+    @Test("A response is stored only if the didReceive hook accepts it unchanged", arguments: [0, 1, 2])
     func hook(verdict: Int) async throws {
         let stage = try StoreStage { configuration in
             configuration.didReceive = { received in
@@ -339,7 +339,7 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("a head is looked for in what is stored too, and no more is read than it takes")
+    @Test("Image information is read from the stored response")
     func info() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -353,7 +353,7 @@ struct StoredAnswerTests {
     }
 }
 
-/// A content coding for tests: the bytes the other way round.
+/// A content coding for tests that reverses the bytes.
 private struct Reversing: ContentCoding {
     let names = ["reversed"]
 
@@ -365,7 +365,7 @@ private struct Reversing: ContentCoding {
         func decode(
             _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
         ) throws(ContentCodingError) -> Int {
-            // All in one piece, as the script sends it.
+            // The script sends the body in one piece.
             let reversed = unsafe [UInt8](bytes.reversed())
             _ = unsafe reversed.withUnsafeBytes { unsafe body($0) }
             return bytes.count

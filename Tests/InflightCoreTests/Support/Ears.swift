@@ -2,8 +2,8 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
-/// The listeners of a test. When it is over, and its pipeline gone, what they were told last still waits on queues that they
-/// hold themselves: it is taken from there.
+/// The observers of one test. Their queues retain the last events after the pipeline is gone, so `deinit` runs what is
+/// still queued.
 final class EarsBook: Sendable {
     private let listeners = Guarded([Ears]())
 
@@ -20,7 +20,7 @@ final class EarsBook: Sendable {
     }
 }
 
-/// A listener on a queue in the test's hand, which writes down what it hears.
+/// An observer on a queue that the test runs by hand. It records the events it receives.
 final class Ears: PipelineListener {
     let queue = ManualQueue()
     private let heard = Guarded([PipelineEvent]())
@@ -42,13 +42,13 @@ final class Ears: PipelineListener {
     var leftOut: Int { lost.withLock { $0 } }
     var batchCount: Int { batches.withLock { $0.count } }
 
-    /// All that has come so far.
+    /// All events delivered so far.
     var events: [PipelineEvent] {
         queue.runAll()
         return heard.withLock { $0 }
     }
 
-    /// In few words: `1 asked`, `#0 queued fetch`, jobs numbered as they came.
+    /// The events in short form: `1 asked`, `#0 queued fetch`; jobs are numbered in order of appearance.
     var lines: [String] {
         var jobs: [PipelineEvent.JobNumber] = []
         return events.map { event in

@@ -1,11 +1,11 @@
 import InflightConcurrency
 import InflightCore
 
-/// A codec without pictures: what it reads is PNG's signature, a width, a height, and anything. It counts its decodes.
+/// A codec without image data: it reads a PNG signature, a width, a height and any padding. It counts its decodes.
 final class FakeCodec: ImageCodec {
     enum Parts {
         case none
-        /// Each has as many bytes as there are for its detail.
+        /// The detail of each partial image is the number of bytes received.
         case growing
         case final
     }
@@ -13,7 +13,7 @@ final class FakeCodec: ImageCodec {
     let decodes = Tally()
     private let parts: Parts
     private let isDamaged: Bool
-    /// Called in every decode, on its thread.
+    /// Called during every decode, on its thread.
     private let onDecode: @Sendable () -> Void
 
     init(parts: Parts = .none, isDamaged: Bool = false, onDecode: @escaping @Sendable () -> Void = {}) {
@@ -36,7 +36,7 @@ final class FakeCodec: ImageCodec {
             ImageInfo(format: .png, storedWidth: Int(bytes[8]), storedHeight: Int(bytes[9]), colorModel: .rgb))
     }
 
-    /// What follows the header, so that the image is broken as its last byte says: in its structure, or only its pixels.
+    /// An image whose last byte makes it corrupt: in its structure, or in its pixels only.
     static func broken(inStructure: Bool) -> Bytes {
         Bytes(picture().array + [7, inStructure ? 0 : 1])
     }
@@ -81,7 +81,7 @@ final class FakeCodec: ImageCodec {
     }
 }
 
-/// A processor that leaves pixels as they are, counts, and does what the test wants.
+/// A processor that leaves pixels unchanged, counts its runs and calls the closures of the test.
 struct FakeProcessor: ImageProcessing {
     var name: String
     let runs = Tally()

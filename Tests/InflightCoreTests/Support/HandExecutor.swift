@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// Runs decodes when the test says so.
+/// Runs queued decodes when the test asks for it.
 final class HandExecutor: WorkExecutor {
     private let work = Guarded<[@Sendable () -> Void]>([])
 

@@ -2,14 +2,14 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
-/// A pipeline over a script, with the clock and the callback queue in the test's hand.
+/// A pipeline over a scripted transport; the test controls the clock and the callback queue.
 final class Stage: Sendable {
     let transport: ScriptedTransport
     let clock = VirtualClock()
     let queue = ManualQueue()
     let codec: FakeCodec
     let pipeline: ImagePipeline
-    /// Where decodes run, where a test has it in its hand.
+    /// The executor of decodes, if the test runs them by hand.
     private let executor: HandExecutor?
     private let isManual: Bool
 
@@ -32,8 +32,8 @@ final class Stage: Sendable {
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
-    /// Ends what the test left as it was: what waits on the queue holds its task, and that the queue; what waits to be decoded
-    /// holds its engine, and that the executor.
+    /// Finishes what the test left pending. A queued callback retains its task, and the task the queue; a queued decode
+    /// retains its engine, and the engine the executor.
     deinit {
         if isManual {
             transport.release("")
@@ -43,10 +43,10 @@ final class Stage: Sendable {
         while queue.count > 0 { queue.dropAll() }
     }
 
-    /// Runs what was handed to the executor that the test has in its hand.
+    /// Runs the decodes queued on the executor, if the test runs them by hand.
     func runTurns() { executor?.runAll() }
 
-    /// Loads bytes, and writes down what is heard, progress too: numbers of bytes, then text or code.
+    /// Loads bytes and logs each callback: progress as a byte count, then the text or the error code.
     @discardableResult
     func loadInSteps(_ request: ImageRequest = ImageRequest(Stage.url), log: Log, prefix: String = "") -> ImageTask {
         pipeline.loadResponse(request, on: queue.callbackQueue) { _, progress in
@@ -56,7 +56,7 @@ final class Stage: Sendable {
         }
     }
 
-    /// Loads bytes, and writes down what is heard: `name: text or code`.
+    /// Loads bytes and logs the result as `name: text or code`.
     @discardableResult
     func load(
         _ url: String = Stage.url, priority: LoadPriority = .normal, log: Log = Log(), name: String = "end",

@@ -1,7 +1,7 @@
 import InflightConcurrency
 import InflightCore
 
-/// Counts from any thread.
+/// A counter for any thread.
 final class Tally: Sendable {
     private let state = Guarded(0)
 
@@ -9,7 +9,7 @@ final class Tally: Sendable {
     var count: Int { state.withLock { $0 } }
 }
 
-/// What happened, in order, from any thread.
+/// A log of events, in order, from any thread.
 final class Log: Sendable {
     private let state = Guarded([String]())
 
@@ -17,7 +17,7 @@ final class Log: Sendable {
     var lines: [String] { state.withLock { $0 } }
 }
 
-/// Something that happens once, awaited by a test.
+/// A value that is set once and awaited by a test.
 final class Once<Value: Sendable>: Sendable {
     private let state = Guarded<Value?>(nil)
     private let bridge = Bridge()
@@ -27,7 +27,7 @@ final class Once<Value: Sendable>: Sendable {
         bridge.open()
     }
 
-    /// One caller may wait.
+    /// Only one caller may wait.
     var value: Value {
         get async throws {
             await bridge.wait()
@@ -39,7 +39,7 @@ final class Once<Value: Sendable>: Sendable {
     private struct Missing: Error {}
 }
 
-/// Tells of its release: what closures capture in tests.
+/// Calls a closure when it is released; captured by closures in tests.
 final class Captured: Sendable {
     private let onRelease: @Sendable () -> Void
 
@@ -47,7 +47,7 @@ final class Captured: Sendable {
         self.onRelease = onRelease
     }
 
-    /// To be called in closures, so that they hold it.
+    /// Called in closures, so that they retain this object.
     func touch() {}
 
     deinit {

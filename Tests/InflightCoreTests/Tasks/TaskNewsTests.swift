@@ -3,12 +3,12 @@ import Testing
 
 @testable import InflightCore
 
-/// Each row: what arrives on the left, what becomes of it on the right.
+/// Each row has the arriving events on the left and their outcome on the right.
 ///
-/// `p5` is progress with 5 bytes, `v5` a preview with detail 5, `s5` what is stale. `>` tells what is next, `f` takes a
-/// fallback, `d` drops a delivery; at the end, everything is told. On the right, in their order: what was told; in
-/// parentheses what was replaced; in brackets what was dropped; with `!` in front what was refused.
-@Suite("The news of a task", .timeLimit(.minutes(10)))
+/// `p5` is progress with 5 bytes, `v5` a preview with detail 5, `s5` a stale image. `>` delivers the next event, `f`
+/// takes a fallback, `d` drops a delivery; at the end, all events are delivered. On the right, in order: delivered
+/// events; replaced ones in parentheses; dropped ones in brackets; refused ones with a leading `!`.
+@Suite("Pending events of a task", .timeLimit(.minutes(10)))
 struct TaskNewsTests {
     private static let pixels = FakeCodec.pixels(width: 1, height: 1)
 
@@ -73,7 +73,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "progress replaces progress that was not told yet, and never goes back",
+        "Newer progress replaces undelivered progress, and progress never decreases",
         arguments: [
             ("p1 p2", "p2"),
             ("p1 > p2", "p1 p2"),
@@ -87,7 +87,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "a better preview replaces one that was not shown yet",
+        "A better preview replaces an undelivered one",
         arguments: [
             ("v1 v2", "(v1) v2"),
             ("v1 > v2", "v1 v2"),
@@ -100,7 +100,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "progress and a preview are told in the order in which the latest of each arrived",
+        "Progress and previews are delivered in the order in which the latest of each arrived",
         arguments: [
             ("p1 v1", "p1 v1"),
             ("v1 p1", "v1 p1"),
@@ -115,7 +115,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "what is stale is told before anything of what follows it",
+        "A stale image is delivered before the progress of its revalidation",
         arguments: [
             ("s1 p1", "!p1 s1"),
             ("s1 > p1", "s1 p1"),
@@ -128,7 +128,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "no preview is shown after what is stale, which is whole",
+        "A stale image discards the pending preview, and no preview follows it",
         arguments: [
             ("s1 v1", "!v1 s1"),
             ("s1 > v1", "s1 !v1"),
@@ -141,7 +141,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "a fallback is shown from the start, and nothing of the image before it",
+        "A fallback discards the pending preview and starts with its own first one",
         arguments: [
             ("v5 f v1", "(v5) v1"),
             ("v5 > f v1 f", "v5 (v1)"),
@@ -152,7 +152,7 @@ struct TaskNewsTests {
     }
 
     @Test(
-        "all of it is lost with a delivery that was dropped",
+        "A dropped delivery discards all pending events",
         arguments: [
             ("p1 v1 d", "[p1 v1]"),
             ("s1 d p1", "[s1] p1"),
@@ -162,7 +162,7 @@ struct TaskNewsTests {
         #expect(outcome(of: arrivals) == expected)
     }
 
-    @Test("what is taken at a cancel is all that was not told")
+    @Test("A cancel takes all undelivered events")
     func takenAtCancel() {
         var news = TaskNews()
         _ = news.eventArrived(.preview(Self.preview(1)))
@@ -173,8 +173,8 @@ struct TaskNewsTests {
         #expect(news.isEmpty && Self.told(&news).isEmpty)
     }
 
-    /// Every word of six letters over what can happen: the rules hold after each step.
-    @Test("keeps its rules whatever happens in whatever order")
+    /// Runs all sequences of six events, and checks the rules after each step.
+    @Test("The delivery rules hold for every sequence of six events")
     func exhaustive() {
         let previews = (0...6).map(Self.preview)
         let stale = Self.stale(1)

@@ -3,18 +3,18 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The buffer of events", .timeLimit(.minutes(10)))
+@Suite("Event buffer", .timeLimit(.minutes(10)))
 struct EventBufferTests {
     private func event(_ time: Int64, _ task: UInt32 = 1) -> PipelineEvent {
         PipelineEvent(time: MonotonicTime(nanoseconds: time), task: task, kind: .joined)
     }
 
-    /// What was taken: the times.
+    /// The times of the events taken.
     private func times(_ buffer: inout EventBuffer) -> [Int64] {
         buffer.take().events.map(\.time.nanoseconds)
     }
 
-    @Test("is handed out once, and again only when the listener has returned and there is more")
+    @Test("The event buffer is handed out again only after the observer has returned and events remain")
     func handOut() {
         var buffer = EventBuffer(capacity: 8)
         var said = [buffer.handsOut()]
@@ -33,7 +33,7 @@ struct EventBufferTests {
         #expect(taken == [[1, 2], [3]])
     }
 
-    @Test("keeps the first that fit, counts the others, and goes on when it was emptied")
+    @Test("A full event buffer keeps the first events, counts the dropped ones, and recovers when emptied")
     func bound() {
         var buffer = EventBuffer(capacity: 2)
         for number in 1...5 as ClosedRange<UInt32> { buffer.append(event(1, number)) }
@@ -46,7 +46,7 @@ struct EventBufferTests {
         #expect(next.leftOut == 0)
     }
 
-    @Test("lets no time go back, but for what is told late")
+    @Test("Event times never decrease, except for events reported late")
     func pastTimes() {
         var buffer = EventBuffer(capacity: 8)
         buffer.append(event(5))
@@ -58,7 +58,7 @@ struct EventBufferTests {
         #expect(taken == [5, 5, 1, 5, 6])
     }
 
-    @Test("is handed out with the next event where a queue has let go of it")
+    @Test("After a queue drops a batch, the event buffer is handed out with the next event")
     func dropped() {
         var buffer = EventBuffer(capacity: 8)
         buffer.append(event(1))

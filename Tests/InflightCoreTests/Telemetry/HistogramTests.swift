@@ -3,9 +3,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("A histogram", .timeLimit(.minutes(10)))
+@Suite("Histogram", .timeLimit(.minutes(10)))
 struct HistogramTests {
-    @Test("says every value within a 32nd, never too small, over the whole range")
+    @Test("A histogram overestimates a value by at most 1/32, over the whole range")
     func error() {
         var values: [Int64] = [0, 1, 31, 32, 33, 63, 64, 65, 1023, 1024, 1025, .max - 1, .max]
         var random = SeededGenerator(seed: 7)
@@ -22,7 +22,7 @@ struct HistogramTests {
         }
     }
 
-    @Test("its percentiles are those of the values, within the error")
+    @Test("Histogram percentiles are accurate within 1/32")
     func percentiles() {
         var histogram = Histogram()
         for value in (1...1000 as ClosedRange<Int64>).reversed() { histogram.record(value * 100) }
@@ -34,7 +34,7 @@ struct HistogramTests {
         #expect(histogram.maximum == 100_000)
     }
 
-    @Test("buckets ascend, do not overlap, and hold all that came")
+    @Test("Histogram buckets ascend without overlap and count every value")
     func buckets() {
         var histogram = Histogram()
         for value in 0..<5000 as Range<Int64> { histogram.record(value * value) }
@@ -43,7 +43,7 @@ struct HistogramTests {
         #expect(buckets.reduce(0) { $0 + $1.count } == 5000)
     }
 
-    @Test("two together are one that has counted both; none says 0; what is below 0 is 0")
+    @Test("Merging histograms equals recording all values in one, and negative values count as zero")
     func merging() {
         var (left, right, both) = (Histogram(), Histogram(), Histogram())
         for value in [3, 900, -4] as [Int64] {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What a pipeline tells its listener", .timeLimit(.minutes(10)))
+@Suite("Pipeline events", .timeLimit(.minutes(10)))
 struct PipelineEventTests {
     private let book = EarsBook()
 
@@ -19,7 +19,7 @@ struct PipelineEventTests {
         }
     }
 
-    @Test("one load, from its asking to its ending")
+    @Test("A successful load emits its events in order, from the request to the delivery")
     func oneLoad() throws {
         let ears = book.ears()
         let stage = try stage(ears)
@@ -38,7 +38,7 @@ struct PipelineEventTests {
         #expect(ears.leftOut == 0)
     }
 
-    @Test("who joins names the job that it found, and is told as a sharer")
+    @Test("A coalesced task reports the job it joined and finishes with the source shared")
     func joined() throws {
         let ears = book.ears()
         let stage = try stage(ears)
@@ -52,7 +52,7 @@ struct PipelineEventTests {
         #expect(ears.lines.suffix(4) == ["1 finished network", "2 finished shared", "1 delivered", "2 delivered"])
     }
 
-    @Test("two sizes of one picture share its fetch: the second joins that, and waits for a decode of its own")
+    @Test("Two sizes of one image share a fetch, but each has its own decode job")
     func sizes() throws {
         let ears = book.ears()
         let executor = HandExecutor()
@@ -78,7 +78,7 @@ struct PipelineEventTests {
         #expect(ears.lines.filter { $0.contains("decoded") }.count == 2)
     }
 
-    @Test("a cancel: the load ends, its job is abandoned, and its work stops")
+    @Test("Cancelling the only task abandons its job, which then stops")
     func cancelled() throws {
         let ears = book.ears()
         let stage = try stage(ears)
@@ -90,7 +90,7 @@ struct PipelineEventTests {
         #expect(ears.lines.suffix(3) == ["#0 abandoned", "#0 exchange ended", "#0 stopped"])
     }
 
-    @Test("a failure that may pass: why it is tried again, and when")
+    @Test("A retry event names the transient failure that caused it")
     func retried() throws {
         let ears = book.ears()
         let stage = try stage(ears) {
@@ -110,7 +110,7 @@ struct PipelineEventTests {
         #expect(ears.lines.suffix(2) == ["1 finished network", "1 delivered"])
     }
 
-    @Test("redirects, and fallbacks after a failure")
+    @Test("Redirects and fallbacks emit events, but the load is requested and finishes only once")
     func elsewhere() throws {
         let ears = book.ears()
         let stage = try stage(ears)
@@ -128,7 +128,7 @@ struct PipelineEventTests {
         #expect(lines.filter { $0.hasPrefix("1 finished") } == ["1 finished network"])
     }
 
-    @Test("what is in the store: looked up, read, and written")
+    @Test("Disk cache lookups, reads and writes emit events")
     func stored() async throws {
         let ears = book.ears()
         let stage = try StoreStage { $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue) }
@@ -145,7 +145,7 @@ struct PipelineEventTests {
         #expect(lines.contains("2 finished disk"))
     }
 
-    @Test("a listener that is busy costs a bound, and hears how many it has missed")
+    @Test("A slow observer receives a bounded number of events and the count of dropped ones")
     func bound() throws {
         let ears = book.ears()
         let stage = try stage(ears) { $0.listening?.capacity = 10 }
@@ -158,7 +158,7 @@ struct PipelineEventTests {
         #expect(ears.events.count > 10)
     }
 
-    @Test("it is called on its queue with no lock held: it may call back into the pipeline")
+    @Test("An observer is called on its queue with no lock held, and may call the pipeline")
     func callsBack() throws {
         let other = Guarded<ImagePipeline?>(nil)
         let counts = Log()
@@ -178,7 +178,7 @@ struct PipelineEventTests {
         other.withLock { $0 = nil }
     }
 
-    @Test("it is let go of on its queue, when the pipeline is gone and the last event is told")
+    @Test("An observer is released on its queue after the pipeline is released and the last event delivered")
     func released() throws {
         let log = Log()
         let queue = ManualQueue()
@@ -196,7 +196,7 @@ struct PipelineEventTests {
         #expect(log.lines == ["released, current: true"])
     }
 
-    @Test("a queue that lets go of what it is handed loses nothing but time")
+    @Test("If the queue drops a batch of events, they are delivered with a later one")
     func droppedBatch() throws {
         let ears = book.ears()
         let stage = try stage(ears)
@@ -208,7 +208,7 @@ struct PipelineEventTests {
         #expect(ears.lines.contains("#0 succeeded"))
     }
 
-    @Test("a picture from memory, and an ending that its queue lets go of")
+    @Test("A memory cache hit and a dropped completion each emit events")
     func memory() throws {
         let ears = book.ears()
         let executor = HandExecutor()
@@ -229,7 +229,7 @@ struct PipelineEventTests {
         #expect(ears.lines.suffix(2) == ["3 finished memory", "3 dropped"])
     }
 
-    @Test("nobody who listens: no numbers are given, and nothing is made")
+    @Test("Without an observer, tasks have no number and no telemetry is created")
     func nobody() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abc")))
@@ -237,7 +237,7 @@ struct PipelineEventTests {
         #expect(stage.pipeline.engine.telemetry == nil)
     }
 
-    @Test("a load that is cancelled before it begins is never heard of")
+    @Test("An event stream that is discarded before its load starts emits no pipeline events")
     func neverBegun() throws {
         let ears = book.ears()
         let stage = try stage(ears)
@@ -245,7 +245,7 @@ struct PipelineEventTests {
         #expect(ears.lines == [])
     }
 
-    @Test("what a transport says of its connection comes with the times at which it was")
+    @Test("Connection events carry the times that the transport measured")
     func timings() throws {
         let ears = book.ears()
         let stage = try stage(ears) { $0.transports = [.shared(TimedTransport())] }
@@ -260,13 +260,13 @@ struct PipelineEventTests {
     }
 }
 
-/// Answers at once, on the caller's way back, and says how long it took.
+/// Responds before `start` returns, and reports timings.
 private final class TimedTransport: Transport, Transfer {
     let schemes: Set<String> = ["http"]
     private let queue = DispatchQueue(label: "timed")
 
     func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
-        // Never inside the call: on a thread of its own, which the call waits for.
+        // A receiver is never called inside `start`: it is called on another thread, which `start` waits for.
         queue.async {
             if request.wantsTimings {
                 receiver.didReceive(
@@ -276,7 +276,7 @@ private final class TimedTransport: Transport, Transfer {
             _ = receiver.didReceive(ResponseHead(status: 200, version: .http1_1), expectedBytes: 0)
             receiver.didEnd(.success(TransportSummary(wireBytes: 0, bodyBytes: 0)))
         }
-        // Returns when the receiver has been let go of, too.
+        // Returns when the receiver has been released, too.
         queue.sync {}
         return self
     }

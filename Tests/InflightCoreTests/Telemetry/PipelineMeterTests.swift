@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What is counted of a pipeline", .timeLimit(.minutes(10)))
+@Suite("Pipeline metrics", .timeLimit(.minutes(10)))
 struct PipelineMeterTests {
     private let book = EarsBook()
 
@@ -14,7 +14,7 @@ struct PipelineMeterTests {
         return meter
     }
 
-    @Test("where answers came from, what sharing has saved, and what is under way")
+    @Test("Metrics count results by source, bytes saved by coalescing, and queued and running jobs")
     func counts() throws {
         let ears = book.ears()
         let stage = try Stage {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What every pipeline counts", .timeLimit(.minutes(10)))
+@Suite("Pipeline statistics", .timeLimit(.minutes(10)))
 struct StatisticsTests {
-    @Test("hits by kind, without a listener: memory, network, and sources that the library has no name for")
+    @Test("Statistics count results by source, including custom sources, without an observer")
     func successes() throws {
         let stage = try Stage()
         let counters = EndingCounters()
@@ -25,7 +25,7 @@ struct StatisticsTests {
         #expect(statistics != ImagePipeline.Statistics())
     }
 
-    @Test("every named source has a place of its own")
+    @Test("Every named load source has its own counter")
     func places() {
         let sources: [LoadSource] = [.memory, .network, .shared, .disk, .revalidated, .file, .data, .source]
         #expect(Set(sources.map { ImagePipeline.Statistics.place(of: $0) }) == Set(0..<8))
@@ -38,7 +38,7 @@ struct StatisticsTests {
         }
     }
 
-    @Test("a picture that is found in memory is one of memory's hits, and one that is cancelled is told of")
+    @Test("Memory hits are counted by source, and a cancelled load is counted once")
     func memory() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
@@ -52,7 +52,7 @@ struct StatisticsTests {
         #expect(stage.pipeline.statistics.cancelledLoads == 1)
     }
 
-    @Test("one that cannot be loaded at all is a failure, by its code")
+    @Test("A load with an invalid URL is counted as a failure by its code")
     func failures() async throws {
         let stage = try Stage()
         await #expect(throws: LoadError.self) { _ = try await stage.pipeline.image(for: ImageRequest("no url")) }

@@ -1,9 +1,9 @@
 import InflightTestSupport
 import Testing
 
-@Suite("Joining, leaving and priority over time", .timeLimit(.minutes(10)))
+@Suite("Timelines: coalescing, cancellation and priority", .timeLimit(.minutes(10)))
 struct TimelineTests {
-    @Test("who joins shares what is under way, and hears of what has come since")
+    @Test("A task that joins a running fetch shares it and receives progress from then on")
     func joining() throws {
         let seen = try Timeline.play(
             """
@@ -19,7 +19,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("who leaves hears nothing more, and those who stay hear all")
+    @Test("A cancelled task receives nothing more, and the remaining subscriber receives everything")
     func leaving() throws {
         let seen = try Timeline.play(
             """
@@ -35,7 +35,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("the last one to leave stops the exchange, and nobody before")
+    @Test("The fetch is cancelled when its last subscriber leaves, and not before")
     func lastOneOut() throws {
         let seen = try Timeline.play(
             """
@@ -51,7 +51,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("a newcomer does not inherit an exchange that is being cancelled, but has its own at once")
+    @Test("A new task does not join a fetch that is being cancelled, but starts its own at once")
     func newcomer() throws {
         let seen = try Timeline.play(
             """
@@ -68,7 +68,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("with one place, the exchange of a newcomer waits until the cancelled one has stopped")
+    @Test("With one slot, a new fetch waits until the cancelled one has stopped")
     func newcomerWaits() throws {
         let seen = try Timeline.play(
             """
@@ -89,7 +89,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("a higher priority goes first, whenever it was asked for")
+    @Test("A higher-priority fetch runs first, regardless of the order of requests")
     func priority() throws {
         let seen = try Timeline.play(
             """
@@ -111,7 +111,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("a joiner raises what waits, and the raise goes when the joiner does")
+    @Test("A new subscriber raises a queued fetch, and its cancellation lowers the fetch again")
     func raising() throws {
         let raised = try Timeline.play(
             """
@@ -139,7 +139,7 @@ struct TimelineTests {
         #expect(lowered.contains("w     ......1c|"))
     }
 
-    @Test("a priority that its own task raises and lowers counts at the moment of the start")
+    @Test("A queued fetch is dispatched by the current priority of its task")
     func changing() throws {
         let seen = try Timeline.play(
             """
@@ -161,7 +161,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("a running fetch follows its subscribers: raised by one that joins or changes, lowered when it leaves")
+    @Test("A running fetch follows the priorities of its subscribers as they join, change and leave")
     func running() throws {
         let seen = try Timeline.play(
             """
@@ -177,7 +177,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("a failure ends everybody who waits, and nobody who left")
+    @Test("A failed fetch fails every remaining subscriber, and a cancelled task receives nothing")
     func failing() throws {
         let seen = try Timeline.play(
             """
@@ -195,7 +195,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("who cancels after the ending changes nothing")
+    @Test("Cancelling after the result has no effect")
     func late() throws {
         let seen = try Timeline.play(
             """
@@ -209,7 +209,7 @@ struct TimelineTests {
                 """)
     }
 
-    @Test("a row that means nothing is told", arguments: ["u answers a", "anna v 2\nu answers a|", "u answers 7", "u"])
+    @Test("An invalid timeline is rejected", arguments: ["u answers a", "anna v 2\nu answers a|", "u answers 7", "u"])
     func mistakes(script: String) {
         if script == "u answers a" {
             #expect(throws: Never.self) { try Timeline.play(script) }

@@ -7,7 +7,7 @@ struct AddressPolicyTests {
         try #require(IPAddress(bytes: groups.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }))
     }
 
-    @Test("publicOnly refuses every IPv4 range that is not globally reachable, and nothing beside its ends")
+    @Test("The publicOnly policy refuses exactly the IPv4 ranges that are not globally reachable")
     func ipv4() throws {
         let cases: [(refused: [[UInt8]], allowed: [[UInt8]])] = [
             ([[0, 0, 0, 0], [0, 255, 255, 255]], [[1, 0, 0, 0]]),
@@ -31,7 +31,7 @@ struct AddressPolicyTests {
         }
     }
 
-    @Test("publicOnly allows global unicast IPv6 and judges an embedded IPv4 address as such")
+    @Test("The publicOnly policy allows global unicast IPv6 and judges embedded IPv4 addresses as such")
     func ipv6() throws {
         let refused = [
             try v6(0, 0, 0, 0, 0, 0, 0, 0), try v6(0, 0, 0, 0, 0, 0, 0, 1), try v6(0, 0, 0, 0, 0, 0, 0x0808, 0x0808),

@@ -67,7 +67,7 @@ struct FileTransportTests {
         let transport = FileTransport()
         let transfer = transport.start(try .of(url), receiver: recorder)
         _ = recorder.wait { $0.chunks == 1 }
-        // Another exchange goes through meanwhile: a pause holds no thread.
+        // Other exchanges complete meanwhile: a paused transfer blocks no thread.
         for _ in 0..<4 { #expect(try transport.load(url).summary?.bodyBytes == 300_000) }
         #expect(recorder.heard.chunks == 1)
         transfer.resume()

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-/// Takes everything, and writes down its name when it hears of its end.
+/// Accepts everything, and records its name when its exchange ends.
 private protocol Receiver: TransportReceiver {
     var name: String { get }
     var told: Guarded<[String]> { get }
@@ -16,9 +16,9 @@ extension Receiver {
     func didEnd(_ result: Result<TransportSummary, LoadError>) { told.withLock { $0.append(name) } }
 }
 
-@Suite("Ends told together", .timeLimit(.minutes(10)))
+@Suite("Transports: batched endings", .timeLimit(.minutes(10)))
 struct TransportEndingTests {
-    /// Hears each end by itself.
+    /// Receives each ending separately.
     private final class Single: Receiver {
         let name: String
         let told: Guarded<[String]>
@@ -29,7 +29,7 @@ struct TransportEndingTests {
         }
     }
 
-    /// Hears of several at once.
+    /// Receives several endings in one call.
     private final class Batching: Receiver {
         let name: String
         let told: Guarded<[String]>
@@ -52,7 +52,7 @@ struct TransportEndingTests {
             })
     }
 
-    @Test("a type that has nothing better to do hears them one after the other")
+    @Test("Receivers of a type without batching receive their endings one after the other")
     func single() {
         let told = Guarded([String]())
         tell([Single("a", told), Single("b", told)])
@@ -60,21 +60,21 @@ struct TransportEndingTests {
         #expect(told.withLock { $0 } == ["a", "b"])
     }
 
-    @Test("a type that takes them together gets them together, and in their order")
+    @Test("Receivers of a batching type receive their endings in one call, in order")
     func together() {
         let told = Guarded([String]())
         tell([Batching("a", told), Batching("b", told), Batching("c", told)])
         #expect(told.withLock { $0 } == ["a+b+c"])
     }
 
-    @Test("receivers of several types hear their own ends, in order")
+    @Test("Receivers of mixed types receive their own endings, in order")
     func mixed() {
         let told = Guarded([String]())
         tell([Batching("a", told), Single("b", told), Batching("c", told)])
         #expect(told.withLock { $0 } == ["a", "b", "c"])
     }
 
-    /// Ends everything that is under way together.
+    /// Ends all running exchanges together.
     private final class Together: Transport {
         private let waiting = Guarded([(TransportRequest, any TransportReceiver)]())
 
@@ -92,7 +92,7 @@ struct TransportEndingTests {
 
         func shutdown() async {}
 
-        /// Answers what waits, and gives how many exchanges that were.
+        /// Completes the pending exchanges and returns their number.
         func endAll() -> Int {
             let now = waiting.withLock { waiting in
                 defer { waiting = [] }
@@ -121,7 +121,7 @@ struct TransportEndingTests {
         }
     }
 
-    @Test("pipelines that share a transport get each its own: results, errors, redirects, and places in their lanes")
+    @Test("Pipelines that share a transport each receive their own results, errors, redirects and slots")
     func pipelines() throws {
         let transport = Together()
         let queue = ManualQueue()
@@ -146,7 +146,7 @@ struct TransportEndingTests {
             }
         }
         #expect(transport.endAll() == 6)
-        // Of each pipeline: the redirected one, and the two that had waited for a place.
+        // From each pipeline: the redirected request, and the two that waited for a slot.
         #expect(transport.endAll() == 6)
         #expect(transport.endAll() == 0)
         queue.runAll()

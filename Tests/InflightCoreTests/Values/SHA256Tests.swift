@@ -10,7 +10,7 @@ struct SHA256Tests {
         return hash.hex
     }
 
-    @Test("gives what the standard's examples give")
+    @Test("SHA-256 produces the known digests of the test vectors")
     func examples() {
         #expect(hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         #expect(hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
@@ -22,7 +22,7 @@ struct SHA256Tests {
                 == "6d1cf22d7cc09b085dfc25ee1a1f3ae0265804c607bc2074ad253bcc82fd81ee")
     }
 
-    @Test("gives the same however the bytes come, at every length around a block")
+    @Test("SHA-256 produces the same digest however the input is split, at every length around a block")
     func pieces() {
         for count in 0...130 {
             let text = String(repeating: "x", count: count)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The engine's small values", .timeLimit(.minutes(10)))
+@Suite("Small value types", .timeLimit(.minutes(10)))
 struct ValueTests {
-    @Test("a small list gives its elements in order, however many they are", arguments: 0..<8)
+    @Test("A small list keeps its elements in order for any count", arguments: 0..<8)
     func smallList(count: Int) {
         var list = SmallList<Int>()
         for element in 0..<count { list.append(element) }
@@ -13,7 +13,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Base64 writes the examples of RFC 4648 section 10",
+        "RFC 4648 10: Base64 encodes and decodes the test vectors",
         arguments: [
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
@@ -23,18 +23,18 @@ struct ValueTests {
         #expect(Base64.decoded(Array(encoded.utf8)) == Array(plain.utf8))
     }
 
-    @Test("Base64 gives back every byte")
+    @Test("Base64 round-trips every byte value")
     func allBytes() {
         let bytes = (0...255).map { UInt8($0) }
         #expect(Base64.decoded(Array(Base64.encoded(bytes).utf8)) == bytes)
     }
 
-    @Test("Base64 refuses what is none", arguments: ["A", "AAAAA", "A*==", "AA=", "AA===", "AA==AA==", "===="])
+    @Test("Base64 refuses malformed input", arguments: ["A", "AAAAA", "A*==", "AA=", "AA===", "AA==AA==", "===="])
     func noBase64(text: String) {
         #expect(Base64.decoded(Array(text.utf8)) == nil)
     }
 
-    @Test("bytes are equal by what they hold, and release adopted memory once")
+    @Test("Bytes compare by content and release adopted memory once")
     func bytes() {
         #expect(Bytes("abc") == Bytes([0x61, 0x62, 0x63]))
         #expect(Bytes("abc") != Bytes("abd"))
@@ -56,7 +56,7 @@ struct ValueTests {
         #expect(released.count == 1)
     }
 
-    @Test("header fields are found without regard to case, keep their order, and doubled ones")
+    @Test("Header fields ignore case in names and keep their order and duplicates")
     func fields() {
         var fields = HTTPFields([("Accept", "a"), ("X-A", "1"), ("ACCEPT", "b")])
         #expect(fields.count == 3)
@@ -73,7 +73,7 @@ struct ValueTests {
         #expect(fields.wireSize == "aCCept: c\r\n".utf8.count)
     }
 
-    @Test("header fields that are not UTF-8 are read as Latin-1, and keep their bytes")
+    @Test("Header fields that are not UTF-8 are read as Latin-1 and keep their bytes")
     func latin() {
         var fields = HTTPFields()
         fields.append(name: Array("X".utf8), value: [0xFC, 0x62])
@@ -81,7 +81,7 @@ struct ValueTests {
         #expect(Array(fields.rawValue(0)) == [0xFC, 0x62])
     }
 
-    @Test("header fields that a transport has read are those that were added one by one, empty values included")
+    @Test("Header fields appended as raw bytes equal those appended as strings, empty values included")
     func written() {
         let added: [(name: String, value: String)] = [("A", "1"), ("Empty", ""), ("a", "22"), ("B", "3")]
         var fields = HTTPFields()
@@ -101,13 +101,13 @@ struct ValueTests {
         #expect(fields["empty"] == "")
     }
 
-    @Test("header fields differ where names and values are cut differently")
+    @Test("Header fields are unequal if the same text is split differently into name and value")
     func cuts() {
         #expect(HTTPFields([("ab", "c")]) != HTTPFields([("a", "bc")]))
         #expect(HTTPFields([("a", "b")]) == HTTPFields([("a", "b")]))
     }
 
-    @Test("an error names a URL that has none yet, and no other")
+    @Test("An error takes a URL only if it has none yet")
     func about() {
         let error = LoadError(.badStatus, stage: .fetch, message: "No.", status: 404)
         #expect(error.about(url: "a").url == "a")
@@ -115,7 +115,7 @@ struct ValueTests {
         #expect(error.about(url: "a").status == 404)
     }
 
-    @Test("an error shows what a server called the bytes, without its control characters")
+    @Test("An error message shows the content type without control characters, up to a length limit")
     func contentType() {
         let error = LoadError(.notAnImage, stage: .decode, message: "No picture.")
         let shown = error.naming(contentType: "text/\u{1B}[2Jhtml\u{9B}2J\u{7F}").message
@@ -126,7 +126,7 @@ struct ValueTests {
     }
 
     @Test(
-        "an error about text that is no URL shows no password and no control character",
+        "An error about an invalid URL shows no password and no control character",
         arguments: [
             "https://user:secret@exa mple.org/", "http://user:se/secret@a.example/", "user:secret@a.example/x",
             "me:secret@a.example//x@y", "http://u:secret@a.example\\x", "http://u:secret@a.example/\u{1B}[2J",
@@ -143,7 +143,7 @@ struct ValueTests {
     }
 
     @Test(
-        "a backslash behind the host is refused: readers disagree on whose host it is",
+        "A backslash after the host is refused, because parsers disagree on the host",
         arguments: ["http://a.example\\@b.example/", "http://a.example\\b", "https://a.example\\/x"])
     func backslash(text: String) {
         #expect(throws: LoadError.self) { try ResourceURL(text) }

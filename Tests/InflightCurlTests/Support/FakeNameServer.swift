@@ -1,15 +1,15 @@
 import Glibc
 import InflightConcurrency
 
-/// A DNS server on loopback: it answers the names that it knows with one IPv4 address, says of `missing.…` that there
-/// is none, and never answers anything else.
+/// A DNS server on loopback. It resolves known names to one IPv4 address, reports that `missing.…` does not exist, and
+/// never responds to any other name.
 final class FakeNameServer: Sendable {
     let address: String
     private let descriptor: Int32
     private let threads = WorkerThreads(count: 1, name: "name-server")
     private let asked = Guarded([String]())
 
-    /// The names that were asked for, one for each query.
+    /// The queried names, one for each query.
     var questions: [String] { asked.withLock { $0 } }
 
     init(knows addresses: [String: [UInt8]] = [:], secondsToLive: UInt8 = 60) {
@@ -36,7 +36,7 @@ final class FakeNameServer: Sendable {
                         unsafe recvfrom(descriptor, &query, query.count, 0, $0, &length)
                     }
                 }
-                // A datagram of one byte is how the end is told.
+                // A datagram of one byte signals the end.
                 guard count > 12 else { return }
                 let (name, end) = Self.name(in: query)
                 asked.withLock { $0.append(name) }
@@ -64,7 +64,7 @@ final class FakeNameServer: Sendable {
         }
     }
 
-    /// The name of the first question, and where the question ends.
+    /// Returns the name of the first question and the offset at which the question ends.
     private static func name(in query: [UInt8]) -> (String, Int) {
         var labels: [String] = []
         var position = 12

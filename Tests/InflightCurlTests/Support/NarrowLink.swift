@@ -2,9 +2,9 @@ import Dispatch
 import Glibc
 import InflightConcurrency
 
-/// A relay with small buffers between a client and a server: the server always has more to send than the link takes, so
-/// that the order in which it sends is its own choice. How much the link carries is the test's choice: what a client's
-/// socket takes before the client reads it is not narrow.
+/// A relay with small buffers between a client and a server. The server always has more to send than the link accepts,
+/// so the server alone decides the order in which it sends. The test decides how much the link carries, because a
+/// client's socket may accept many bytes before the client reads them.
 final class NarrowLink: Sendable {
     private let server: RawServer
     private let traffic: Traffic
@@ -12,7 +12,7 @@ final class NarrowLink: Sendable {
     private final class Traffic: Sendable {
         let upstreamBytes = Guarded(0)
         let moved = DispatchSemaphore(value: 0)
-        /// How much of what the server sends is carried.
+        /// The number of the server's bytes to carry.
         let limit: Guarded<Int>
         let raised = DispatchSemaphore(value: 0)
 
@@ -24,10 +24,10 @@ final class NarrowLink: Sendable {
     var connections: Int { server.connections }
     var url: String { "https://127.0.0.1:\(server.port)" }
 
-    /// How many bytes the client has sent.
+    /// The number of bytes that the client has sent.
     var upstreamBytes: Int { traffic.upstreamBytes.withLock { $0 } }
 
-    /// - Parameter limit: after so many bytes it holds what the server sends, until ``carry(_:)``.
+    /// - Parameter limit: The number of the server's bytes after which the link holds them until ``carry(_:)``.
     init(to port: Int, holdsAfter limit: Int) {
         let threads = WorkerThreads(count: 8, name: "link")
         let traffic = Traffic(limit: limit)
@@ -62,13 +62,13 @@ final class NarrowLink: Sendable {
         }
     }
 
-    /// Carries what the server sends up to so many bytes in all.
+    /// Carries the server's bytes up to `limit` in total.
     func carry(_ limit: Int) {
         traffic.limit.withLock { $0 = limit }
         traffic.raised.signal()
     }
 
-    /// Whether the client sends so many bytes in all.
+    /// Returns whether the client sends `count` bytes in total, with no pause of 10 s.
     func waits(forUpstreamBytes count: Int) -> Bool {
         while upstreamBytes < count {
             if traffic.moved.wait(timeout: .now() + 10) == .timedOut { return false }
@@ -77,8 +77,8 @@ final class NarrowLink: Sendable {
     }
 
     /// - Parameters:
-    ///   - before: is called before bytes are passed on, with how many were passed on till then.
-    ///   - after: is called when bytes were passed on, with how many they are.
+    ///   - before: Called before bytes are forwarded, with the number of bytes forwarded so far.
+    ///   - after: Called after bytes were forwarded, with their number.
     private static func carry(
         from source: Int32, to target: Int32, before: (Int) -> Void = { _ in }, after: (Int) -> Void = { _ in }
     ) {

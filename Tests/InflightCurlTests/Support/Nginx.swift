@@ -2,7 +2,7 @@ import Glibc
 import InflightTestSupport
 import Testing
 
-/// A real nginx with HTTP/2 over TLS, and a certificate of its own, for one test.
+/// A real nginx with HTTP/2 over TLS and a self-signed certificate, for one test.
 final class Nginx: Sendable {
     let url: String
     let small = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -17,8 +17,8 @@ final class Nginx: Sendable {
     var port: Int { Int(url.split(separator: ":").last ?? "") ?? 0 }
 
     /// - Parameters:
-    ///   - requests: how many one connection serves before nginx ends it.
-    ///   - listening: more parameters of `listen`.
+    ///   - requests: The number of requests on one connection before nginx closes it.
+    ///   - listening: Additional parameters of `listen`.
     init(requestsPerConnection requests: Int = 1000, listening: String = "") throws {
         let scratch = TemporaryDirectory()
         self.scratch = scratch
@@ -31,7 +31,7 @@ final class Nginx: Sendable {
                 "-addext", "subjectAltName=IP:127.0.0.1",
             ])
         try #require(Self.wait(for: made) == 0, "openssl made no certificate")
-        // `root` and `alias` may be read by nginx's worker, which is this same process's user.
+        // nginx's worker may read `root` and `alias` because it runs as the user of this process.
         scratch.write("small", small)
         scratch.write("large", large)
         if !listening.isEmpty { scratch.write("huge", [UInt8](repeating: 7, count: Self.hugeCount)) }

@@ -1,7 +1,7 @@
 import Glibc
 import InflightConcurrency
 
-/// A server for bytes that no server should send: each connection is handed to a script, on a thread of its own.
+/// A server for bytes that no server should send: a script handles each connection on its own thread.
 final class RawServer: Sendable {
     let port: Int
     private let listener: Int32
@@ -11,7 +11,7 @@ final class RawServer: Sendable {
     struct Counters {
         var connections = 0
         var requests = 0
-        /// Connections of which the server saw the end.
+        /// The connections that the server has seen end.
         var closed = 0
     }
 
@@ -38,7 +38,7 @@ final class RawServer: Sendable {
             while true {
                 let descriptor = accept(listener, nil, nil)
                 if descriptor < 0 {
-                    // Here: whoever closes it elsewhere lets this loop accept from what is given its number next.
+                    // If another thread closed it, this loop could accept from a descriptor that reuses its number.
                     close(listener)
                     return
                 }
@@ -58,7 +58,7 @@ final class RawServer: Sendable {
     }
 }
 
-/// One connection of a ``RawServer``; used by its script alone.
+/// One connection of a ``RawServer``, used only by its script.
 final class RawConnection {
     let descriptor: Int32
     private let didRead: () -> Void
@@ -70,7 +70,7 @@ final class RawConnection {
         self.didRead = didRead
     }
 
-    /// The next request's head, or `nil` when the client has closed.
+    /// Returns the head of the next request, or `nil` if the client has closed the connection.
     func readHead() -> String? {
         while true {
             if let end = buffer.firstRange(of: Array("\r\n\r\n".utf8)) {
@@ -89,12 +89,12 @@ final class RawConnection {
         return Array(buffer.prefix(count))
     }
 
-    /// Returns when something has come.
+    /// Waits until bytes arrive.
     func waitForBytes() {
         if buffer.isEmpty { _ = readMore() }
     }
 
-    /// Returns when the client has closed.
+    /// Waits until the client closes the connection.
     func waitForClose() {
         while readMore() {}
     }
@@ -110,7 +110,7 @@ final class RawConnection {
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// `false`: the client is gone.
+    /// Returns `false` if the client has closed the connection.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
@@ -129,7 +129,7 @@ final class RawConnection {
         send(body)
     }
 
-    /// Ends with RST instead of FIN.
+    /// Closes the connection with RST instead of FIN.
     func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))

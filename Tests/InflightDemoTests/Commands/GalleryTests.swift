@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightDemo
 
-@Suite("The demo's pictures", .timeLimit(.minutes(10)))
+@Suite("Gallery images of the demo", .timeLimit(.minutes(10)))
 struct GalleryTests {
     @Test func `They have names of their own, every format and every scene`() {
         let plans = Gallery.plans
@@ -26,7 +26,7 @@ struct GalleryTests {
     }
 
     @Test func `Noise, which no run of colours repeats, survives GIF`() throws {
-        // As many different codes as there can be: the table is filled and started anew several times.
+        // As many different codes as possible, so that the table fills and restarts several times.
         var dice = Dice(seed: 5)
         let noise = PixelBuffer(
             width: 200, height: 150, bytesPerRow: 800, format: .rgbx,
@@ -34,7 +34,7 @@ struct GalleryTests {
         let bytes = GIFEncoder.encode(noise)
         let (pixels, _) = try CodecRegistry.standard.decode(
             bytes, options: DecodeOptions(), cancellation: CancellationFlag())
-        // 64 colours fit the table; each cell of it is 8 wide.
+        // 64 colours fit into the table; each of its cells is 8 wide.
         #expect(meanDifference(pixels, noise) < 8)
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightDemo
 
-@Suite("The painted scenes", .timeLimit(.minutes(10)))
+@Suite("Painted scenes", .timeLimit(.minutes(10)))
 struct SceneTests {
     @Test(arguments: Scene.allCases)
     func `A seed gives the same picture again, another seed another one`(scene: Scene) {

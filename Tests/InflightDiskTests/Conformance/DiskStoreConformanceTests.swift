@@ -4,7 +4,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-@Suite("The checks that every store passes", .timeLimit(.minutes(10)))
+@Suite("Response store conformance", .timeLimit(.minutes(10)))
 struct DiskStoreConformanceTests {
     @Test(arguments: ResponseStoreConformance.checks)
     func `The disk store conforms`(check: ResponseStoreConformance.Check) async {

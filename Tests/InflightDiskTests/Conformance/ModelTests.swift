@@ -3,7 +3,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-@Suite("The store beside a dictionary", .timeLimit(.minutes(10)))
+@Suite("Disk cache: comparison with a model", .timeLimit(.minutes(10)))
 struct ModelTests {
     private struct Known {
         var real: StoredEntry.ID

@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("Damage", .timeLimit(.minutes(10)))
+@Suite("Disk cache: damage", .timeLimit(.minutes(10)))
 struct DamageTests {
-    /// A cache with small and large bodies, closed.
+    /// Fills a cache with small and large bodies and shuts it down.
     private static func filled(_ folder: Folder, count: Int = 24) async {
         let store = folder.store()
         for number in 0..<count { await store.keep(url(number), body(number)) }
@@ -19,9 +19,9 @@ struct DamageTests {
         .random(number % 3 == 0 ? 70_000 + number : number * 700, seed: UInt64(number))
     }
 
-    /// Looks that every body is right or absent, and that the store still takes something.
+    /// Checks that every body is correct or absent, and that the store still accepts an entry.
     ///
-    /// - Returns: how many are there.
+    /// - Returns: The number of bodies found.
     private static func check(_ folder: Folder, _ log: EventLog = EventLog(), count: Int = 24) async -> Int {
         let store = folder.store(log: log)
         var there = 0
@@ -81,7 +81,7 @@ struct DamageTests {
         var bytes = folder.read("index.sqlite")
         bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8))
         folder.write("index.sqlite", bytes)
-        // A page on the way to many rows may cost them all but those on other pages; most bits are in bodies.
+        // A corrupt interior page may cost all rows except those on other pages; most bits are in bodies.
         _ = await Self.check(folder)
         #expect(await Self.check(folder) > 0)
     }
@@ -99,7 +99,7 @@ struct DamageTests {
         #expect(await Self.check(folder) >= 1)
     }
 
-    /// Pages that lead to all rows of a table, and the first one, which says what tables there are.
+    /// The root pages of all tables, and the first page, which holds the schema.
     @Test(arguments: ["sqlite_schema", "entry", "body", "cache"], [0, 0x5A] as [UInt8])
     func `A page on the way to rows that is overwritten costs none of them`(table: String, byte: UInt8) async throws {
         let folder = Folder()
@@ -129,7 +129,7 @@ struct DamageTests {
         for number in 0..<60 { await store.removeAll(under: StoreKey(Self.url(number))) }
         await store.shutdown()
         var bytes = folder.read("index.sqlite")
-        // The first page, and the roots behind the map of pages.
+        // The first page, and the root pages after the pointer map.
         bytes.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096))
         for root in 3...8 { bytes[(root - 1) * 4096] = 0 }
         folder.write("index.sqlite", bytes)
@@ -192,7 +192,7 @@ struct DamageTests {
             let log = EventLog()
             let store = folder.store(log: log)
             for number in 0..<24 { #expect(await store.body(Self.url(number)) == nil) }
-            // Without a tag that is ours it is somebody else's.
+            // Without a tag of its own, the folder counts as another program's.
             #expect(await store.keep("new", Bytes("new")) == nil)
             #expect(log.unavailable.count == 1)
             await store.shutdown()

@@ -5,7 +5,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-@Suite("Files that fail", .timeLimit(.minutes(10)))
+@Suite("Disk cache: failing files", .timeLimit(.minutes(10)))
 struct FailingFilesTests {
     @Test(arguments: FailingFileSystem.Fault.allCases)
     fileprivate func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(
@@ -27,7 +27,7 @@ struct FailingFilesTests {
                 if let found { #expect(found == body, "\(fault) of operation \(failing): other bytes of \(url)") }
                 if found == nil { missing.append(url) }
             }
-            // Where files lose what they said they had taken, that is found out when it is read, and costs that entry.
+            // If a file loses bytes that it confirmed, a later read detects it and costs only that entry.
             #expect(
                 missing.count <= (fault == .noSpace ? 0 : 1),
                 "\(fault) of operation \(failing): \(missing) are lost")

@@ -3,10 +3,10 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-/// What `FailingFilesTests` does with the store's own files, done with SQLite's.
-@Suite("An index whose files fail", .timeLimit(.minutes(10)))
+/// Repeats `FailingFilesTests` for SQLite's files.
+@Suite("Disk cache: failing index files", .timeLimit(.minutes(10)))
 struct FailingIndexTests {
-    /// In eight parts, so that they run side by side.
+    /// Eight parts, which run concurrently.
     private static let parts = 8
 
     @Test(arguments: IndexFaults.Fault.allCases, 0..<parts)
@@ -28,7 +28,7 @@ struct FailingIndexTests {
             for (url, body) in kept {
                 let found = await second.find(StoreKey(url))
                 if let bytes = found.body?.bytes { #expect(bytes == body, "\(what): other bytes of \(url)") }
-                // What a disk says that it has taken, and has not, no store can have.
+                // No store can recover a write that the disk confirmed but lost.
                 if fault != .lost { #expect(found.body != nil, "\(what): \(url) is lost; \(log.events)") }
             }
             #expect(await second.keep("new", StoreWork.body(6)) != nil, "\(what): nothing is kept")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("The folder", .timeLimit(.minutes(10)))
+@Suite("Disk cache: folder", .timeLimit(.minutes(10)))
 struct FolderTests {
     @Test func `It is for this user alone, and says that it is a cache`() async {
         let folder = Folder()
@@ -24,7 +24,7 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    /// Which files others may do anything with.
+    /// Returns the files that other users may access.
     private static func open(_ folder: Folder) -> [String] {
         folder.files.keys.filter { name in
             var status = stat()
@@ -99,7 +99,7 @@ struct FolderTests {
         let first = folder.store()
         #expect(await first.keep("a", Bytes("x")) != nil)
         await first.shutdown()
-        // As that user, whom everything is allowed here.
+        // Opens the folder as another user, whom the modes allow everything.
         for name in folder.files.keys { unsafe chmod(folder.appending(name), 0o666) }
         for path in [folder.parent, folder.path] { unsafe chmod(path, 0o777) }
         let before = folder.files
@@ -230,7 +230,7 @@ struct FolderTests {
         #expect(await second.body("b") == .random(100_000, seed: 1))
         await second.shutdown()
         #expect(log.events.isEmpty)
-        // A program of the old layout sees that it is too old now.
+        // A program with the old layout reports that it is too old.
         let third = folder.store(log: log)
         #expect(await third.body("a") == nil)
         #expect(log.unavailable.count == 1)

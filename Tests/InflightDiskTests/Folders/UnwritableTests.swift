@@ -4,12 +4,12 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-/// Folders that cannot be written, for whatever reason, and can be later.
-@Suite("A folder that cannot be written", .timeLimit(.minutes(10)))
+/// Folders that cannot be written, for various reasons, and later can.
+@Suite("Disk cache: unwritable folder", .timeLimit(.minutes(10)))
 struct UnwritableTests {
     private static let bodies = (0..<8).map { StoreWork.body($0) }
 
-    /// Which modes forbid it: those of the folder, or of everything in it too.
+    /// The modes that forbid writing: those of the folder, or also those of everything in it.
     enum Forbidding: CaseIterable {
         case folder, everything
     }
@@ -56,7 +56,7 @@ struct UnwritableTests {
         let store = folder.store(log: log) { $0.fileSystem = OtherUser() }
         #expect(await store.keep("http://0", Self.bodies[0]) != nil)
         Self.allow(false, .folder, folder)
-        // Bodies that have files; what goes into the index is still taken.
+        // Bodies in files fail; those in the index are still stored.
         for number in [2, 3, 4, 5, 6] {
             #expect((await store.keep("http://\(number)", Self.bodies[number]) != nil) == (number % 2 == 1))
             #expect(await store.body("http://0") == Self.bodies[0])

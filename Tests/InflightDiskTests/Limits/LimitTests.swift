@@ -4,11 +4,11 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-@Suite("The limit of bytes", .timeLimit(.minutes(10)))
+@Suite("Disk cache: byte limit", .timeLimit(.minutes(10)))
 struct LimitTests {
     private static let limit: Int64 = 8 << 20
 
-    /// Writes until far more has come than there is room for, and looks at the folder after each commit.
+    /// Writes far more than the limit and checks the size of the folder after each commit.
     @Test(arguments: [1...2000, 20_000...60_000, 65_537...400_000, 1...300_000])
     func `Whatever is written, the folder never takes more, its log and shared memory included`(
         sizes: ClosedRange<Int>
@@ -97,7 +97,7 @@ struct LimitTests {
         await store.keep("used", .random(100_000, seed: 2))
         for _ in 0..<10 { #expect(await store.body("used") != nil) }
         await store.shutdown()
-        // Uses are written in batches, and at the end.
+        // Uses are written in batches, and at shutdown.
         let next = folder.store(limit: Self.limit)
         for number in 0..<60 { await next.keep("\(number)", .random(100_000, seed: UInt64(number))) }
         #expect(await next.body("part") == nil)

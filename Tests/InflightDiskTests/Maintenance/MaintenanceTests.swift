@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("Looking after a cache", .timeLimit(.minutes(10)))
+@Suite("Disk cache: maintenance", .timeLimit(.minutes(10)))
 struct MaintenanceTests {
     private static func filled(_ store: DiskStore) async {
         for number in 0..<10 { await store.keep("http://host\(number % 2).org/\(number)", .random(20_000, seed: 1)) }
@@ -47,14 +47,14 @@ struct MaintenanceTests {
             _ = await store.keep(
                 .example("\(number)", body: body), body: body, under: StoreKey("\(number)"), replacing: old)
         }
-        // A replaced file is gone, and its room is still counted.
+        // A replaced file is removed, but its space is still counted.
         let idle = folder.copy()
         let response = StoredResponse.example("part", bytes: 0..<100_000, total: 600_000)
         let id = try #require(await store.keep(response, body: part.part(0..<100_000), under: StoreKey("part")))
         isKilled.withLock { $0 = Folder() }
         #expect(await store.extend(id, by: part.part(100_000..<600_000), at: 100_000))
         await store.shutdown()
-        // The part's file has its room, and not yet its bytes.
+        // The space of the partial file is reserved, but its bytes are not yet written.
         let growing = try #require(isKilled.withLock { $0 })
         for (left, bytes) in [(idle, 0), (growing, 100_000)] {
             let next = left.store()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightDisk
 
-@Suite("The records of the index", .timeLimit(.minutes(10)))
+@Suite("Disk cache: index records", .timeLimit(.minutes(10)))
 struct RecordTests {
     @Test(arguments: [
         ("", 0xEF46_DB37_51D8_E999 as UInt64), ("a", 0xD24E_C4F1_A98C_6E5B), ("abc", 0x44BC_2CF5_AD77_0999),

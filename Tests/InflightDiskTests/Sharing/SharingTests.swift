@@ -5,8 +5,8 @@ import Testing
 
 @testable import InflightDisk
 
-/// Several stores on one folder: SQLite's locks and ours tell them apart as they do processes.
-@Suite("One folder for several", .timeLimit(.minutes(10)))
+/// Several stores on one folder: SQLite's locks and ours treat them like separate processes.
+@Suite("Disk cache: shared folder", .timeLimit(.minutes(10)))
 struct SharingTests {
     @Test func `What one keeps the others find, and what one removes is gone for all`() async {
         let folder = Folder()
@@ -78,7 +78,7 @@ struct SharingTests {
         }
         #expect(folder.bytes <= limit)
         #expect(skipped.withLock { $0 } > 0 && log.unavailable.isEmpty)
-        // What says that an entry is not to be used goes before what is new.
+        // Removing an entry takes precedence over storing a new one.
         await stores[3].removeAll(under: StoreKey("first 3"))
         #expect(await stores[0].find(StoreKey("first 3")).found.isEmpty)
         try reader.run("COMMIT")

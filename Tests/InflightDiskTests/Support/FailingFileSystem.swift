@@ -2,14 +2,14 @@ import Glibc
 import InflightConcurrency
 import InflightDisk
 
-/// The machine's files, but for one operation that fails, or for what a test makes of them.
+/// The system's files, except that one operation fails or a test changes how they behave.
 final class FailingFileSystem: FileSystem {
     enum Fault: CaseIterable {
         case inputOutput
         case noSpace
-        /// Half of it is written, and nothing more.
+        /// Half of the bytes are written, and nothing more.
         case shortWrite
-        /// It says that it was done, and was not: what a power cut does to a name.
+        /// The operation reports success but has no effect, as when a power cut loses a name.
         case lost
     }
 
@@ -17,9 +17,9 @@ final class FailingFileSystem: FileSystem {
         var count = 0
         var hasFailed = false
         var threads: Set<UInt> = []
-        /// Descriptors that take no more.
+        /// Descriptors that accept no more bytes.
         var full: Set<Int32> = []
-        /// The whole disk takes no more.
+        /// Whether the disk accepts no more bytes.
         var isFull = false
     }
 
@@ -29,7 +29,7 @@ final class FailingFileSystem: FileSystem {
     private let fault: Fault
     private let beforeWrite: @Sendable () -> Void
 
-    /// - Parameter failing: which operation fails; `nil`: none.
+    /// - Parameter failing: The number of the operation that fails; if `nil`, none does.
     init(failing: Int? = nil, fault: Fault = .inputOutput, beforeWrite: @escaping @Sendable () -> Void = {}) {
         self.failing = failing
         self.fault = fault
@@ -37,16 +37,16 @@ final class FailingFileSystem: FileSystem {
     }
 
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
-    /// From now on nothing that needs room succeeds, or all does again.
+    /// Makes every operation that needs space fail from now on, or succeed again.
     func setFull(_ isFull: Bool) { state.withLock { $0.isFull = isFull } }
     var threads: Set<UInt> { state.withLock { $0.threads } }
 
-    /// - Returns: whether the operation gets lost.
+    /// - Returns: Whether the operation is lost.
     ///
-    /// - Parameter isWriting: it needs room, or changes something.
+    /// - Parameter isWriting: Whether the operation needs space or changes something.
     private func count(isWriting: Bool = false) throws(FileError) -> Bool {
         if isWriting, state.withLock({ $0.isFull }) { throw .noSpace }
-        // A disk without room can be read.
+        // A full disk can still be read.
         if fault == .noSpace, !isWriting {
             state.withLock { _ = $0.threads.insert(UInt(pthread_self())) }
             return false
@@ -110,7 +110,7 @@ final class FailingFileSystem: FileSystem {
         beforeWrite()
         if state.withLock({ $0.full.contains(file.descriptor) }) { return 0 }
         guard try count(isWriting: true) else { return try unsafe system.write(file, bytes, at: offset) }
-        // The disk says that it took all of it, and did not.
+        // The disk reports that it wrote all bytes, but did not.
         if fault == .lost { return bytes.count }
         state.withLock { _ = $0.full.insert(file.descriptor) }
         return try unsafe system.write(file, UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]), at: offset)

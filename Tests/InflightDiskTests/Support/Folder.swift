@@ -4,20 +4,20 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// A folder of a test's own that is removed with all that is in it.
+/// A temporary folder for one test, which is removed with its contents.
 final class Folder: Sendable {
-    // In memory where there is such a place: these tests wait for the disk often.
+    // In memory if possible, because these tests often wait for the disk.
     private let directory = TemporaryDirectory(in: unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
 
-    /// What is above the cache's folder, which is not there yet.
+    /// The parent of the cache folder, which does not exist at first.
     var parent: String { directory.path }
 
-    /// The cache's folder.
+    /// The cache folder.
     var path: String { parent + "/cache" }
 
     func appending(_ name: String) -> String { path + "/" + name }
 
-    /// All files, by their paths below the cache's folder, with their sizes.
+    /// The sizes of all files, by their paths relative to the cache folder.
     var files: [String: Int64] {
         var found: [String: Int64] = [:]
         Self.walk(path) { file in
@@ -27,14 +27,14 @@ final class Folder: Sendable {
         return found
     }
 
-    /// Files of bodies.
+    /// The files of bodies.
     var bodies: [String] { files.keys.filter { $0.hasPrefix("bodies/") }.sorted() }
 
-    /// What all files take.
+    /// The size of all files, in bytes.
     var bytes: Int64 { files.values.reduce(0, +) }
 
-    /// The same while others write: files are looked at one after the other, so that a sum may have one that was removed for
-    /// another beside it. `nil` where that may be so.
+    /// The same while others write, or `nil` if the files change meanwhile: they are measured one after the other, so
+    /// the sum could include a removed file beside its replacement.
     var settledBytes: Int64? {
         let first = files
         guard first == files else { return nil }
@@ -58,7 +58,7 @@ final class Folder: Sendable {
 
     func remove() { TemporaryDirectory.remove(path) }
 
-    /// A copy of all files as they are: what a kill leaves, if a store has the folder open.
+    /// Returns a copy of all files as they are: what a kill leaves behind if a store has the folder open.
     func copy() -> Folder {
         let other = Folder()
         for name in files.keys {
@@ -71,12 +71,12 @@ final class Folder: Sendable {
         return other
     }
 
-    /// Folders below `bodies`.
+    /// The folders in `bodies`.
     var bodyFolders: [String] { TemporaryDirectory.names(appending("bodies")) }
 
     func remove(_ name: String) { TemporaryDirectory.remove(appending(name)) }
 
-    /// A cache in it.
+    /// Creates a store in the cache folder.
     func store(
         limit: Int64 = 20_000_000, clock: any EngineClock = SystemClock(), log: EventLog? = nil,
         _ change: (inout DiskStore.Configuration) -> Void = { _ in }
@@ -97,7 +97,7 @@ final class Folder: Sendable {
     }
 }
 
-/// What a store told.
+/// The events of a store.
 final class EventLog: Sendable {
     private let state = Guarded<(events: [DiskStore.Event], evicted: Set<Int64>)>(([], []))
 
@@ -117,13 +117,13 @@ final class EventLog: Sendable {
 }
 
 extension DiskStore {
-    /// Keeps a whole body under its URL.
+    /// Stores a complete body under its URL.
     @discardableResult
     func keep(_ url: String, _ body: Bytes) async -> StoredEntry.ID? {
         await keep(.example(url, body: body), body: body, under: StoreKey(url))
     }
 
-    /// The body that is found first.
+    /// Returns the body of the first entry found.
     func body(_ url: String) async -> Bytes? {
         await find(StoreKey(url)).body?.bytes
     }

@@ -1,15 +1,15 @@
 import CDiskFaults
 import InflightDisk
 
-/// SQLite's own files, one operation of which fails, or many.
-// Unchecked: what is behind the pointer has a lock of its own. Safe: the pointer never leaves.
+/// SQLite's own files, with one or many failing operations.
+// Unchecked: the object behind the pointer has its own lock. Safe: the pointer never leaves.
 @safe final class IndexFaults: @unchecked Sendable {
     enum Fault: CaseIterable {
         case inputOutput
-        /// Half of it is read or written, then it fails.
+        /// Half of the bytes are read or written, then the operation fails.
         case short
         case noSpace
-        /// It says that it was done, and was not: what a power cut does.
+        /// The operation reports success but has no effect, as in a power cut.
         case lost
 
         fileprivate var code: disk_fault {
@@ -36,7 +36,7 @@ import InflightDisk
     /// For ``DiskStore/Configuration/indexFileSystem``.
     var name: String { unsafe String(cString: disk_faults_name(faults)) }
 
-    /// Lets operation number `first` fail, counted from 1 and from now, and where it `stays`, all after it.
+    /// Makes operation number `first` fail, counted from 1 from now on, and all after it if it `stays`.
     func fail(_ fault: Fault, first: Int, stays: Bool = false) {
         unsafe disk_faults_plan(faults, fault.code, Int64(first), stays)
     }
@@ -46,7 +46,7 @@ import InflightDisk
     }
 
     var hasStruck: Bool { unsafe disk_faults_has_struck(faults) }
-    /// What has failed first.
+    /// The operation that failed first.
     var struck: String { unsafe String(cString: disk_faults_struck(faults)) }
     var calls: Int { Int(unsafe disk_faults_calls(faults)) }
 }

@@ -2,17 +2,17 @@ import CDiskFaults
 import Glibc
 import InflightDisk
 
-/// The machine's files as another user sees them, for tests that run as root: modes forbid that user what they forbid.
+/// The system's files as another user sees them, for tests that run as root: modes apply to that user.
 ///
-/// Every thread that comes by becomes that user as far as files are concerned, SQLite's calls on it included. The store's
-/// threads are its own, and end with it.
+/// Every calling thread becomes that user for file access, which includes SQLite's calls on it. The store's threads are
+/// its own and end with it.
 struct OtherUser: FileSystem {
-    /// Nobody's.
+    /// The user ID of `nobody`.
     static let number: uid_t = 65534
 
     private let system = SystemFileSystem()
 
-    /// Gives a folder and all above it that the test has made to that user.
+    /// Makes that user the owner of a folder.
     static func own(_ path: String) {
         guard geteuid() == 0 else { return }
         _ = unsafe chown(path, number, number)

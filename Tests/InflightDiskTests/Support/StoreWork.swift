@@ -3,7 +3,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-/// What tests have a store do that something happens to: it keeps, reads, replaces, extends and removes.
+/// Operations for fault tests: a store stores, reads, replaces, extends and removes.
 enum StoreWork {
     static let limit: Int64 = 20_000_000
 
@@ -12,10 +12,10 @@ enum StoreWork {
     }
     private static let whole = Bytes.random(140_000, seed: 99)
 
-    /// Of even numbers in files, of others in the index.
+    /// Even numbers are stored in files, odd ones in the index.
     static func body(_ number: Int) -> Bytes { bodies[number] }
 
-    /// - Returns: what was acknowledged and has to be there.
+    /// - Returns: The acknowledged bodies, which must be present.
     static func run(_ store: DiskStore) async -> [String: Bytes] {
         var kept: [String: Bytes] = [:]
         for number in 0..<5 {

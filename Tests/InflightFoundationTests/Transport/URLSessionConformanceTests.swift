@@ -8,11 +8,11 @@ import Testing
     import FoundationNetworking
 #endif
 
-// One after the other: sessions that read as quickly as a loopback server writes leave each other, and everything else
-// that waits for Dispatch, hardly a thread.
-@Suite("The checks that every transport passes, by URLSession", .serialized, .timeLimit(.minutes(10)))
+// Serialized: sessions that read as fast as a loopback server writes leave hardly a thread to each other, and to
+// everything else that waits for Dispatch.
+@Suite("URLSession: transport conformance", .serialized, .timeLimit(.minutes(10)))
 struct URLSessionConformanceTests {
-    /// What its documentation says that it cannot do.
+    /// The limitations that its documentation states.
     private let shortcomings: Set<TransportConformance.Shortcoming> = [
         .joinsDoubledFields, .hidesReusedConnections, .breaksOnTrailers, .readsOnInPauses,
     ]

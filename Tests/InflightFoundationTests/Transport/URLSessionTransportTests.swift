@@ -9,7 +9,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A pipeline over URLSession", .timeLimit(.minutes(10)))
+@Suite("Pipeline over URLSession", .timeLimit(.minutes(10)))
 struct URLSessionTransportTests {
     private let server: LoopbackServer
     private let limit = Duration.seconds(60)
@@ -25,7 +25,7 @@ struct URLSessionTransportTests {
             configuration: ImagePipeline.Configuration(transports: [source], codecs: CodecRegistry([])))
     }
 
-    /// Without limits of time: a test may be kept waiting while a server holds its answer back.
+    /// Without timeouts: a server may hold its response back while the test waits.
     private func request(_ url: String) -> ImageRequest {
         var request = ImageRequest(url)
         request.limits.connectTimeout = nil
@@ -86,7 +86,7 @@ struct URLSessionTransportTests {
                     progress: { task, _ in if index % 3 == 0 { task.cancel() } },
                     completion: { _, _ in heard.withLock { $0 += 1 } }))
             if index % 5 == 4 {
-                // Where the four before are by now is the machine's choice.
+                // How far the four before have come depends on timing.
                 _ = try await pipeline.response(for: request(server.url("/turn?\(index)")))
                 for task in tasks.suffix(4) { task.cancel() }
             }
@@ -124,7 +124,7 @@ struct URLSessionTransportTests {
         let own = try #require(URL(string: server.url("/own")))
         let pipeline = try makePipeline(transport)
         async let loaded = pipeline.data(for: request(server.url("/a")))
-        // The owner's tasks follow redirects as they always did.
+        // The owner's own tasks follow redirects as before.
         #expect(try await session.data(from: own).0 == Data("a".utf8))
         #expect(try await loaded == Data("a".utf8))
         await pipeline.shutdown(.finish)
@@ -160,7 +160,7 @@ struct URLSessionTransportTests {
     }
 }
 
-/// Hears how an exchange ends.
+/// Records how an exchange ends.
 private final class Ending: TransportReceiver {
     private let bridge = Bridge()
     private let result = Guarded<Result<TransportSummary, LoadError>?>(nil)

@@ -6,7 +6,7 @@ import Testing
 /// Experiments with loads, over real sockets.
 @Suite(.timeLimit(.minutes(10)))
 struct LoadExperimentTests {
-    @Test("heartbeat: no beat while the main queue reads the socket; beats while the engine does")
+    @Test("heartbeat: Beats stop while the main queue reads the socket, and continue while the engine does")
     func heartbeat() async throws {
         let scenes = try await perform("heartbeat")
         try #require(scenes.count == 2)
@@ -19,7 +19,7 @@ struct LoadExperimentTests {
         #expect(scenes.allSatisfy { !$0.hasFailed })
     }
 
-    @Test("picture: the same picture in each way; a thread waits in the first two, none in the others")
+    @Test("picture: All four ways show the image after its load, and only the first two block a thread")
     func picture() async throws {
         let scenes = try await perform("picture")
         try #require(scenes.count == 4)
@@ -33,7 +33,7 @@ struct LoadExperimentTests {
         }
     }
 
-    @Test("groups: told after the last end, but where asynchronous work is taken for synchronous")
+    @Test("groups: A group completes after its work, unless it counts asynchronous work as synchronous")
     func groups() async throws {
         let scenes = try await perform("groups")
         try #require(scenes.count == 5)
@@ -45,7 +45,7 @@ struct LoadExperimentTests {
         }
     }
 
-    @Test("operations: six LoadOperations are under way at once, and take no thread")
+    @Test("operations: Six LoadOperations run at once and take no thread")
     func operations() async throws {
         let stage = Stage(unit: .milliseconds(1), patience: .seconds(30))
         let outcome = await OwnThread.run { Result { () throws(LabError) in try Experiment.loading(stage) } }
@@ -55,7 +55,7 @@ struct LoadExperimentTests {
         #expect(scene.recording.threads(scene.recording.spans) == 0)
     }
 
-    @Test("cells: wrong pictures without the check, none with it, none with ImageLoader")
+    @Test("cells: Wrong images appear without the check, but not with it or with ImageLoader")
     func cells() async throws {
         let scenes = try await perform("cells")
         try #require(scenes.count == 3)
@@ -69,7 +69,7 @@ struct LoadExperimentTests {
         }
     }
 
-    @Test("guards: none of them loses a letter", arguments: StringGuard.allCases)
+    @Test("guards: No guard loses a letter", arguments: StringGuard.allCases)
     func guards(_ kind: StringGuard) async {
         #expect(await OwnThread.run { kind.write() } == StringGuard.all)
     }
@@ -77,7 +77,7 @@ struct LoadExperimentTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct CatalogTests {
-    @Test("Every experiment has a name of its own that can be typed, and says what to look at and what Linux does")
+    @Test("Every experiment has a unique name that can be typed, and complete texts")
     func catalog() {
         let all = Experiment.all
         #expect(Set(all.map(\.name)).count == all.count)
@@ -88,7 +88,7 @@ struct CatalogTests {
         }
     }
 
-    @Test("What another process recorded stands behind what was there, as a track of its own")
+    @Test("The recording of another process is appended after the existing one, as its own track")
     func appended() throws {
         func recording(_ label: String) -> Recording {
             Recording(events: [
@@ -107,7 +107,7 @@ struct CatalogTests {
         #expect((two.startOrder, two.endOrder) == (2, 3))
     }
 
-    @Test("A report of the thread sanitizer is told in a sentence; other noise is none")
+    @Test("A thread sanitizer report is summarised in a sentence, and other output is ignored")
     func sanitizerReport() {
         let text = """
             WARNING: ThreadSanitizer: data race (pid=1)

@@ -2,7 +2,7 @@ import InflightLab
 import InflightTestSupport
 import Testing
 
-/// Carries out an experiment on a thread of its own, with work that takes a moment only.
+/// Performs an experiment on a separate thread, with work that takes only a moment.
 func perform(_ name: String) async throws -> [Scene] {
     let experiment = try #require(Experiment.named(name))
     let stage = Stage(unit: .milliseconds(1), patience: .seconds(30))

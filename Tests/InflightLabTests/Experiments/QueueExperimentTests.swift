@@ -1,10 +1,10 @@
 import InflightLab
 import Testing
 
-/// What the queues guarantee, in the records of the experiments: order and overlap, nothing of how long it takes.
+/// Guarantees of the queues, checked in recordings of the experiments: order and overlap, not durations.
 @Suite(.timeLimit(.minutes(10)))
 struct QueueExperimentTests {
-    @Test("qos: each of five queues ran both of its computations, on threads of one nice value")
+    @Test("qos: Each of five queues runs both of its computations, on threads of one nice value")
     func qualities() async throws {
         let recording = try #require(try await perform("qos").first).recording
         for track in recording.tracks.dropFirst() {
@@ -16,7 +16,7 @@ struct QueueExperimentTests {
         #expect(recording.tracks.count == 6)
     }
 
-    @Test("sync-async: sync runs inside the call and on its thread; async in order, one at a time")
+    @Test("sync-async: sync runs inside the call and on its thread; async runs in order, one at a time")
     func syncAndAsync() async throws {
         let scenes = try await perform("sync-async")
         let sync = try #require(scenes.first).recording
@@ -35,7 +35,7 @@ struct QueueExperimentTests {
         }
     }
 
-    @Test("serial: the order of submission, one at a time")
+    @Test("serial: Work runs in order of submission, one item at a time")
     func serial() async throws {
         let scene = try #require(try await perform("serial").first)
         let spans = scene.recording.spans(on: "serial queue")
@@ -47,7 +47,7 @@ struct QueueExperimentTests {
         #expect(!scene.hasFailed)
     }
 
-    @Test("priorities: each serial queue keeps its order; nothing runs before its deadline")
+    @Test("priorities: Each serial queue keeps its order, and nothing runs before its deadline")
     func priorities() async throws {
         let scenes = try await perform("priorities")
         let queues = try #require(scenes.first).recording
@@ -64,7 +64,7 @@ struct QueueExperimentTests {
         }
     }
 
-    @Test("concurrent: readers run together, the barrier alone, between those before and those behind it")
+    @Test("concurrent: Readers run together, and a barrier runs alone between earlier and later ones")
     func concurrent() async throws {
         let scenes = try await perform("concurrent")
         let recording = try #require(scenes.first).recording
@@ -77,7 +77,7 @@ struct QueueExperimentTests {
         #expect(Set(sleepers.map(\.label)).count == 8 && sleepers.allSatisfy { $0.end != nil })
     }
 
-    @Test("inactive: nothing before activate; a serial target set until then makes a concurrent queue serial")
+    @Test("inactive: Nothing runs before activate, and a serial target makes a concurrent queue serial")
     func inactive() async throws {
         let scenes = try await perform("inactive")
         for scene in scenes {
@@ -91,7 +91,7 @@ struct QueueExperimentTests {
         #expect(serial.mostAtOnce(serial.spans(on: "queue")) == 1)
     }
 
-    @Test("work-items: a cancel reaches what has not begun; notify comes after; one item runs on each of two queues")
+    @Test("work-items: cancel stops pending items only, notify runs after, and an item runs on two queues")
     func workItems() async throws {
         let scenes = try await perform("work-items")
         try #require(scenes.count == 4)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import InflightLab
 
-@Suite("The race experiment", .timeLimit(.minutes(10)))
+@Suite("Race experiment", .timeLimit(.minutes(10)))
 struct RaceTests {
     @Test(
-        "loses additions every time", .enabled(if: !Sanitizer.isOn, "a race is what it is, and the sanitizer finds it"))
+        "Every race loses additions", .enabled(if: !Sanitizer.isOn, "a race is what it is, and the sanitizer finds it"))
     func everyTime() {
         for _ in 0..<20 {
             let recorder = Recorder(tracks: ["first thread", "second thread"])

@@ -11,7 +11,7 @@ struct LoopbackSourceTests {
         await OwnThread.run { BlockingDownload.body(port: source.port, path: path) }
     }
 
-    @Test("It sends the parts of an answer in their order, a large one too")
+    @Test("The source sends the parts of a response in order, including a large one")
     func parts() async throws {
         let source = try LoopbackSource()
         let large = [UInt8](repeating: 7, count: 3_000_000)
@@ -20,7 +20,7 @@ struct LoopbackSourceTests {
         #expect(await download(source, "/a")?.count == large.count + 3)
     }
 
-    @Test("What was not put there is not found, and an empty answer is empty")
+    @Test("An unknown path is not found, and an empty response is empty")
     func missing() async throws {
         let source = try LoopbackSource()
         source.serve("/empty", [])
@@ -28,7 +28,7 @@ struct LoopbackSourceTests {
         #expect(await download(source, "/empty") == [])
     }
 
-    @Test("An answer waits at its gate, others do not; requests are counted as they come")
+    @Test("A response waits at its gate while others are served, and each request is counted")
     func gates() async throws {
         let source = try LoopbackSource()
         source.serve("/held", [.bytes([1]), .gate("go"), .bytes([2])])
@@ -41,7 +41,7 @@ struct LoopbackSourceTests {
         #expect(await OwnThread.run { source.waitForRequests(3, patience: .zero) } == false)
     }
 
-    @Test("Where nobody listens any more there is no answer, and no waiting")
+    @Test("A download from a closed port returns nil")
     func nobody() async throws {
         let port = try LoopbackSource().port
         #expect(await OwnThread.run { BlockingDownload.body(port: port, path: "/x") } == nil)

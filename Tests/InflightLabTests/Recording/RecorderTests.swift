@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct RecorderTests {
-    @Test("With many threads the times agree with the order of the records, and who is told hears that order")
+    @Test("With many threads, times agree with the record order, which the observer sees as well")
     func manyThreads() {
         let told = Guarded([RecordedEvent]())
         let recorder = Recorder { event in told.withLock { $0.append(event) } }
@@ -27,7 +27,7 @@ struct RecorderTests {
         #expect(zip(events, events.dropFirst()).allSatisfy { $0.time <= $1.time })
     }
 
-    @Test("A span ends however its work ends")
+    @Test("A span ends even if its work throws")
     func throwing() {
         struct Failure: Error {}
         let recorder = Recorder(tracks: ["a"])
@@ -35,7 +35,7 @@ struct RecorderTests {
         #expect(recorder.recording.span("x")?.end != nil)
     }
 
-    @Test("A span may begin on one thread and end on another; it ends once")
+    @Test("A span may begin on one thread and end on another, and ends once")
     func otherThread() async {
         let recorder = Recorder()
         let span = recorder.begin("a", "x", .away)

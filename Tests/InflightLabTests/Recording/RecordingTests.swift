@@ -10,7 +10,7 @@ struct RecordingTests {
 
     private func ended(_ id: Int, at time: Int64) -> RecordedEvent { RecordedEvent(time: time, what: .ended(id: id)) }
 
-    @Test("Whether spans overlap is told by the order of their records, also where the clock saw no time pass")
+    @Test("The order of records decides whether spans overlap, even if the clock did not advance")
     func overlap() throws {
         let recording = Recording(events: [
             began(1, "a", "first", at: 5), ended(1, at: 5), began(2, "a", "second", at: 5),
@@ -25,7 +25,7 @@ struct RecordingTests {
         #expect(recording.mostAtOnce(recording.spans(on: "a")) == 1)
     }
 
-    @Test("Times count from the first record; threads have numbers in the order in which they appear")
+    @Test("Times count from the first record, and threads are numbered in order of appearance")
     func numbers() throws {
         let recording = Recording(
             tracks: ["z"],
@@ -45,7 +45,7 @@ struct RecordingTests {
         #expect(recording.spans(on: "nowhere").isEmpty)
     }
 
-    @Test("What has not ended overlaps everything behind its start, and precedes nothing")
+    @Test("An open span overlaps everything after its start and precedes nothing")
     func openEnd() throws {
         let recording = Recording(events: [
             began(1, "a", "open", at: 0), began(2, "b", "closed", at: 1), ended(2, at: 2), ended(9, at: 3),
@@ -55,7 +55,7 @@ struct RecordingTests {
         #expect(open.duration(until: recording.duration) == 3)
     }
 
-    @Test("A thread that something merely takes its time beside counts for nothing")
+    @Test("A span of kind .away occupies no thread")
     func away() {
         let recording = Recording(events: [
             RecordedEvent(
@@ -76,14 +76,14 @@ struct RecordedEventTests {
         RecordedEvent(time: 0, what: .counted(name: "lost", value: -5)),
     ]
 
-    @Test("Each record reads back from its line", arguments: events)
+    @Test("A record can be read back from its line", arguments: events)
     func roundTrip(_ event: RecordedEvent) throws {
         let line = event.line
         #expect(line.last == "\n" && line.filter(\.isNewline).count == 1)
         #expect(RecordedEvent(line: line.dropLast()) == event)
     }
 
-    @Test("Half a line of a process that was ended is no record", arguments: events)
+    @Test("A truncated line is no record", arguments: events)
     func halfLines(_ event: RecordedEvent) {
         let fields = event.line.dropLast().split(separator: "\t")
         for count in 0..<fields.count {
@@ -92,14 +92,14 @@ struct RecordedEventTests {
         }
     }
 
-    @Test("Tabs and line ends in names are blanks")
+    @Test("Tabs and line breaks in names become spaces")
     func separators() throws {
         let event = RecordedEvent(time: 1, what: .marked(track: "a\tb", label: "c\r\nd\n", isTrouble: false, thread: 1))
         let read = try #require(RecordedEvent(line: event.line.dropLast()))
         #expect(read.what == .marked(track: "a b", label: "c d ", isTrouble: false, thread: 1))
     }
 
-    @Test("What is no line of ours is no record", arguments: ["", "x\ty", "1\tbegan\t2", "1\tgone\t2", "9\tended\tx"])
+    @Test("A malformed line is no record", arguments: ["", "x\ty", "1\tbegan\t2", "1\tgone\t2", "9\tended\tx"])
     func strangeLines(_ line: String) {
         #expect(RecordedEvent(line: line[...]) == nil)
     }

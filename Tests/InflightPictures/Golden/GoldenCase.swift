@@ -1,4 +1,4 @@
-/// A file, and what it has to come near to: the reference's pixels, by how much.
+/// A file, its reference pixels, and the minimum similarity to them.
 package struct GoldenCase: Sendable, CustomStringConvertible {
     package var name: String
     package var bytes: [UInt8]

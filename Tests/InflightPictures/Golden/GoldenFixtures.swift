@@ -1,10 +1,10 @@
-/// ``GoldenScene`` in the formats that are decoded in the program.
+/// ``GoldenScene`` in the formats that are decoded in process.
 ///
-/// FFmpeg 9.0.2 by encoders of its own, which share nothing with the decoders here, wrote `png…` (`-c:v png` of `rgb24`,
-/// `rgba`, `rgb48be`, `rgba64be`, `gray`, `ya16be`) and `jpeg…` (`-c:v mjpeg -q:v 1`, `yuvj444p`). Pillow 13.0
-/// wrote the others: by libjpeg-turbo at quality 98 and 99 without subsampled colours, the one of four inks inverted as
-/// Adobe's programs do; and by libwebp, `lossless` with `exact`, and lossy at quality 98. None carries a profile: tests add
-/// them, so that the same samples mean different colours.
+/// FFmpeg 9.0.2, with its own encoders, which share nothing with the decoders here, wrote `png…` (`-c:v png` of
+/// `rgb24`, `rgba`, `rgb48be`, `rgba64be`, `gray`, `ya16be`) and `jpeg…` (`-c:v mjpeg -q:v 1`, `yuvj444p`). Pillow 13.0
+/// wrote the others: with libjpeg-turbo at quality 98 and 99 without chroma subsampling, the CMYK one inverted as
+/// Adobe's programs do; and with libwebp, `lossless` with `exact`, and lossy at quality 98. None carries a profile:
+/// tests add profiles, so that the same samples mean different colours.
 package enum GoldenFixtures {
     package static let png = Base64.bytes(
         """

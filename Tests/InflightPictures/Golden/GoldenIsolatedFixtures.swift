@@ -1,10 +1,10 @@
-/// ``GoldenScene`` in the formats that are decoded apart.
+/// ``GoldenScene`` in the isolated formats.
 ///
-/// `avif10` by FFmpeg 9.0.2 (rav1e at quantizer 20, `yuv444p10le`, BT.601's matrix in full range; FFmpeg's own muxer);
-/// `avifP3` and `avifAlpha` by Pillow 13.0 (libavif with libaom, quality 97). `heic…` by pillow-heif 1.8.1 (x265) at
-/// quality 98 without subsampled colours. `tiff…` by tifffile 2026.3.3, which writes them in Python, compressed by zlib with
-/// a predictor. `jxlAdobe` by FFmpeg 9.0.2 (libjxl), lossless. Profiles are those of ``GoldenProfiles``, from the same
-/// numbers.
+/// `avif10` by FFmpeg 9.0.2 (rav1e at quantizer 20, `yuv444p10le`, the BT.601 matrix in full range; FFmpeg's own
+/// muxer); `avifP3` and `avifAlpha` by Pillow 13.0 (libavif with libaom, quality 97). `heic…` by pillow-heif 1.8.1
+/// (x265) at quality 98 without chroma subsampling. `tiff…` by tifffile 2026.3.3, which writes them in Python,
+/// compressed by zlib with a predictor. `jxlAdobe` by FFmpeg 9.0.2 (libjxl), lossless. The profiles are those of
+/// ``GoldenProfiles``, from the same numbers.
 package enum GoldenIsolatedFixtures {
     package static let avif10 = Base64.bytes(
         """

@@ -6,15 +6,15 @@
     import Darwin
 #endif
 
-/// Colour profiles by their mathematics: as the bytes that a file carries, and as what a colour of theirs is in sRGB, in
-/// double precision and by no library.
+/// A colour profile as mathematics: the bytes that a file carries, and the conversion of its colours to sRGB, in double
+/// precision and without a library.
 package struct GoldenProfile: Sendable {
-    /// The profile's bytes (ICC.1:2001-04, which is what version 2.4 is).
+    /// The profile's bytes (ICC.1:2001-04, which is version 2.4).
     package var bytes: [UInt8]
-    /// From samples between 0 and 255 to light in sRGB's primaries, where 1 is white.
+    /// Converts samples from 0 to 255 to light in sRGB primaries, where 1 is white.
     fileprivate var light: @Sendable (SIMD4<Double>) -> SIMD3<Double>
 
-    /// Red, green and blue in sRGB, from 0 to 255 and not rounded.
+    /// Returns red, green and blue in sRGB, from 0 to 255 and not rounded.
     package func sRGB(_ samples: SIMD4<Double>) -> SIMD3<Double> {
         let light = light(samples)
         return SIMD3(Self.encoded(light[0]), Self.encoded(light[1]), Self.encoded(light[2]))
@@ -22,7 +22,7 @@ package struct GoldenProfile: Sendable {
 
     package func sRGB(_ color: SIMD3<Double>) -> SIMD3<Double> { sRGB(SIMD4(color, 0)) }
 
-    /// IEC 61966-2-1 section 5.2; what the target has no colour for is clipped.
+    /// IEC 61966-2-1 section 5.2; colours out of gamut are clipped.
     private static func encoded(_ light: Double) -> Double {
         let light = min(1, max(0, light))
         return 255 * (light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055)
@@ -42,14 +42,14 @@ package enum GoldenProfiles {
         curve: Pieces.gamma(2.19921875)
     ) { pow($0, 2.19921875) }
 
-    /// Greys with an exponent of 1.8.
+    /// Grey with an exponent of 1.8.
     package static let gray = GoldenProfile(
         bytes: Pieces.profile(
             kind: "mntr", space: "GRAY", tags: Pieces.profileFront("Grey 1.8") + [("kTRC", Pieces.gamma(1.8))]),
         light: { samples in SIMD3(repeating: pow(samples[0] / 255, 461.0 / 256)) })
 
-    /// Four inks, each of which takes its part of the light away; a part that grows with the ink's power of 1.5. Between the
-    /// corners of its table the light changes evenly, however a decoder goes from one to the other.
+    /// Four inks, each of which absorbs a share of the light that grows with the ink's power of 1.5. Between the
+    /// corners of its table the light is linear, so the interpolation of a decoder does not matter.
     package static let inks = GoldenProfile(
         bytes: Pieces.profile(
             kind: "prtr", space: "CMYK", tags: Pieces.profileFront("Four inks") + [("A2B0", inkTable)]),
@@ -99,13 +99,13 @@ package enum GoldenProfiles {
     }
 }
 
-/// The chromaticities of a display whose white is D65.
+/// The chromaticities of a display with a white point of D65.
 struct Primaries {
     var red, green, blue: (x: Double, y: Double)
 
     static let sRGB = Primaries(red: (0.64, 0.33), green: (0.30, 0.60), blue: (0.15, 0.06))
 
-    /// From light to XYZ under D50, where profiles connect (Bradford's adaptation: ICC.1:2001-04 annex E).
+    /// Converts light to XYZ under D50, where profiles connect (Bradford adaptation: ICC.1:2001-04 annex E).
     var toXYZ: Matrix {
         func xyz(_ point: (x: Double, y: Double)) -> SIMD3<Double> {
             SIMD3(point.x / point.y, 1, (1 - point.x - point.y) / point.y)
@@ -131,7 +131,7 @@ struct Matrix {
 
     static func * (left: Matrix, right: Matrix) -> Matrix { Matrix(columns: right.columns.map { left * $0 }) }
 
-    /// By cross products: the rows of the inverse stand at right angles on two columns each.
+    /// Computed by cross products: each row of the inverse is perpendicular to two columns.
     var inverse: Matrix {
         func cross(_ a: SIMD3<Double>, _ b: SIMD3<Double>) -> SIMD3<Double> {
             SIMD3(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])

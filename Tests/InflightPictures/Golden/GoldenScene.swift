@@ -1,14 +1,14 @@
 package import InflightCore
 
-/// The picture that the golden fixtures hold, by a formula: slopes, a disk with a hard edge, a ramp of greys, saturated
-/// colours. Large enough for the window of ``StructuralSimilarity``, and without any symmetry.
+/// The image in the golden fixtures, as a formula: gradients, a disk with a hard edge, a grey ramp, saturated colours.
+/// It is large enough for the window of ``StructuralSimilarity`` and has no symmetry.
 package enum GoldenScene {
     package static let width = 32
     package static let height = 24
 
     private static func isInDisk(_ x: Int, _ y: Int) -> Bool { (x - 21) * (x - 21) + (y - 9) * (y - 9) < 36 }
 
-    /// Red, green and blue, from 0 to 255: whole numbers, as they are stored in eight bits.
+    /// Red, green and blue, from 0 to 255: whole numbers, as stored in eight bits.
     package static func color(_ x: Int, _ y: Int) -> SIMD3<Double> {
         if isInDisk(x, y) { return SIMD3(225, Double(60 + 3 * x), 30) }
         if (18..<22).contains(y) { return SIMD3(repeating: Double(20 + 7 * x)) }
@@ -17,12 +17,12 @@ package enum GoldenScene {
 
     package static func gray(_ x: Int, _ y: Int) -> Double { isInDisk(x, y) ? 225 : Double(4 * x + 5 * y) }
 
-    /// What `value`, from 0 to 255, is where 16 bits are stored: with lower bits of its own.
+    /// Returns `value`, from 0 to 255, as stored in 16 bits: with lower bits of its own.
     package static func deep(_ value: Double, _ x: Int, _ y: Int) -> Double {
         (value * 257 + Double(8 * ((x + y) % 16) - 60)) / 257
     }
 
-    /// The colour of a pixel where 16 bits are stored.
+    /// The colour of a pixel as stored in 16 bits.
     package static func deepColor(_ x: Int, _ y: Int) -> SIMD3<Double> {
         let color = color(x, y)
         return SIMD3(deep(color[0], x, y), deep(color[1], x, y), deep(color[2], x, y))
@@ -37,15 +37,15 @@ package enum GoldenScene {
 
     package static func opaque(_ color: SIMD3<Double>) -> SIMD4<Double> { SIMD4(color, 255) }
 
-    /// The stored pixel that is seen at `x`, `y`: as ``Scene/stored(_:_:_:)``, for this size.
+    /// Returns the stored pixel displayed at `x`, `y`: as ``Scene/stored(_:_:_:)``, for this size.
     package static func stored(_ orientation: ImageOrientation, _ x: Int, _ y: Int) -> (Int, Int) {
         Scene.stored(orientation, x, y, width: width, height: height)
     }
 }
 
-/// How near pixels come to a reference in double precision.
+/// The similarity of pixels to a reference in double precision.
 package struct Nearness: CustomStringConvertible {
-    /// Peak signal to noise over all channels, colours multiplied by their alpha; 100 where nothing differs.
+    /// The peak signal-to-noise ratio of all channels, colours multiplied by alpha; 100 if nothing differs.
     package var decibels: Double
     /// ``StructuralSimilarity`` of the luma (BT.601), multiplied by alpha.
     package var similarity: Double
@@ -54,8 +54,7 @@ package struct Nearness: CustomStringConvertible {
 }
 
 extension PixelBuffer {
-    /// - Parameter reference: red, green, blue and alpha, from 0 to 255 and not rounded; straight, or multiplied where
-    ///   these pixels are.
+    /// - Parameter reference: RGBA from 0 to 255, not rounded; straight, or premultiplied if these pixels are.
     package func nearness(_ reference: (Int, Int) -> SIMD4<Double>) -> Nearness {
         var squares = 0.0
         var lumas: [[Double]] = [[], []]

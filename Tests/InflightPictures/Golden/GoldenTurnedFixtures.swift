@@ -1,12 +1,12 @@
-/// ``GoldenScene`` as HEIC, turned in each of the eight ways: by pillow-heif 1.8.1 (libheif, x265) at quality 90 without
-/// subsampled colours, of pictures with that EXIF orientation. The file says it twice: as `irot` and `imir`, which count,
-/// and in the EXIF that it carries along, which does not.
+/// ``GoldenScene`` as HEIC in each of the eight orientations, by pillow-heif 1.8.1 (libheif, x265) at quality 90
+/// without chroma subsampling, from images with that EXIF orientation. Each file states it twice: as `irot` and `imir`,
+/// which count, and in the EXIF that it carries, which does not.
 package enum GoldenTurnedFixtures {
-    /// In the order of EXIF's numbers. All hold the same pixels; they differ in what follows from the boxes of `turns`.
+    /// In the order of EXIF's values. All hold the same pixels and differ in what follows from the boxes of `turns`.
     package static let all = zip(1..., turns).map { orientation, boxes -> [UInt8] in
         var file = upright
         let count = boxes.count / 9
-        // The sizes of `meta`, `iprp`, `ipco` and `ipma`, and where `iloc` says that both items lie.
+        // The sizes of `meta`, `iprp`, `ipco` and `ipma`, and the offsets of both items in `iloc`.
         for (offset, growth) in [(28, 10), (195, 10), (203, 9), (425, 1), (93, 10), (111, 10)] {
             let value = file[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } + growth * count
             file.replaceSubrange(offset..<offset + 4, with: Pieces.big32(value))

@@ -2,7 +2,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("A clock that is moved by hand", .timeLimit(.minutes(10)))
+@Suite("Virtual clock", .timeLimit(.minutes(10)))
 struct VirtualClockTests {
     let clock = VirtualClock(now: MonotonicTime(nanoseconds: 5), date: 1000)
     let fired = Guarded<[String]>([])

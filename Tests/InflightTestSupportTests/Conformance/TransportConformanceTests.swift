@@ -4,7 +4,7 @@ import InflightCurl
 import InflightTestSupport
 import Testing
 
-@Suite("The checks that every transport passes", .timeLimit(.minutes(10)))
+@Suite("Transport conformance checks", .timeLimit(.minutes(10)))
 struct TransportConformanceTests {
     @Test(arguments: TransportConformance.checks)
     func `The libcurl transport conforms`(check: TransportConformance.Check) async {
@@ -39,7 +39,7 @@ private final class NoTransfer: Transfer {
     func resume() {}
 }
 
-/// Calls the receiver before `start` has returned.
+/// Calls the receiver before `start` returns.
 private struct HastyTransport: Transport {
     let schemes: Set<String> = ["http"]
 
@@ -51,7 +51,7 @@ private struct HastyTransport: Transport {
     func shutdown() async {}
 }
 
-/// Tells every receiver the same, from another thread.
+/// Makes the same calls on every receiver, from another thread.
 private final class ThreadTransport: Transport {
     let schemes: Set<String> = ["http"]
     private let script: [@Sendable (any TransportReceiver) -> Void]

@@ -2,7 +2,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("What the loopback server answers", .timeLimit(.minutes(10)))
+@Suite("Loopback server: responses", .timeLimit(.minutes(10)))
 struct AnswerTests {
     let server: LoopbackServer
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightTestSupport
 
-@Suite("How the loopback server waits and breaks", .timeLimit(.minutes(10)))
+@Suite("Loopback server: delays and failures", .timeLimit(.minutes(10)))
 struct BreakingTests {
     let server: LoopbackServer
 

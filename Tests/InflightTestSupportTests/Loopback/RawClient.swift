@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightTestSupport
 
-/// A blocking socket that says and hears exactly what a test wants. Reads give up after 20 seconds.
+/// A blocking socket that sends and receives exactly what a test specifies. Reads time out after 20 seconds.
 final class RawClient {
     enum Ending: Equatable {
         case end
@@ -32,13 +32,13 @@ final class RawClient {
         say("\(method) \(path) HTTP/1.1\r\nHost: here\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
     }
 
-    /// Reads until `count` bytes are there, or the connection has ended.
+    /// Reads until `count` bytes have arrived, or the connection has ended.
     func hear(_ count: Int) -> String { hear { $0.count >= count }.text }
 
     /// Reads to the connection's end.
     func hearAll() -> (text: String, ending: Ending?) { hear { _ in false } }
 
-    /// Reads a head and what the `Content-Length` in it announces.
+    /// Reads a head and the body that its `Content-Length` announces.
     func hearAnswer() -> String {
         hear { bytes in
             let text = String(decoding: bytes, as: UTF8.self)
@@ -65,7 +65,7 @@ final class RawClient {
 }
 
 extension String {
-    /// Where `text` stands, without Foundation.
+    /// The range of `text`, found without Foundation.
     func range(of text: String) -> Range<String.Index>? {
         var start = startIndex
         while start < endIndex {

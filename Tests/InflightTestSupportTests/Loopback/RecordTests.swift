@@ -2,7 +2,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("What the loopback server remembers", .timeLimit(.minutes(10)))
+@Suite("Loopback server: recorded requests and events", .timeLimit(.minutes(10)))
 struct RecordTests {
     let server: LoopbackServer
 

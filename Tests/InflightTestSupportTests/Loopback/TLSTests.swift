@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightTestSupport
 
-@Suite("The loopback server over TLS", .timeLimit(.minutes(10)))
+@Suite("Loopback server: TLS", .timeLimit(.minutes(10)))
 struct TLSTests {
     let authority: LoopbackServer.CertificateAuthority
 
@@ -19,8 +19,8 @@ struct TLSTests {
         return try LoopbackServer(configuration)
     }
 
-    /// A blocking client that trusts the authority. `nil` where the handshake fails.
-    // Safe: the pointers never leave, and live exactly as long as the client.
+    /// A blocking client that trusts the authority; nil if the handshake fails.
+    // Safe: the pointers never escape, and live exactly as long as the client.
     @safe private final class Client {
         private let socket: RawClient
         private let context: OpaquePointer
@@ -43,7 +43,7 @@ struct TLSTests {
             _ = unsafe inflight_tls_write(session, bytes, Int32(bytes.count))
         }
 
-        /// Reads until `count` bytes or an end; the end is 0 where the server took its leave.
+        /// Reads `wanted` bytes, or to an end; the end is 0 if the server closed the session properly.
         func hear(_ wanted: Int) -> (text: String, end: Int32) {
             var text: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 4096)

@@ -3,7 +3,7 @@ import InflightConcurrency
 import InflightTestSupport
 import Testing
 
-@Suite("A callback queue that is run by hand", .timeLimit(.minutes(10)))
+@Suite("Manual callback queue", .timeLimit(.minutes(10)))
 struct ManualQueueTests {
     let queue = ManualQueue()
     let ran = Guarded<[Int]>([])

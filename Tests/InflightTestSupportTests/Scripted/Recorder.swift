@@ -1,7 +1,7 @@
 import InflightConcurrency
 import InflightCore
 
-/// A receiver that writes down what it hears, and answers as it was told.
+/// A receiver that records its calls and returns the given dispositions.
 final class Recorder: TransportReceiver {
     struct State {
         var heard: [String] = []
@@ -12,7 +12,7 @@ final class Recorder: TransportReceiver {
 
     let state: Guarded<State>
 
-    /// - Parameter answers: what is answered first, second, …; then always `proceed`.
+    /// - Parameter answers: the dispositions to return first, second, …; then always `proceed`.
     init(_ answers: TransportDisposition...) {
         state = Guarded(State(answers: answers))
     }

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("A transport that follows a script", .timeLimit(.minutes(10)))
+@Suite("Scripted transport", .timeLimit(.minutes(10)))
 struct ScriptedTransportTests {
     private let a = "http://h/a"
     private let b = "http://h/b"
@@ -12,7 +12,7 @@ struct ScriptedTransportTests {
         try TransportRequest(url: ResourceURL(url), priority: priority)
     }
 
-    // MARK: By hand
+    // MARK: Manual
 
     @Test func `By hand nothing moves until it is told to`() throws {
         let transport = ScriptedTransport(.manual)
@@ -141,7 +141,7 @@ struct ScriptedTransportTests {
         #expect(recorder.heard == ["error cannotConnect"])
     }
 
-    // MARK: By itself
+    // MARK: Automatic
 
     @Test func `By itself every exchange runs to its end`() async throws {
         let transport = ScriptedTransport()

@@ -2,8 +2,8 @@ import InflightContract
 import InflightCore
 import Testing
 
-/// The model is told what a broken engine would do, and has to name the rule.
-@Suite("The model of the contract", .timeLimit(.minutes(10)))
+/// The model receives the events of a broken engine and must name the violated rule.
+@Suite("Contract model", .timeLimit(.minutes(10)))
 struct ContractModelTests {
     private let model = ContractModel(bounds: Bounds())
     private let wish = Wish(kind: .bytes, resource: 1, origin: 0)
@@ -31,7 +31,7 @@ struct ContractModelTests {
         .content(Content(resource: resource, language: 0, exchange: exchange), .network)
     }
 
-    @Test("finds nothing in a load that goes well")
+    @Test("The model accepts a load that succeeds")
     func allWell() {
         let task = ask()
         start(0)
@@ -46,7 +46,7 @@ struct ContractModelTests {
         #expect(model.violation == nil)
     }
 
-    @Test("contract 1: a callback on another queue")
+    @Test("Contract 1: A callback on another queue is a violation")
     func otherQueue() {
         let task = ask(queue: 0)
         start(0)
@@ -55,7 +55,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 1)
     }
 
-    @Test("contract 2: a callback inside the call")
+    @Test("Contract 2: A callback inside the call is a violation")
     func insideTheCall() {
         let task = ask()
         start(0)
@@ -66,7 +66,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 2)
     }
 
-    @Test("contract 3: a second ending, and none at all")
+    @Test("Contract 3: A second ending is a violation, and so is none at all")
     func endings() {
         let task = ask()
         start(0)
@@ -82,7 +82,7 @@ struct ContractModelTests {
         #expect(other.violation?.rule == 3)
     }
 
-    @Test("contract 4: a callback after cancel()")
+    @Test("Contract 4: A callback after cancel() is a violation")
     func afterCancel() {
         let task = ask()
         start(0)
@@ -92,7 +92,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 4)
     }
 
-    @Test("contract 5: progress that goes back")
+    @Test("Contract 5: Progress that goes back is a violation")
     func progressGoesBack() {
         let task = ask()
         start(0)
@@ -104,7 +104,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 5)
     }
 
-    @Test("contract 7: a second exchange for a key, one that nobody waits for any more, and a wrong priority")
+    @Test("Contract 7: A duplicate, an abandoned or a wrongly prioritised exchange is a violation")
     func oneJob() {
         _ = ask()
         start(0)
@@ -137,7 +137,7 @@ struct ContractModelTests {
         #expect(raised.violation?.rule == 7)
     }
 
-    @Test("contract 8: what somebody else asked for")
+    @Test("Contract 8: The result of another request is a violation")
     func wrongAnswer() {
         let task = ask()
         start(0)
@@ -146,7 +146,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 8)
     }
 
-    @Test("contract 9: where a queue lets go of its work, only what it held may be missing")
+    @Test("Contract 9: If a queue drops its work, a missing ending that it never held is a violation")
     func dropped() {
         let early = ask()
         model.drops(queue: 0)
@@ -157,14 +157,14 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 3)
     }
 
-    @Test("contract 10: closures that are released elsewhere")
+    @Test("Contract 10: A closure released outside its queue is a violation")
     func releasedElsewhere() {
         let task = ask()
         model.released(task, at: Place())
         #expect(model.violation?.rule == 10)
     }
 
-    @Test("contract 7: what goes out though willSend was not asked, and a hook that is asked for nobody")
+    @Test("Contract 7: An exchange without a willSend call, or a call for no task, is a violation")
     func unasked() {
         var bounds = Bounds()
         bounds.asksBefore = true
@@ -184,7 +184,7 @@ struct ContractModelTests {
             isAgain: isAgain)
     }
 
-    @Test("contract 7: a hook that is asked again without a 401, and one that is cancelled while somebody waits")
+    @Test("Contract 7: A repeated hook call without a 401, or a cancelled needed one, is a violation")
     func askedAgain() {
         var bounds = Bounds()
         bounds.asksBefore = true
@@ -200,7 +200,7 @@ struct ContractModelTests {
         #expect(other.violation?.rule == 7)
     }
 
-    @Test("contract 3: who has a fallback and is told of the first failure, and who is forgotten between the two")
+    @Test("Contract 3: With a fallback, delivering the first failure or nothing at all is a violation")
     func forgotten() {
         let next = Wish(kind: .picture, resource: 2, origin: 0)
         let model = ContractModel(bounds: Bounds())
@@ -221,7 +221,7 @@ struct ContractModelTests {
         #expect(other.violation?.rule == 3)
     }
 
-    @Test("contract 8: credentials that go to another origin than their own")
+    @Test("Contract 8: Credentials that go to another origin are a violation")
     func credentials() {
         var secret = wish
         secret.hasCredentials = true
@@ -236,7 +236,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 8)
     }
 
-    @Test("tells two redirected fetches that look the same by who hears of them", arguments: [true, false])
+    @Test("The model tells identical redirected fetches apart by their receivers", arguments: [true, false])
     func twins(cancelsItsOwn: Bool) {
         let (here, own, late) = (Receiver(), Receiver(), Receiver())
         func start(_ serial: Int, _ language: UInt8, _ receiver: Receiver, isRedirected: Bool = false) {
@@ -263,7 +263,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == (cancelsItsOwn ? nil : 7))
     }
 
-    @Test("contract 7: a token that is made while another is good, or being made")
+    @Test("Contract 7: A token that is made while another is being made is a violation")
     func tokens() {
         _ = model.tokenIsMade(isCancelled: true)
         let making = model.tokenIsMade(isCancelled: false)
@@ -275,7 +275,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 7)
     }
 
-    @Test("contract 11: a fetch beyond the limit")
+    @Test("Contract 11: A fetch beyond the limit is a violation")
     func places() {
         var bounds = Bounds()
         bounds.fetches = 1

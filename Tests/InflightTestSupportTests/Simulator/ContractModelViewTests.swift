@@ -2,8 +2,8 @@ import InflightContract
 import InflightCore
 import Testing
 
-/// The model is told what a broken loader or prefetcher would do, and has to name the rule.
-@Suite("The model of loaders and prefetchers", .timeLimit(.minutes(10)))
+/// The model receives the events of a broken loader or prefetcher and must name the violated rule.
+@Suite("Contract model: loaders and prefetchers", .timeLimit(.minutes(10)))
 struct ContractModelViewTests {
     private let model = ContractModel(bounds: Bounds())
     private let wish = Wish(kind: .picture, resource: 1, origin: 0)
@@ -26,7 +26,7 @@ struct ContractModelViewTests {
 
     private var failure: LoadError { LoadError(.badStatus, stage: .fetch, message: "") }
 
-    @Test("find nothing in a loader whose load fails, and that shows that")
+    @Test("The model accepts a loader that shows the failure of its load")
     func allWell() {
         let loader = model.loaderIsMade(queue: 0)
         show(loader, .idle)
@@ -42,7 +42,7 @@ struct ContractModelViewTests {
         #expect(model.violation == nil)
     }
 
-    @Test("contract 4: a loader that hears of what it does not want any more")
+    @Test("Contract 4: A callback to a loader that has cancelled its request is a violation")
     func lateAnswer() {
         let loader = model.loaderIsMade(queue: 0)
         model.loader(loader, sets: wish, priority: .normal)
@@ -52,7 +52,7 @@ struct ContractModelViewTests {
         #expect(model.violation?.rule == 4)
     }
 
-    @Test("contract 1, 2 and 10: a handler on another queue, inside its owner's call, and one released elsewhere")
+    @Test("Contracts 1, 2, 10: A handler run or released on a wrong queue, or run inside a call, is a violation")
     func places() {
         for (rule, place) in [
             (1, onQueue(1)),
@@ -74,7 +74,7 @@ struct ContractModelViewTests {
         #expect(model.violation?.rule == 10)
     }
 
-    @Test("contract 7: a loader that leaves shared work before it joins the same, and one that goes on when released")
+    @Test("Contract 7: A loader that drops shared work it needs, or loads after release, is a violation")
     func sharing() {
         let loader = model.loaderIsMade(queue: 0)
         model.loader(loader, sets: wish, priority: .normal)
@@ -94,7 +94,7 @@ struct ContractModelViewTests {
         #expect(released.violation?.rule == 7)
     }
 
-    @Test("contract 3: a loader that shows what has not come")
+    @Test("Contract 3: A loader that shows a result that has not arrived is a violation")
     func wrongState() {
         let loader = model.loaderIsMade(queue: 0)
         model.loader(loader, sets: wish, priority: .normal)
@@ -102,7 +102,7 @@ struct ContractModelViewTests {
         #expect(model.violation?.rule == 3)
     }
 
-    @Test("contract 7: a prefetcher that sends before its turn has ended, what was taken back, or too much at once")
+    @Test("Contract 7: A prefetcher that sends too early, after a stop or over its limit is a violation")
     func prefetching() {
         for sends in [[UInt8](), [1]] {
             let model = ContractModel(bounds: Bounds())
@@ -124,7 +124,7 @@ struct ContractModelViewTests {
         #expect(model.violation?.rule == 7)
     }
 
-    @Test("contract 7: a prefetcher that gives bytes that it does not keep, or counts wrongly")
+    @Test("Contract 7: A prefetcher that returns bytes it does not hold, or counts wrongly, is a violation")
     func kept() {
         model.prefetcherIsMade(queue: 4, limit: 1, room: 1)
         model.prefetcherStarts([wish])

@@ -2,9 +2,9 @@ import InflightContract
 import InflightTestSupport
 import Testing
 
-@Suite("The simulator", .timeLimit(.minutes(10)))
+@Suite("Simulator", .timeLimit(.minutes(10)))
 struct SimulatorTests {
-    @Test("finds no rule broken in 200 schedules")
+    @Test("The simulator finds no violation in 200 schedules")
     func holds() {
         var run = SimulationRun()
         run.threads = 2
@@ -18,7 +18,7 @@ struct SimulatorTests {
         #expect(summary.schedules == 200)
     }
 
-    @Test("gives the same schedule for the same seed, and another for another", arguments: [3, 17, 4711] as [UInt64])
+    @Test("A seed replays the same schedule, and another seed gives another", arguments: [3, 17, 4711] as [UInt64])
     func replays(seed: UInt64) {
         let first = Simulator.run(seed: seed)
         let second = Simulator.run(seed: seed, records: true)
@@ -28,7 +28,7 @@ struct SimulatorTests {
         #expect(Simulator.run(seed: seed + 1).hash != first.hash)
     }
 
-    @Test("makes at least 200 choices for 20 tasks and 4 keys on 3 kinds of queue, and lets every part fail")
+    @Test("A schedule has at least 200 steps, 20 tasks, 4 keys and 3 queue kinds, and every part can fail")
     func size() {
         var faults = Simulator.Faults()
         for seed in 1...200 as ClosedRange<UInt64> {
@@ -49,7 +49,7 @@ struct SimulatorTests {
     }
 
     @Test(
-        "shrinks a schedule to a short script of the same kind, which replays, whatever part it is about",
+        "Shrinking a schedule gives a short script of the same violation, which replays",
         arguments: [
             "of willSend throws", "again, call", "didReceive throws", "source 10 throws", "task 3 asks elsewhere",
             "loader 1 shows", "loader 0 failed", "not wanted soon",

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCodecs
 
-/// Pictures for tests: made here, so that what is in them is known.
+/// Images for tests, generated here so that their content is known.
 enum Pictures {
     static let codecs = CodecRegistry(Codecs.standard)
 
@@ -20,7 +20,7 @@ enum Pictures {
         }
     }
 
-    /// The gradient with some noise, so that it takes about a byte for each pixel.
+    /// The gradient with some noise, so that it takes about one byte per pixel.
     static func grained(width: Int, height: Int) -> PixelBuffer {
         let smooth = gradient(width: width, height: height)
         return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in

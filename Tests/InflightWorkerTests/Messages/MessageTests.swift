@@ -2,21 +2,21 @@ import InflightCore
 import InflightWorker
 import Testing
 
-@Suite("Messages between a program and its decoder", .timeLimit(.minutes(10)))
+@Suite("Decoder process messages", .timeLimit(.minutes(10)))
 struct MessageTests {
-    @Test("A decoder's first answer is read as it was written, the parts that it lacks among it")
+    @Test("A ready reply round-trips, including its missing components")
     func ready() {
         for missing in [[], ["av1-encoder", "tiffload_buffer"]] {
             let reply = DecoderReply.ready(
                 decodes: [.avif, .heic], encodes: [.avif], protections: [.seccomp, .limits], missing: missing)
             #expect(DecoderReply(reply.message) == reply)
-            // What is cut short, or goes on, is no message.
+            // A truncated message, or one with trailing bytes, is invalid.
             #expect(DecoderReply(Array(reply.message.dropLast())) == nil)
             #expect(DecoderReply(reply.message + [0]) == nil)
         }
     }
 
-    @Test("What is asked of a decoder is read as it was written, the light among it")
+    @Test("Decode and validate requests round-trip, for each resize light")
     func decode() {
         for light in Resize.Light.allCases {
             var options = DecodeOptions(
@@ -34,7 +34,7 @@ struct MessageTests {
         }
     }
 
-    @Test("Every message is read as it was written, and none of its beginnings is one")
+    @Test("Every message round-trips, and no prefix of one is valid")
     func beginnings() {
         let layout = PixelLayout(width: 3, height: 2, bytesPerRow: 12, format: .premultipliedBGRA)
         let replies: [DecoderReply] = [
@@ -60,7 +60,7 @@ struct MessageTests {
                 #expect(DecoderRequest([UInt8](request.message.prefix(count))) == nil)
             }
         }
-        // More bytes, or names, than there are.
+        // The message claims more bytes or names than it holds.
         for count in [Int.max, -1, 2] {
             var message: [UInt8] = [1]
             for shift in 0..<8 { message.append(UInt8(truncatingIfNeeded: count >> (8 * shift))) }

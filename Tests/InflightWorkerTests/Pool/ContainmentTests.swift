@@ -6,11 +6,11 @@ import InflightTestSupport
 import InflightWorker
 import Testing
 
-/// A decoder that does what decoders must not, and what becomes of that.
-@Suite("A decoder that is contained", .timeLimit(.minutes(10)))
+/// Runs decoders that misbehave on command and checks the consequences.
+@Suite("Decoder containment", .timeLimit(.minutes(10)))
 struct ContainmentTests {
     @Test(
-        "ends its own load alone, and the next finds another",
+        "A decoder that crashes or makes a forbidden call fails one decode; the next succeeds",
         arguments: [
             ("crash", "signal"), ("write 16", "signal"), ("write 140737488355328", "signal"), ("exit", "status 7"),
             ("socket", "asked the system"), ("fork", "asked the system"), ("exec", "asked the system"),
@@ -24,7 +24,7 @@ struct ContainmentTests {
     }
 
     @Test(
-        "can open no file, and change nothing outside of itself",
+        "A decoder cannot access files or affect other processes",
         arguments: ["open", "create", "list", "kill", "execute", "raise"])
     func cannot(order: String) async throws {
         let pool = DecoderPool.faulty()
@@ -32,7 +32,7 @@ struct ContainmentTests {
         #expect(failure.code == .damaged && failure.message.hasPrefix("failed"), "\(failure.message)")
     }
 
-    @Test("has no descriptors but those that it needs, and no environment")
+    @Test("A decoder inherits neither extra descriptors nor the environment")
     func inheritsNothing() async throws {
         let pool = DecoderPool.faulty()
         let open = unsafe open("/dev/null", O_RDONLY)
@@ -48,21 +48,21 @@ struct ContainmentTests {
         #expect(try #require(await pool.failure("environment")).message == "LC_ALL=C")
     }
 
-    @Test("gets no more memory than it may, allocated or shared", .enabled(if: !Sanitizer.isOn))
+    @Test("A decoder cannot exceed its memory limit, allocated or shared", .enabled(if: !Sanitizer.isOn))
     func memory() async throws {
         let pool = DecoderPool.faulty { $0.maximumMemory = 64 << 20 }
         let allocated = try #require(await pool.failure("allocate"))
         #expect(allocated.code == .damaged)
         #expect((10...64).contains(try #require(Int(allocated.message))), "\(allocated.message)")
-        // What was allocated there is lost with its decoder: ended here for want of memory. The next has a few pieces of
-        // half as much each.
+        // The decoder still holds its allocations, so sharing ends it for lack of memory. Its replacement shares a few
+        // pieces of half the limit each.
         #expect(await pool.failure("share")?.code == .decoderCrashed)
         let answer = try #require(await pool.failure("share"))
         let shared = try #require(Int(answer.message))
         #expect((30...7 * 32).contains(shared), "\(shared)")
     }
 
-    @Test("is ended when it takes too long")
+    @Test("A decode that exceeds its time limit times out, and the next succeeds")
     func loop() async throws {
         let pool = DecoderPool.faulty { $0.maximumDecodeTime = .milliseconds(200) }
         let failure = try #require(await pool.failure("loop"))
@@ -70,7 +70,7 @@ struct ContainmentTests {
         #expect(try await pool.order("good 8").width == 8)
     }
 
-    @Test("is not believed", arguments: 0..<12)
+    @Test("A decoder that breaks the protocol fails one decode, and the next succeeds", arguments: 0..<12)
     func lies(number: Int) async throws {
         let pool = DecoderPool.faulty()
         let failure = try #require(await pool.failure("lie \(number)"))
@@ -78,7 +78,7 @@ struct ContainmentTests {
         #expect(try await pool.order("good 8").width == 8)
     }
 
-    @Test("stops when its load is cancelled, whether it listens or not", arguments: ["patient", "loop"])
+    @Test("Cancellation stops a decode, whether the decoder cooperates or hangs", arguments: ["patient", "loop"])
     func cancelled(order: String) async throws {
         let pool = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(500) }
         let flag = CancellationFlag()
@@ -93,14 +93,14 @@ struct ContainmentTests {
         #expect(try await pool.order("good 8").width == 8)
     }
 
-    @Test("ends with the program that started it, though that is killed and it is at work")
+    @Test("A busy decoder exits when its parent process is killed")
     func endsWithProgram() async throws {
         let ending = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
             let pool = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(500) }
             let process = try #require(await pool.failure("process")).message
             print("decoder \(process) is at work")
             fflush(nil)
-            // By the same decoder: it is the one that has nothing to do.
+            // The pool reuses the same decoder, which is idle.
             JoinableThread(name: "decode") { _ = pool.blockingFailure("loop") }.detach()
             while !Self.isBusy(try #require(pid_t(process))) { sched_yield() }
             kill(getpid(), SIGKILL)
@@ -112,7 +112,7 @@ struct ContainmentTests {
         try await eventually("the decoder to end") { kill(process, 0) != 0 }
     }
 
-    /// Whether a process computes: more of its time has passed than starting takes.
+    /// Returns whether a process is computing: it has used more CPU time than its start takes.
     private static func isBusy(_ process: pid_t) -> Bool {
         var clock = clockid_t()
         var time = timespec()
@@ -120,13 +120,13 @@ struct ContainmentTests {
             && (time.tv_sec > 0 || time.tv_nsec > 300_000_000)
     }
 
-    @Test("is protected by all that this system has")
+    @Test("A decoder always has resource limits and a system call filter")
     func protections() throws {
         let protections = try DecoderPool.faulty().capabilities().protections
         #expect(Set(protections).isSuperset(of: [.limits, .seccomp]), "\(protections)")
     }
 
-    @Test("sees no file of the system where it has namespaces of its own")
+    @Test("A decoder with its own namespaces sees no system files")
     func emptyRoot() async throws {
         let pool = DecoderPool.faulty()
         let isAlone = try pool.capabilities().protections.contains(.namespaces)
@@ -134,7 +134,7 @@ struct ContainmentTests {
         #expect(answer == (isAlone ? "failed: error \(ENOENT)" : "done"))
     }
 
-    @Test("has no capability and no unfiltered system call in any of its threads", .enabled(if: !Sanitizer.isOn))
+    @Test("Every decoder thread has no capabilities and filters system calls", .enabled(if: !Sanitizer.isOn))
     func threads() async throws {
         let pool = DecoderPool.faulty()
         let process = try #require(await pool.failure("process")).message

@@ -6,9 +6,9 @@ import InflightTestSupport
 import InflightWorker
 import Testing
 
-@Suite("Decoders in processes of their own", .timeLimit(.minutes(10)))
+@Suite("Decoder pool", .timeLimit(.minutes(10)))
 struct DecoderPoolTests {
-    /// Decoded where the tests run, and in a process of its own, by the decoder that is shipped.
+    /// Compares an in-process decode with one by the shipped decoder in its own process.
     private func compare(_ bytes: Bytes, _ format: ImageFormat, _ options: DecodeOptions, _ pool: DecoderPool) throws {
         let codec = try #require(Codecs.standard.first { $0.decodableFormats.contains(format) })
         let here = try codec.decode(bytes, format: format, options: options, cancellation: CancellationFlag())
@@ -30,7 +30,7 @@ struct DecoderPoolTests {
         }
     }
 
-    @Test("give the pixels that the program would have made itself, few and many, in each form")
+    @Test("An isolated decode returns the same pixels as an in-process decode")
     func samePixels() throws {
         let pool = DecoderPool(DecoderConfiguration(path: BuiltProgram.path("inflight-decoder")))
         for (format, side) in [(ImageFormat.png, 20), (.png, 300), (.jpeg, 300), (.webp, 300)] {
@@ -48,7 +48,7 @@ struct DecoderPoolTests {
         }
     }
 
-    @Test("say what the codec says of what is damaged, too large, or not theirs")
+    @Test("An isolated decode throws the errors of its codec and rejects unsupported formats")
     func errors() throws {
         let pool = DecoderPool(DecoderConfiguration(path: BuiltProgram.path("inflight-decoder")))
         let bytes = try PNGCodec().encode(picture(300), options: EncodeOptions(format: .png))
@@ -69,7 +69,7 @@ struct DecoderPoolTests {
         #expect(other?.code == .unsupportedFormat)
     }
 
-    @Test("hand pixels over that stay after their decoder has ended")
+    @Test("Pixels stay valid after their decoder has exited")
     func pixelsStay() async throws {
         let pixels = try await DecoderPool.faulty().order("good 300")
         #expect(pixels.bytes.count == 360_000)
@@ -80,7 +80,7 @@ struct DecoderPoolTests {
         try #require(await pool.failure("process").flatMap { pid_t($0.message) })
     }
 
-    @Test("are used again, and end with their pool")
+    @Test("A decoder is reused, and exits with its pool")
     func reused() async throws {
         var pool: DecoderPool? = .faulty()
         let first = try await process(try #require(pool))
@@ -88,23 +88,23 @@ struct DecoderPoolTests {
         #expect(try await process(try #require(pool)) == first)
         #expect(kill(first, 0) == 0)
         pool = nil
-        // A thread that has asked may hold it for a moment longer.
+        // A requesting thread may retain the pool a moment longer.
         try await eventually("the decoder to end") { kill(first, 0) != 0 }
     }
 
-    @Test("that were killed while they had nothing to do are replaced without a word")
+    @Test("A decoder killed while idle is replaced without an error")
     func killed() async throws {
         let pool = DecoderPool.faulty()
         let victim = try await process(pool)
         kill(victim, SIGKILL)
-        // Its end is seen, and left for the pool.
+        // Wait for the exit, but leave the process for the pool to reap.
         var ending = unsafe siginfo_t()
         #expect(unsafe waitid(P_PID, id_t(victim), &ending, WEXITED | WNOWAIT) == 0)
         #expect(try await pool.order("good 8").width == 8)
         #expect(try await process(pool) != victim)
     }
 
-    @Test("work beside one another, each on its own picture")
+    @Test("Concurrent decodes are independent: a crash fails only its own decode")
     func parallel() async throws {
         let pool = DecoderPool.faulty()
         await withTaskGroup(of: Void.self) { group in
@@ -117,7 +117,7 @@ struct DecoderPoolTests {
         }
     }
 
-    @Test("that are not there are named, with what to do")
+    @Test("An unusable decoder program fails as unavailable with a specific message")
     func missing() async throws {
         for path in ["/nowhere/inflight-decoder", "/etc/passwd"] {
             let failure = try #require(await DecoderPool(DecoderConfiguration(path: path)).failure("good 8"))
@@ -127,7 +127,7 @@ struct DecoderPoolTests {
         #expect(other.code == .decoderUnavailable && other.message.contains("did not begin"), "\(other.message)")
     }
 
-    @Test("take files of any size: small, none, and larger than the memory that they have for them")
+    @Test("A decoder handles small and empty files and files larger than its shared memory")
     func fileSizes() async throws {
         let pool = DecoderPool.faulty()
         let blank = String(repeating: " ", count: 3_000_000)

@@ -4,7 +4,7 @@ import InflightPictures
 import InflightWorker
 import Testing
 
-@Suite("Formats that are decoded in processes of their own", .timeLimit(.minutes(10)))
+@Suite("Isolated formats", .timeLimit(.minutes(10)))
 struct IsolatedFormatsTests {
     private static let svg = Bytes(
         #"<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10" fill="lime"/></svg>"#
@@ -20,7 +20,7 @@ struct IsolatedFormatsTests {
     }
 
     @Test(
-        "come through the shipped decoder, in its sandbox",
+        "An isolated format decodes through the shipped decoder",
         arguments: [
             ("avif", AVIFFixtures.plain), ("heic", HEICFixtures.plain), ("jxl", JPEGXLFixtures.lossy),
             ("tiff", TIFFFixtures.lzw),
@@ -32,20 +32,20 @@ struct IsolatedFormatsTests {
         #expect(pixels.likeness(Scene.color) > 30)
     }
 
-    @Test("are known to be cut short: the decoder finds the end of a JPEG XL codestream")
+    @Test("The decoder process rejects a truncated JPEG XL codestream")
     func cutShort() throws {
         let codecs = CodecRegistry.standard(.auto, DecoderConfiguration())
         let file = JPEGXLFixtures.lossy
         #expect(try codecs.validate(Bytes(file)).format == .jpegXL)
         let error = #expect(throws: LoadError.self) { try codecs.validate(Bytes(Array(file.dropLast(20)))) }
         #expect(error?.code == .damaged)
-        // A program without other processes looks at the boxes alone.
+        // Without decoder processes, only the boxes are checked.
         _ = try CodecRegistry.standard(.inProcess, DecoderConfiguration()).validate(Bytes(Array(file.dropLast(20))))
     }
 
-    @Test("make drawings of documents in gzip where that is asked for, as far as they are no bombs")
+    @Test("Compressed SVG is rendered if enabled; malformed and oversized data is rejected")
     func compressedDrawings() throws {
-        // By `gzip -9n`.
+        // Compressed by `gzip -9n`.
         let file = Base64.bytes(
             """
             H4sIAAAAAAACA3XMwQ2AIAxA0VWaDmAr3gywjCKQgBporOOrA3j+L9/2K8Jdy94dJpFzJlLVQafhaJEMM9MrEDSvkhwaRkghxyQO
@@ -69,13 +69,13 @@ struct IsolatedFormatsTests {
         var flipped = file
         flipped[file.count - 6] ^= 1
         #expect(code(flipped, codecs) == .damaged, "its checksum is wrong")
-        // "Hello" is no drawing.
+        // "Hello" is not an SVG document.
         #expect(code(Base64.bytes("H4sIAAAAAAACA/NIzcnJBwCCidH3BQAAAA=="), codecs) == .notAnImage)
         #expect(code(bomb, codecs) == .tooLarge)
     }
 
-    /// The drawing without its end, stored, and 33 MiB of blanks as matches of 258 bytes in fixed codes, eight of which
-    /// take 13 bytes (RFC 1951 section 3.2).
+    /// A decompression bomb: the drawing without its end in a stored block, then 33 MiB of blanks as matches of 258
+    /// bytes in fixed codes, eight of which take 13 bytes (RFC 1951 section 3.2).
     private var bomb: [UInt8] {
         let start: [UInt8] = Self.svg.array.dropLast(6) + [0x20]
         let stored: [UInt8] = [0] + Pieces.little16(start.count) + Pieces.little16(0xFFFF ^ start.count) + start
@@ -90,7 +90,7 @@ struct IsolatedFormatsTests {
         return file
     }
 
-    @Test("make drawings only where that is asked for")
+    @Test("SVG is rendered only if enabled")
     func drawings() throws {
         let (pixels, _) = try decode(Self.svg, drawsSVG: true)
         #expect(pixels.width == 20 && pixels.height == 10 && pixels[10, 5] == SIMD4(0, 255, 0, 255))
@@ -98,7 +98,7 @@ struct IsolatedFormatsTests {
         #expect(refusal?.code == .unsupportedFormat && refusal?.message.contains("--svg") == true)
     }
 
-    @Test("make drawings at the size that is wanted, larger ones too")
+    @Test("SVG is rendered at the requested size, even above its intrinsic size")
     func largeDrawings() throws {
         var decoder = DecoderConfiguration()
         decoder.drawsSVG = true
@@ -107,7 +107,7 @@ struct IsolatedFormatsTests {
         #expect(pixels.width == 60 && pixels.height == 30)
     }
 
-    @Test("write text in the fonts that there were when the decoder began")
+    @Test("SVG text is not rendered as placeholder boxes")
     func text() throws {
         func ink(_ text: String) throws -> Int {
             let drawing = Bytes(
@@ -115,11 +115,11 @@ struct IsolatedFormatsTests {
             let (pixels, _) = try decode(drawing, drawsSVG: true)
             return (0..<20).reduce(0) { sum, y in (0..<60).reduce(sum) { $0 + Int(pixels[$1, y][3]) } }
         }
-        // A box in place of every letter takes the same ink for each; without any font there is none.
+        // Placeholder boxes would need the same ink for each letter; without any font there would be none.
         #expect(try ink("....") * 3 <= ink("WWWW"))
     }
 
-    @Test("are refused in a program that wants no other process, though their headers are read")
+    @Test("In-process decoding rejects isolated formats but reads their headers")
     func inProcess() throws {
         let refusal = #expect(throws: LoadError.self) { try decode(Bytes(AVIFFixtures.plain), .inProcess) }
         #expect(refusal?.code == .unsupportedFormat)
@@ -128,7 +128,7 @@ struct IsolatedFormatsTests {
         #expect(!registry.encodableFormats.contains(.avif))
     }
 
-    @Test("are written there too, where they are written at all")
+    @Test("An encoded AVIF file decodes again through the decoder process")
     func encoded() throws {
         let registry = CodecRegistry.standard()
         let scene = PixelBuffer(width: Scene.width, height: Scene.height, Scene.color)
@@ -137,7 +137,7 @@ struct IsolatedFormatsTests {
         #expect(info.format == .avif && pixels.likeness(Scene.color) > 30)
     }
 
-    @Test("any page of a TIFF file comes from the shipped decoder, and one that is not there is refused")
+    @Test("Each TIFF page decodes in the shipped decoder, and a page out of range is rejected")
     func pages() throws {
         var second = TIFFPieces()
         second.width = 8
@@ -159,7 +159,7 @@ struct IsolatedFormatsTests {
             }
             #expect(error?.code == .invalidRequest)
         }
-        // What the program lets pass, its decoder looks at itself.
+        // The decoder process also checks pages that this process lets pass.
         let pool = DecoderPool(suffix: "-vips")
         let error = #expect(throws: LoadError.self) {
             try pool.decode(file, format: .tiff, options: options, cancellation: CancellationFlag())

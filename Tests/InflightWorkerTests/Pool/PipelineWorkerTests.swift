@@ -4,9 +4,9 @@ import InflightTestSupport
 import InflightWorker
 import Testing
 
-@Suite("A pipeline that decodes in other processes", .timeLimit(.minutes(10)))
+@Suite("Pipeline with decoder processes", .timeLimit(.minutes(10)))
 struct PipelineWorkerTests {
-    /// Reads the headers of files that the faulty decoder takes for its orders.
+    /// Reads headers of files that are commands for the faulty decoder.
     private struct HeaderCodec: ImageCodec {
         var decodableFormats: Set<ImageFormat> { [.psd] }
         var encodableFormats: Set<ImageFormat> { [] }
@@ -50,7 +50,7 @@ struct PipelineWorkerTests {
         }
     }
 
-    @Test("tells one load that its decoder crashed, and nothing else notices")
+    @Test("A decoder crash fails only the task that caused it")
     func oneCrash() async {
         var loads: [(Task<LoadError.Code?, Never>, LoadError.Code?)] = []
         for index in 0..<10 {
@@ -61,9 +61,9 @@ struct PipelineWorkerTests {
         #expect(pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("ends a load whose decode hangs when it is cancelled, and frees its thread")
+    @Test("Cancelling tasks whose decodes hang frees their decode threads")
     func cancelled() async {
-        // As many as there are threads to decode.
+        // One for each decode thread.
         let hanging = (0..<MachineSize.processors).map { load("loop-0-\($0)") }
         for index in hanging.indices {
             try? await transport.waitForStarts(index + 1, within: .seconds(50))

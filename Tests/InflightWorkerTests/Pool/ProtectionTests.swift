@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightWorker
 
-@Suite("Protections of decoders", .timeLimit(.minutes(10)))
+@Suite("Decoder protections", .timeLimit(.minutes(10)))
 struct ProtectionTests {
-    @Test("a missing protection is reported once, and one that is required refuses the decoder")
+    @Test("A missing protection is reported once, and a missing required one refuses the decoder")
     func decisions() {
         let all = Set(DecoderProtection.allCases)
         let always: Set<DecoderProtection> = [.limits, .seccomp]
@@ -21,7 +21,7 @@ struct ProtectionTests {
         #expect(strict.decoderStarted(with: all) == .use(reporting: []))
     }
 
-    @Test("decoders work where the system has what is required, and are refused where it has not")
+    @Test("A decoder runs if its required protections are supported, and is refused otherwise")
     func real() async throws {
         let reports = Guarded<[Set<DecoderProtection>]>([])
         let lenient = DecoderPool.faulty {

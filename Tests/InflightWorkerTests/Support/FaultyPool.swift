@@ -4,7 +4,7 @@ import InflightTestSupport
 import InflightWorker
 
 extension DecoderPool {
-    /// Of decoders that do to order what decoders must not: see `FaultyCodec`.
+    /// Creates a pool of decoders that misbehave on command: see `FaultyCodec`.
     static func faulty(_ change: (inout DecoderConfiguration) -> Void = { _ in }) -> DecoderPool {
         var configuration = DecoderConfiguration(path: BuiltProgram.path("FaultyDecoder"))
         change(&configuration)
@@ -22,12 +22,12 @@ extension DecoderPool {
         }.get()
     }
 
-    /// What became of it; `nil`: a picture.
+    /// Returns the error of a decode, or `nil` if it returned an image.
     func failure(_ text: String, cancellation: CancellationFlag = CancellationFlag()) async -> LoadError? {
         await OwnThread.run { self.blockingFailure(text, cancellation: cancellation) }
     }
 
-    /// The same, on the calling thread.
+    /// Does the same on the calling thread.
     func blockingFailure(_ text: String, cancellation: CancellationFlag = CancellationFlag()) -> LoadError? {
         do throws(LoadError) {
             _ = try decode(

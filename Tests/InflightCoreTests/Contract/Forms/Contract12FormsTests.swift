@@ -7,8 +7,8 @@ import Testing
 
 @testable import InflightCore
 
-/// A folder with a disk cache, and the processes that use it one after the other. None but the last closes anything: what a
-/// killed one leaves is what it had on the disk. `make crash` kills real ones.
+/// A folder with a disk cache, and the processes that use it in turn. None closes the cache before the next one starts,
+/// as if it had been killed with its data on the disk. `make crash` kills real processes.
 private final class Shelf: Sendable {
     let folder: URL
     private let processes = Guarded([(stage: Stage, store: DiskStore)]())
@@ -19,10 +19,10 @@ private final class Shelf: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// A process that begins now, with nothing in memory. Its answers are kept for an hour.
+    /// Starts a process with an empty memory cache. Its responses are fresh for an hour.
     func process(_ answer: ScriptedTransport.Script) throws -> Stage {
         var configuration = DiskStore.Configuration(folder: folder.path)
-        // Every body in a file of its own, where a test can find it.
+        // Stores every body in its own file, where a test can find it.
         configuration.inlineLimit = 0
         let store = DiskStore(configuration)
         let stage = try Stage(.automatic) { $0.store = .shared(store) }
@@ -37,7 +37,7 @@ private final class Shelf: Sendable {
             fields: HTTPFields([("Cache-Control", "max-age=3600"), ("ETag", tag)]))
     }
 
-    /// Changes each body's file.
+    /// Changes the file of each body.
     func damage(_ change: (inout Data) -> Void) throws {
         let bodies = folder.appendingPathComponent("bodies")
         var count = 0
@@ -60,7 +60,7 @@ private final class Shelf: Sendable {
 }
 
 extension Stage {
-    /// Loads in a form, and returns how that ended once the store has acknowledged all that it was handed.
+    /// Loads in a form, and returns its ending once the store has acknowledged all writes.
     fileprivate func load(_ form: Form) async -> String {
         let load = form.begin(ImageRequest(Stage.url), pipeline)
         let ending = await load.heard.ending
@@ -70,9 +70,9 @@ extension Stage {
     }
 }
 
-@Suite("contract 12, in every form: nothing is lost", .timeLimit(.minutes(10)))
+@Suite("Contract 12 in every API form: durability", .timeLimit(.minutes(10)))
 struct Contract12FormsTests {
-    @Test("what was acknowledged is there, whole, for the process that comes after", arguments: Form.allCases)
+    @Test("An acknowledged response is complete in the next process", arguments: Form.allCases)
     func acknowledged(form: Form) async throws {
         let shelf = Shelf()
         #expect(try await shelf.process(Shelf.answer()).load(form) == "4 wide")
@@ -82,13 +82,13 @@ struct Contract12FormsTests {
         await shelf.end()
     }
 
-    @Test("what is damaged is never served, and is fetched again, for good", arguments: Form.allCases, [0, 1, 2])
+    @Test("A damaged entry is fetched again instead of served, and replaced", arguments: Form.allCases, [0, 1, 2])
     func damaged(form: Form, damage: Int) async throws {
         let shelf = Shelf()
         #expect(try await shelf.process(Shelf.answer(padding: 100)).load(form) == "4 wide")
         try shelf.damage { bytes in
             switch damage {
-            // What the picture says is still a picture.
+            // The result is still an image, but of another width.
             case 0: bytes[8] = 7
             case 1: bytes.removeLast()
             default: bytes.removeAll()
@@ -103,7 +103,7 @@ struct Contract12FormsTests {
         await shelf.end()
     }
 
-    @Test("what was removed does not come back", arguments: Form.allCases)
+    @Test("A response invalidated by DELETE does not return in the next process", arguments: Form.allCases)
     func removed(form: Form) async throws {
         let shelf = Shelf()
         let first = try shelf.process(Shelf.answer())
@@ -119,7 +119,7 @@ struct Contract12FormsTests {
     }
 
     @Test(
-        "what was there of a body when the process ended is gone on with, and never taken for the whole",
+        "The next process resumes a partial body and never serves it as complete",
         arguments: Form.allCases)
     func part(form: Form) async throws {
         let shelf = Shelf()

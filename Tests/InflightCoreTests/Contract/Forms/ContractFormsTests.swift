@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightCore
 
-/// A pipeline over a script that runs by itself, up to where the script stalls.
+/// Returns a pipeline over a script that runs automatically until it stalls.
 private func makeStage(
     _ script: ScriptedTransport.Script = .ok(FakeCodec.picture(padding: 20), chunks: [10]),
     change: (inout ImagePipeline.Configuration) -> Void = { _ in }
@@ -18,11 +18,11 @@ private func makeStage(
 private let held = ScriptedTransport.Script.ok(FakeCodec.picture(padding: 20), chunks: [10])
     .stalled("body", after: 10)
 
-// What each rule means in each form stands at `Form`.
+// `Form` documents the meaning of each rule in each form.
 
-@Suite("contract 1, in every form: callbacks run on the queue that the caller named", .timeLimit(.minutes(10)))
+@Suite("Contract 1 in every API form: callbacks on the named queue", .timeLimit(.minutes(10)))
 struct Contract1FormsTests {
-    @Test("a loader tells on its queue, progress and endings")
+    @Test("A loader delivers progress and endings on its callback queue")
     func loader() async throws {
         let stage = try makeStage()
         let here = CallbackQueue.queue(DispatchQueue(label: "named"))
@@ -40,7 +40,7 @@ struct Contract1FormsTests {
         #expect(places.withLock { $0.count > 1 && $0.allSatisfy { $0 } })
     }
 
-    @Test("a loader that was made for the main queue tells on the main actor")
+    @Test("A loader for the main queue calls back on the main queue")
     @MainActor func mainLoader() async throws {
         let stage = try makeStage()
         let end = Once<Bool>()
@@ -53,7 +53,7 @@ struct Contract1FormsTests {
         #expect(try await end.value)
     }
 
-    @Test("who awaits, or goes through a stream, on the main actor goes on there")
+    @Test("Awaiting an image or iterating a stream on the main actor resumes there")
     @MainActor func awaited() async throws {
         let stage = try makeStage()
         _ = try await stage.pipeline.image(for: ImageRequest(Stage.url))
@@ -64,9 +64,9 @@ struct Contract1FormsTests {
     }
 }
 
-@Suite("contract 2, in every form: no callback runs inside the call that asked for it", .timeLimit(.minutes(10)))
+@Suite("Contract 2 in every API form: no callback inside the starting call", .timeLimit(.minutes(10)))
 struct Contract2FormsTests {
-    @Test("whatever there is to tell: what is in memory, and errors that are known at once", arguments: Form.allCases)
+    @Test("Memory hits and immediate errors are not delivered inside the call", arguments: Form.allCases)
     func atOnce(form: Form) async throws {
         let stage = try makeStage()
         _ = try await stage.pipeline.image(for: ImageRequest(Stage.url))
@@ -80,9 +80,9 @@ struct Contract2FormsTests {
     }
 }
 
-@Suite("contract 3, in every form: a task ends exactly once", .timeLimit(.minutes(10)))
+@Suite("Contract 3 in every API form: exactly one ending per task", .timeLimit(.minutes(10)))
 struct Contract3FormsTests {
-    @Test("with success or with failure, and a cancel that comes later changes nothing", arguments: Form.allCases)
+    @Test("Every ending is delivered once, and a later cancel has no effect", arguments: Form.allCases)
     func once(form: Form) async throws {
         for (script, expected) in [
             (ScriptedTransport.Script.ok(FakeCodec.picture()), "4 wide"), (.failure(.cannotConnect), "cannotConnect"),
@@ -98,7 +98,7 @@ struct Contract3FormsTests {
         }
     }
 
-    @Test("cancelled where the cancel comes first: told as the form tells it, and once", arguments: Form.allCases)
+    @Test("A cancelled load ends once, with an error or silently as its form defines", arguments: Form.allCases)
     func cancelled(form: Form) async throws {
         let stage = try makeStage(.silent)
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
@@ -112,9 +112,9 @@ struct Contract3FormsTests {
     }
 }
 
-@Suite("contract 4, in every form: silence after cancel", .timeLimit(.minutes(10)))
+@Suite("Contract 4 in every API form: no callback after cancel", .timeLimit(.minutes(10)))
 struct Contract4FormsTests {
-    @Test("a cancel between progress and picture is followed by nothing but the word of it", arguments: Form.allCases)
+    @Test("A cancel during a transfer suppresses all later events except its own error", arguments: Form.allCases)
     func silence(form: Form) async throws {
         let stage = try makeStage(held)
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
@@ -126,19 +126,19 @@ struct Contract4FormsTests {
         await load.settle()
         let told = load.heard.lines
         #expect(told.filter { Int64($0) == nil } == form.toldOfCancel.map { [$0] } ?? [])
-        // What passed before the cancel passed before.
+        // No progress follows, except that the reader of a stream may lag behind.
         if form != .stream { #expect(told.filter { Int64($0) != nil } == before) }
     }
 
-    @Test("a cancel before its turn comes means that nothing is asked for", arguments: Form.allCases)
+    @Test("A load that is cancelled while queued sends nothing", arguments: Form.allCases)
     func beforeItsTurn(form: Form) async throws {
         let stage = try makeStage(.silent) { $0.maximumConcurrentFetches = 1 }
         let first = stage.load("http://a.example/busy")
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
-        // Whoever awaits has not come to his call yet, where his task has not begun.
+        // The awaited form makes its call only when its task has started.
         try await eventually("both loads to wait") { stage.pipeline.statistics.tasksUnderWay == 2 }
         load.cancel()
-        // Who awaits hears of the cancel when he has come to wait.
+        // The awaited form observes the cancel only once it is suspended.
         try await eventually("one load to leave") { stage.pipeline.statistics.tasksUnderWay == 1 }
         first.cancel()
         await stage.pipeline.shutdown(.finish)
@@ -148,9 +148,9 @@ struct Contract4FormsTests {
     }
 }
 
-@Suite("contract 5, in every form: events of one task arrive in order", .timeLimit(.minutes(10)))
+@Suite("Contract 5 in every API form: event order within a task", .timeLimit(.minutes(10)))
 struct Contract5FormsTests {
-    @Test("progress goes on and never back, and the ending is the last", arguments: Form.withProgress)
+    @Test("Progress increases and never repeats, and the ending is last", arguments: Form.withProgress)
     func order(form: Form) async throws {
         let stage = try makeStage(.ok(FakeCodec.picture(padding: 190), chunks: [1]))
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
@@ -162,9 +162,9 @@ struct Contract5FormsTests {
     }
 }
 
-@Suite("contract 6, in every form: no lock is held while a caller's code runs", .timeLimit(.minutes(10)))
+@Suite("Contract 6 in every API form: no lock held during caller code", .timeLimit(.minutes(10)))
 struct Contract6FormsTests {
-    @Test("a processor, and the making of its identity, may call back into everything", arguments: Form.allCases)
+    @Test("A processor may call into the pipeline, also to compute its identity", arguments: Form.allCases)
     func processors(form: Form) async throws {
         let stage = try makeStage()
         let pipeline = stage.pipeline

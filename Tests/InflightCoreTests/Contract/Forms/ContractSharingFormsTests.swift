@@ -7,7 +7,7 @@ import Testing
 
 @testable import InflightCore
 
-/// A pipeline over a script that runs by itself, and stands before every body until that is let pass.
+/// Returns a pipeline over a script that runs automatically and stalls before every body until it is released.
 private func makeStage(
     _ script: ScriptedTransport.Script = .ok(FakeCodec.picture()).stalled("all", after: 0),
     change: (inout ImagePipeline.Configuration) -> Void = { _ in }
@@ -18,15 +18,15 @@ private func makeStage(
 }
 
 extension Stage {
-    /// Waits until so many tasks wait for work: who awaits comes to his call when his task has begun.
+    /// Waits until that many tasks are in progress: the awaited form makes its call only when its task has started.
     fileprivate func tasks(_ count: Int) async throws {
         try await eventually("\(count) tasks") { pipeline.statistics.tasksUnderWay == count }
     }
 }
 
-@Suite("contract 7, in every form: one job for each key", .timeLimit(.minutes(10)))
+@Suite("Contract 7 in every API form: one job per key", .timeLimit(.minutes(10)))
 struct Contract7FormsTests {
-    @Test("all forms share one exchange and one decode, and each gets the picture")
+    @Test("All API forms share one exchange and one decode, and each receives the image")
     func shared() async throws {
         let stage = try makeStage()
         let loads = Form.allCases.map { $0.begin(ImageRequest(Stage.url), stage.pipeline) }
@@ -37,7 +37,7 @@ struct Contract7FormsTests {
         #expect(stage.codec.decodes.count == 1)
     }
 
-    @Test("the last to leave stops the work, and nobody before, whatever his form", arguments: Form.allCases)
+    @Test("Only the last cancel stops a shared job, whichever form it comes from", arguments: Form.allCases)
     func lastOneOut(last: Form) async throws {
         let stage = try makeStage()
         let others = Form.allCases.filter { $0 != last }.map { $0.begin(ImageRequest(Stage.url), stage.pipeline) }
@@ -53,20 +53,20 @@ struct Contract7FormsTests {
         #expect(stage.transport.startCount == 1)
     }
 
-    @Test("a newcomer does not inherit a job that is being stopped", arguments: Form.allCases)
+    @Test("A new request does not join a cancelled job", arguments: Form.allCases)
     func newcomer(form: Form) async throws {
         let stage = try Stage()
         let pictures = [FakeCodec.picture(width: 7), FakeCodec.picture(width: 9)]
         stage.transport.serve(Stage.url, inOrder: pictures.map { .ok($0) })
         stage.load().cancel()
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
-        // A task is under way a moment before its exchange is: on another thread, where it is awaited.
+        // A task is counted before its exchange starts, which the awaited form does on another thread.
         try await stage.transport.waitForStarts(2, within: .seconds(50))
         stage.transport.finishAll()
         #expect(await load.heard.ending == "9 wide")
     }
 
-    @Test("whose wish is urgent goes first, in whatever form he wishes", arguments: Form.allCases)
+    @Test("A high-priority request overtakes a queued one of normal priority", arguments: Form.allCases)
     func priority(form: Form) async throws {
         let stage = try makeStage(.ok(FakeCodec.picture())) { $0.maximumConcurrentFetches = 1 }
         stage.transport.serve("http://a.example/busy", .ok(Bytes("x")).stalled("busy"))
@@ -83,9 +83,9 @@ struct Contract7FormsTests {
     }
 }
 
-@Suite("contract 8, in every form: a key is safe", .timeLimit(.minutes(10)))
+@Suite("Contract 8 in every API form: safe keys", .timeLimit(.minutes(10)))
 struct Contract8FormsTests {
-    @Test("who differs in a field that the answer varies by gets the picture that is his", arguments: Form.allCases)
+    @Test("Requests that differ in a Vary field each receive their own image", arguments: Form.allCases)
     func varies(form: Form) async throws {
         let stage = try makeStage { $0.harmlessFields = ["X-Theme"] }
         stage.transport.serve(Stage.url) { request in
@@ -107,7 +107,7 @@ struct Contract8FormsTests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("who sends something else never shares, unless the field is known to be harmless", arguments: Form.allCases)
+    @Test("Requests with different credentials do not share a fetch", arguments: Form.allCases)
     func secrets(form: Form) async throws {
         let stage = try makeStage()
         func request(_ secret: String) -> ImageRequest {
@@ -124,8 +124,8 @@ struct Contract8FormsTests {
     }
 }
 
-// What a loader does whose answers are dropped stands in `ImageLoaderTests`.
-@Suite("contract 9, in every form: the caller's queue may be cancelled, or stand still", .timeLimit(.minutes(10)))
+// `ImageLoaderTests` tests a loader whose callbacks are dropped.
+@Suite("Contract 9 in every API form: cancelled and suspended queues", .timeLimit(.minutes(10)))
 struct Contract9FormsTests {
     private func serialQueue() -> OperationQueue {
         let queue = OperationQueue()
@@ -133,7 +133,7 @@ struct Contract9FormsTests {
         return queue
     }
 
-    @Test("loads in an operation queue that is cancelled end as cancelled; other forms get what they share with them")
+    @Test("Cancelling an operation queue cancels only its own loads, not those that share their fetch")
     func operations() async throws {
         let stage = try makeStage()
         let queue = OperationQueue()
@@ -152,7 +152,7 @@ struct Contract9FormsTests {
         #expect(stage.transport.startCount == 1)
     }
 
-    @Test("a queue that stands still holds back no other caller, whatever his form", arguments: Form.allCases)
+    @Test("A suspended queue does not delay other callers, whatever their form", arguments: Form.allCases)
     func standsStill(form: Form) async throws {
         let stage = try makeStage(.ok(FakeCodec.picture())) { $0.maximumConcurrentFetches = 1 }
         let still = serialQueue()
@@ -169,9 +169,9 @@ struct Contract9FormsTests {
     }
 }
 
-@Suite("contract 10, in every form: release", .timeLimit(.minutes(10)))
+@Suite("Contract 10 in every API form: release", .timeLimit(.minutes(10)))
 struct Contract10FormsTests {
-    @Test("a shutdown stops what is under way, turns newcomers away, and tells every form", arguments: Form.allCases)
+    @Test("shutdown(.cancel) stops running loads and rejects new ones with shutDown", arguments: Form.allCases)
     func shutdown(form: Form) async throws {
         let stage = try makeStage(.silent)
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
@@ -185,7 +185,7 @@ struct Contract10FormsTests {
         #expect(stage.transport.liveCount == 0)
     }
 
-    @Test("what is under way when its pipeline is told to finish ends well, unheld", arguments: Form.allCases)
+    @Test("shutdown(.finish) lets an unretained running load complete", arguments: Form.allCases)
     func finishes(form: Form) async throws {
         let stage = try makeStage()
         let heard: Heard
@@ -193,7 +193,7 @@ struct Contract10FormsTests {
             let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
             heard = load.heard
             try await stage.tasks(1)
-            // A loader that is let go of cancels: it has to be held.
+            // Releasing a loader cancels its load, so it is retained until the end.
             if form == .loader {
                 stage.transport.release("all")
                 _ = await heard.ending
@@ -205,7 +205,7 @@ struct Contract10FormsTests {
         #expect(await heard.ending == "4 wide")
     }
 
-    @Test("a stream or a loader that is let go of cancels", arguments: [Form.stream, .loader])
+    @Test("Cancelling a stream's reader or releasing a loader cancels its load", arguments: [Form.stream, .loader])
     func letGoOf(form: Form) async throws {
         let stage = try makeStage(.silent)
         switch form {
@@ -227,9 +227,9 @@ struct Contract10FormsTests {
     }
 }
 
-@Suite("contract 11, in every form: bounds hold", .timeLimit(.minutes(10)))
+@Suite("Contract 11 in every API form: limits", .timeLimit(.minutes(10)))
 struct Contract11FormsTests {
-    @Test("a picture that declares too many pixels is refused before it is decoded", arguments: Form.allCases)
+    @Test("An image with too many declared pixels fails before it is decoded", arguments: Form.allCases)
     func pixels(form: Form) async throws {
         let stage = try makeStage(.ok(FakeCodec.picture(width: 10, height: 10)))
         var request = ImageRequest(Stage.url)
@@ -239,7 +239,7 @@ struct Contract11FormsTests {
         #expect(stage.codec.decodes.count == 0)
     }
 
-    @Test("redirects are followed as often as is allowed, and not once more", arguments: Form.allCases)
+    @Test("A redirect beyond the limit fails with badRedirect", arguments: Form.allCases)
     func redirects(form: Form) async throws {
         let stage = try makeStage(.redirect(to: "/next"))
         var request = ImageRequest(Stage.url)
@@ -249,7 +249,7 @@ struct Contract11FormsTests {
         #expect(stage.transport.startCount == 4)
     }
 
-    @Test("loads of all forms together take no more places than there are")
+    @Test("Loads of all API forms together stay within the fetch limit")
     func places() async throws {
         let stage = try makeStage { $0.maximumConcurrentFetches = 3 }
         let loads = (0..<20).map { number in

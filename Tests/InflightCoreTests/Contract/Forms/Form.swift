@@ -7,23 +7,23 @@ import InflightFoundation
 import InflightTestSupport
 import Testing
 
-/// The forms in which a picture can be asked for. What a rule means in each:
+/// The API forms in which an image can be requested, and the meaning of each rule in each form:
 ///
 /// | rule | callback | awaited | stream | operation | loader |
 /// |---|---|---|---|---|---|
-/// | 1 named queue | yes | goes on where its task does | as awaited | Foundation's `completionBlock` names none | yes |
-/// | 2 never inside | yes | the call is what waits | nothing before the first event | yes | yes, but for its state |
-/// | 3, 4 one ending, silence | hears nothing | `cancelled` | `cancelled`, then the end | `cancelled` | hears nothing, idle |
-/// | 5 order | yes | one event alone | yes | one event alone | yes |
+/// | 1 named queue | yes | resumes in its task | as awaited | `completionBlock` runs on no named queue | yes |
+/// | 2 never inside | yes | the call itself waits | nothing before the first event | yes | yes, except its state |
+/// | 3, 4 one ending, silence | no callback | `cancelled` | `cancelled`, then end | `cancelled` | no callback, idle |
+/// | 5 order | yes | only one event | yes | only one event | yes |
 /// | 6, 7, 8, 11, 12 | yes | yes | yes | yes | yes |
-/// | 9 its queue is cancelled | drops the callback | has no queue | has no queue | cancels the load | drops: idle |
-/// | 10 let go of | goes on | goes on in its task | cancels | goes on | cancels |
+/// | 9 queue is cancelled | drops the callback | has no queue | has no queue | cancels the load | drops it, idle |
+/// | 10 released | continues | continues in its task | cancels | continues | cancels |
 enum Form: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case callback, awaited, stream, operation, loader
 
     var testDescription: String { rawValue }
 
-    /// What is told of a cancel; `nil`: nothing is told.
+    /// The code that reports a cancel; nil if a cancel is silent.
     var toldOfCancel: String? {
         switch self {
         case .callback, .loader: nil
@@ -33,7 +33,7 @@ enum Form: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     static let withProgress: [Form] = [.callback, .stream, .loader]
 
-    /// Asks for a picture in this form. Begun where the form wants it: on `queue` for a loader.
+    /// Requests an image in this form. A loader does so on `queue`.
     func begin(_ request: ImageRequest, _ pipeline: ImagePipeline, queue: DispatchQueue = .init(label: "callbacks"))
         -> any FormDriver
     {
@@ -54,15 +54,15 @@ enum Form: String, CaseIterable, Sendable, CustomTestStringConvertible {
 protocol FormDriver: AnyObject, Sendable {
     var heard: Heard { get }
     func begin(_ request: ImageRequest)
-    /// Leaves, in the way of this form.
+    /// Cancels the load by the means of this form.
     func cancel()
-    /// Changes the priority; a form without a handle has only its request's.
+    /// Changes the priority. It has no effect in a form without a handle.
     func setPriority(_ priority: LoadPriority)
-    /// Waits until whoever stands for the caller has nothing left to do: his queue, or his task.
+    /// Waits until the caller's queue or task has no work left.
     func settle() async
 }
 
-/// What a caller was told, in order.
+/// The events delivered to a caller, in order.
 final class Heard: Sendable {
     private struct State: Sendable {
         var lines: [String] = []
@@ -74,7 +74,7 @@ final class Heard: Sendable {
 
     var lines: [String] { state.withLock { $0.lines } }
 
-    /// The ending, when it has come.
+    /// The ending, once it is delivered.
     var ending: String {
         get async { await ended.value() }
     }
@@ -98,7 +98,7 @@ final class Heard: Sendable {
         }
     }
 
-    /// Runs the call that asks for the load.
+    /// Runs the call that starts the load.
     func during(_ call: () -> Void) {
         state.withLock { $0.beginning = pthread_self() }
         call()
@@ -234,7 +234,7 @@ private final class LoaderDriver: FormDriver {
                 }
             }
             loader.object.request = request
-            // What is in memory is there at once, and not told.
+            // A memory hit sets the state at once, without a callback.
             if case .loaded(let image) = loader.object.state { queue.async { heard.end(.success(image)) } }
         }
     }
@@ -253,7 +253,7 @@ private final class LoaderDriver: FormDriver {
 }
 
 extension DispatchQueue {
-    /// Returns when what was submitted before has run.
+    /// Returns after everything submitted before has run.
     func passed() async {
         let bridge = Bridge()
         async { bridge.open() }

@@ -8,8 +8,8 @@ import Testing
 
 @testable import InflightCore
 
-/// Counts the requests that are alive. Every task, job, loader and operation holds its request: where no request is
-/// alive, none of them is.
+/// Counts the live requests. Every task, job, loader and operation retains its request: if no request is alive, none of
+/// them is.
 private final class Census: Sendable {
     private let alive = Atomic<Int>(0)
 
@@ -28,7 +28,7 @@ private final class Census: Sendable {
         }
     }
 
-    /// Goes wherever the request goes, and changes nothing.
+    /// A processor that lives as long as its request and changes nothing.
     struct Rider: ImageProcessing {
         let token: Token
         var identity: String { "rider" }
@@ -42,15 +42,15 @@ private final class Census: Sendable {
         return request
     }
 
-    /// Waits until none is alive: threads that have just told an ending still hold what they told it of.
+    /// Waits until none is alive: a thread that has just delivered an ending may still retain its objects.
     func settle() async throws {
         try await eventually("all requests to go, \(count) are alive") { count == 0 }
     }
 }
 
-@Suite("contract 10: nothing is left", .timeLimit(.minutes(10)))
+@Suite("Contract 10: leaks", .timeLimit(.minutes(10)))
 struct LeakTests {
-    /// Loads in all forms, a third of them cancelled, on a pipeline that is shut down.
+    /// Loads in all forms, cancels a third of the loads, and shuts the pipeline down.
     private static func round(_ count: Int) async throws {
         let census = Census()
         weak var engine: Engine?
@@ -79,10 +79,10 @@ struct LeakTests {
         try await eventually("the engine to go") { engine == nil }
     }
 
-    /// Bytes that are allocated, as the allocator tells: what it has of the system, less what is free in it.
+    /// Returns the number of allocated bytes: the allocator's memory from the system, less its free memory.
     private static func allocatedBytes() -> Int {
         typealias Inform = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
-        // Its header is not in the Glibc module.
+        // The Glibc module does not include its header.
         let symbol = unsafe dlsym(nil, "malloc_info")
         guard let symbol = unsafe symbol else { preconditionFailure("this C library has no malloc_info") }
         let inform = unsafe unsafeBitCast(symbol, to: Inform.self)
@@ -94,7 +94,7 @@ struct LeakTests {
         guard let written = unsafe text else { preconditionFailure("the memory stream is empty") }
         defer { unsafe free(written) }
         let report = unsafe String(cString: written)
-        // The sums over all arenas stand behind the last one.
+        // The totals of all arenas follow the last arena.
         let sums = report.components(separatedBy: "</heap>").last ?? ""
         func size(_ element: String) -> Int {
             let line = sums.split(separator: "\n").first { $0.hasPrefix(element) }
@@ -106,21 +106,21 @@ struct LeakTests {
             - size("<total type=\"fast\"") - size("<total type=\"rest\"")
     }
 
-    @Test("after 100,000 loads of all forms, many cancelled, no object of ours is alive; memory is where it was")
+    @Test("100,000 loads in all API forms, a third of them cancelled, leak neither objects nor memory")
     func leaks() async throws {
-        // By itself: what other tests allocate meanwhile cannot be told apart.
+        // In its own process, because allocations of concurrent tests would count too.
         await #expect(processExitsWith: .success) {
             guard !Sanitizer.isOn else {
-                // Their allocators keep what is freed: objects are counted, bytes are not.
+                // Allocators of sanitizers retain freed memory, so only objects are counted.
                 return try await LeakTests.round(5_000)
             }
             try await LeakTests.round(50_000)
             let before = LeakTests.allocatedBytes()
             try await LeakTests.round(50_000)
-            // Four bytes for each load: the least that can be lost is one allocation of 16 bytes a load. What threads
-            // that come and go keep in their own caches differs by less.
+            // Four bytes per load: the smallest leak is one allocation of 16 bytes per load. The caches of threads that
+            // come and go vary by less.
             let tolerance = 200_000
-            // The script's thread, which has written down every exchange, lets go of that when it ends.
+            // The script's thread has recorded every exchange, and releases the records when it ends.
             let deadline = SystemClock().now() + .seconds(30)
             var after = LeakTests.allocatedBytes()
             while after - before >= tolerance, SystemClock().now() < deadline {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("The decision what a stored answer may do", .timeLimit(.minutes(10)))
+@Suite("Cache decisions", .timeLimit(.minutes(10)))
 struct CacheDecisionTests {
     typealias Stage = CachingStage
 
@@ -21,7 +21,7 @@ struct CacheDecisionTests {
     }
 
     @Test(
-        "RFC 9111 4: fresh answers are used, stale ones are asked about",
+        "RFC 9111 4: A fresh response is served and a stale one is revalidated",
         arguments: [
             Row(stored: "max-age=10", use: .served), Row(stored: "max-age=5", use: .asked),
             Row(stored: "max-age=10, private", use: .served), Row(stored: "max-age=10, must-revalidate", use: .served),
@@ -30,7 +30,7 @@ struct CacheDecisionTests {
     func fresh(row: Row) { row.check() }
 
     @Test(
-        "RFC 9111 5.2.2.4: an answer with no-cache is never used without asking",
+        "RFC 9111 5.2.2.4: A response with unqualified no-cache is always revalidated",
         arguments: [
             Row(stored: "max-age=10, no-cache", use: .asked), Row(stored: "No-CaChE, max-age=10", use: .asked),
             Row(stored: "max-age=10, no-cache", request: "max-stale", use: .asked),
@@ -40,7 +40,7 @@ struct CacheDecisionTests {
     func noCache(row: Row) { row.check() }
 
     @Test(
-        "RFC 9111 5.2.1.1: a request with max-age wants nothing older; with 0 it asks in any case",
+        "RFC 9111 5.2.1.1: max-age in a request bounds the age, and 0 always revalidates",
         arguments: [
             Row(stored: "max-age=10", request: "max-age=5", use: .served),
             Row(stored: "max-age=10", request: "max-age=4", use: .asked),
@@ -51,7 +51,7 @@ struct CacheDecisionTests {
     func requestMaxAge(row: Row) { row.check() }
 
     @Test(
-        "RFC 9111 5.2.1.2: a request with max-stale takes what is stale by so much, and without a number anything",
+        "RFC 9111 5.2.1.2: max-stale admits responses stale by its value, or by any time without a value",
         arguments: [
             Row(stored: "max-age=1", request: "max-stale=4", use: .servedStale),
             Row(stored: "max-age=1", request: "max-stale=3", use: .asked),
@@ -61,7 +61,7 @@ struct CacheDecisionTests {
     func maxStale(row: Row) { row.check() }
 
     @Test(
-        "RFC 9111 5.2.1.3: a request with min-fresh wants what stays fresh for so long",
+        "RFC 9111 5.2.1.3: min-fresh requires that much remaining freshness",
         arguments: [
             Row(stored: "max-age=10", request: "min-fresh=5", use: .served),
             Row(stored: "max-age=10", request: "min-fresh=6", use: .asked),
@@ -70,7 +70,7 @@ struct CacheDecisionTests {
         ])
     func minFresh(row: Row) { row.check() }
 
-    @Test("RFC 9111 5.2.1.4: a request with no-cache asks in any case, and so does Pragma: no-cache")
+    @Test("RFC 9111 5.2.1.4: no-cache or Pragma: no-cache in a request always revalidates")
     func requestNoCache() {
         Row(stored: "max-age=10", request: "no-cache", use: .asked).check()
         #expect(
@@ -79,12 +79,12 @@ struct CacheDecisionTests {
         #expect(Stage.use([("Cache-Control", "max-age=10")], Stage.request([("Pragma", "x")])) == .served)
     }
 
-    @Test("RFC 9111 5.2.1.5: a request with no-store uses nothing that is stored")
+    @Test("RFC 9111 5.2.1.5: A request with no-store uses no stored response")
     func requestNoStore() {
         Row(stored: "max-age=10", request: "no-store", use: .fetched).check()
     }
 
-    @Test("RFC 9111 5.2.1.7: only-if-cached is answered from the store, or by 504")
+    @Test("RFC 9111 5.2.1.7: only-if-cached is served from the store or fails with 504")
     func onlyIfCached() {
         Row(stored: "max-age=10", request: "only-if-cached", use: .served).check()
         Row(stored: "max-age=1", request: "only-if-cached", use: .failed).check()
@@ -101,7 +101,7 @@ struct CacheDecisionTests {
     }
 
     @Test(
-        "RFC 9111 4.2.4 and 5.2.2.2: what says must-revalidate is never used stale, whoever allows it",
+        "RFC 9111 4.2.4 and 5.2.2.2: A response with must-revalidate is never served stale",
         arguments: [
             Row(stored: "max-age=1, must-revalidate", request: "max-stale", use: .asked),
             Row(stored: "max-age=1, must-revalidate, stale-while-revalidate=60", use: .asked),
@@ -110,7 +110,7 @@ struct CacheDecisionTests {
     func mustRevalidate(row: Row) { row.check() }
 
     @Test(
-        "RFC 9111 5.2.2.8: proxy-revalidate, and s-maxage, do not concern a private cache",
+        "RFC 9111 5.2.2.8: A private cache ignores proxy-revalidate and s-maxage",
         arguments: [
             Row(stored: "max-age=1, proxy-revalidate", request: "max-stale", use: .servedStale),
             Row(stored: "max-age=10, s-maxage=1", use: .served), Row(stored: "s-maxage=10, max-age=1", use: .asked),
@@ -118,7 +118,7 @@ struct CacheDecisionTests {
     func shared(row: Row) { row.check() }
 
     @Test(
-        "RFC 5861 3: within stale-while-revalidate a stale answer is used, and asked about behind it",
+        "RFC 5861 3: stale-while-revalidate serves a stale response and revalidates it in the background",
         arguments: [
             Row(stored: "max-age=1, stale-while-revalidate=4", use: .behind),
             Row(stored: "max-age=1, stale-while-revalidate=3", use: .asked),
@@ -127,7 +127,7 @@ struct CacheDecisionTests {
         ])
     func staleWhileRevalidate(row: Row) { row.check() }
 
-    @Test("RFC 5861 3: what asks behind the caller's back has neither his conditions nor his range")
+    @Test("RFC 5861 3: A background revalidation omits Range and If-Range of the caller")
     func behind() throws {
         let request = Stage.request([("Range", "bytes=0-4"), ("If-Range", "\"a\""), ("X", "y")])
         let entry = Stage.entry([("Cache-Control", "max-age=0, stale-while-revalidate=60"), ("ETag", "\"a\"")])
@@ -140,7 +140,7 @@ struct CacheDecisionTests {
         #expect(sent["if-none-match"] == "\"a\"")
     }
 
-    @Test("RFC 9111 4: without the request's method being GET or HEAD nothing stored is used")
+    @Test("RFC 9111 4: Only GET and HEAD use a stored response")
     func methods() {
         let entry = Stage.entry([("Cache-Control", "max-age=10")])
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "get", "X"] {
@@ -148,7 +148,7 @@ struct CacheDecisionTests {
         }
     }
 
-    @Test("RFC 9110 9.3.2: HEAD is answered from what GET gave, without its body")
+    @Test("RFC 9110 9.3.2: HEAD is served from a stored GET response, without its body")
     func headFromGet() throws {
         let entry = Stage.entry([("Cache-Control", "max-age=10"), ("Content-Length", "10")])
         let answer = try #require(Stage.decide([entry], Stage.request(method: "HEAD")).answer)
@@ -161,7 +161,7 @@ struct CacheDecisionTests {
         #expect(stale.chosenPosition == nil)
     }
 
-    @Test("RFC 9111 5.1 and RFC 9110 6.6.1: what is served says its age, and its Date stays as it was")
+    @Test("RFC 9111 5.1 and RFC 9110 6.6.1: A served response states its Age and keeps its Date")
     func ageIsShown() throws {
         let answer = try #require(
             Stage.decide([Stage.entry([("Cache-Control", "max-age=600"), ("Age", "30")])], now: 7.9).answer)
@@ -171,7 +171,7 @@ struct CacheDecisionTests {
         #expect(dateless?.head.fields["date"] == date(0))
     }
 
-    @Test("RFC 9111 4: of several that fit the most recent by Date is used, though an older one is fresh")
+    @Test("RFC 9111 4: Of several matches the most recent by Date is used, even if an older one is fresh")
     func mostRecent() {
         let old = Stage.entry([("Cache-Control", "max-age=1000"), ("Date", date(-10))], id: 1)
         let new = Stage.entry([("Cache-Control", "max-age=1000"), ("Date", date(-1))], id: 2)
@@ -181,14 +181,14 @@ struct CacheDecisionTests {
         #expect(Stage.Use(Stage.decide([old, stale])) == .asked)
     }
 
-    @Test("an answer that was stored against no-store is not used")
+    @Test("A stored response with no-store is not served")
     func defence() {
         #expect(Stage.use([("Cache-Control", "max-age=10, no-store")]) == .fetched)
     }
 
     // MARK: Policies
 
-    @Test("the policy refresh asks about all but what is immutable, and tells the caches on the way (RFC 8246 2)")
+    @Test("The refresh policy revalidates all but fresh immutable responses, with max-age=0 (RFC 8246 2)")
     func refresh() throws {
         let request = Stage.request([("Cache-Control", "no-transform")], policy: .refresh)
         let entry = Stage.entry([("Cache-Control", "max-age=1000"), ("ETag", "\"a\"")])
@@ -203,7 +203,7 @@ struct CacheDecisionTests {
         #expect(Stage.use(immutable, Stage.request([("Cache-Control", "no-cache")], policy: .refresh)) == .asked)
     }
 
-    @Test("the policy only-cached never asks")
+    @Test("The onlyCached policy serves from the store or fails")
     func onlyCached() {
         let request = Stage.request(policy: .onlyCached)
         #expect(Stage.use([("Cache-Control", "max-age=10")], request) == .served)
@@ -212,7 +212,7 @@ struct CacheDecisionTests {
         #expect(Stage.use([("Cache-Control", "max-age=1")], lenient) == .servedStale)
     }
 
-    @Test("the policy prefer-cached uses what is stored whatever its age, but for what forbids that itself")
+    @Test("The preferCached policy serves any age unless the response requires revalidation")
     func preferCached() {
         let request = Stage.request(policy: .preferCached)
         #expect(Stage.use([], request, now: 1_000_000_000) == .servedStale)
@@ -222,7 +222,7 @@ struct CacheDecisionTests {
         #expect(Stage.use([], request, now: -31_536_000) == .servedStale)
     }
 
-    @Test("the policy no-store neither uses nor keeps anything")
+    @Test("The noStore policy neither uses nor stores responses")
     func noStore() {
         let request = Stage.request(policy: .noStore)
         #expect(Stage.use([("Cache-Control", "max-age=10")], request) == .fetched)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What is written when a body has ended", .timeLimit(.minutes(10)))
+@Suite("Cache writes at the end of a body", .timeLimit(.minutes(10)))
 struct CacheWriteTests {
-    /// A response with a strong validator, of which `range` is there.
+    /// A response with a strong validator and the bytes of `range`.
     private static func response(_ range: Range<Int64> = 0..<0, of length: Int64? = 100) -> StoredResponse {
         StoredResponse(
             method: "GET", url: "http://a.example/1", selectingFields: HTTPFields(),
@@ -29,7 +29,7 @@ struct CacheWriteTests {
         changes.writes(of: body, part: part) { _ in isWorthKeeping }
     }
 
-    @Test("heads are updated first, what a response invalidates goes under both keys, and the removed entries go last")
+    @Test("Updates come first, invalidation covers both keys, and removals come last")
     func order() {
         var changes = Self.changes(.new(Self.new, replacing: [Self.id(3)]))
         changes.updates = [.init(id: Self.id(1), response: Self.whole)]
@@ -44,7 +44,7 @@ struct CacheWriteTests {
         #expect(Self.writes(StoreChanges(), EndedBody(count: 9, receivedBytes: 9, isWhole: true)).isEmpty)
     }
 
-    @Test("the whole takes the place of the part that was kept while it came")
+    @Test("The complete body replaces the part stored while it arrived")
     func part() {
         let writes = Self.writes(
             Self.changes(.new(Self.new, replacing: [Self.id(3)])),
@@ -53,7 +53,7 @@ struct CacheWriteTests {
         #expect(writes == [.keep(Self.whole, replacing: [Self.id(3), Self.id(7)], part: Self.id(7))])
     }
 
-    @Test("a part that was kept stays where the exchange broke, and goes where the whole is not worth keeping")
+    @Test("A stored part survives a broken exchange and is removed if the whole is not worth storing")
     func unworthy() {
         let changes = Self.changes(.new(Self.new, replacing: []))
         let broken = EndedBody(count: 60, receivedBytes: 60, isWhole: false)
@@ -64,19 +64,19 @@ struct CacheWriteTests {
             ])
         let whole = EndedBody(count: 100, receivedBytes: 100, isWhole: true)
         #expect(Self.writes(changes, whole, part: Self.id(7), isWorthKeeping: false) == [.remove([Self.id(7)])])
-        // Longer than its head says.
+        // The body is longer than its head declares.
         let long = EndedBody(count: 101, receivedBytes: 101, isWhole: true)
         #expect(Self.writes(changes, long, part: Self.id(7)) == [.remove([Self.id(7)])])
     }
 
-    @Test("where no response came to the request for the rest, what there was before is kept")
+    @Test("If the range request gets no response, the bytes received before it are stored")
     func withoutRest() {
         let body = EndedBody(count: 60, receivedBytes: 0, bytesBeforeRest: 60, isWhole: false)
         let writes = Self.writes(Self.changes(.new(Self.new, replacing: [])), body)
         #expect(writes == [.keep(Self.response(0..<60), replacing: [], part: nil)])
     }
 
-    @Test("a rest is added to what an entry has, without what that has already")
+    @Test("A partial response extends an entry without the bytes the entry already has")
     func extending() {
         let rest = IncomingResponse(response: Self.response(0..<40), end: 100)
         let changes = Self.changes(.extending(Self.id(5), rest, leavingOut: 10))
@@ -87,7 +87,7 @@ struct CacheWriteTests {
         #expect(Self.writes(changes, EndedBody(count: 9, receivedBytes: 9, isWhole: false)).isEmpty)
     }
 
-    @Test("what everything goes under is the response's key and that of the images made of it")
+    @Test("Each invalidated URL yields the keys of its response and of its processed images")
     func keys() {
         var changes = StoreChanges()
         changes.invalidated = ["http://a.example/1", "http://a.example/2"]

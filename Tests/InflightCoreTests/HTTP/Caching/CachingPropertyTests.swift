@@ -3,11 +3,11 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What holds of every decision about stored answers", .timeLimit(.minutes(10)))
+@Suite("Invariants of cache decisions", .timeLimit(.minutes(10)))
 struct CachingPropertyTests {
     typealias Stage = CachingStage
 
-    /// Answers and requests that make sense, put together by chance.
+    /// Generates random but plausible responses and requests.
     private struct World {
         var random: SeededGenerator
 
@@ -57,7 +57,7 @@ struct CachingPropertyTests {
     }
 
     @Test(
-        "nothing is served that anybody forbids, and nothing goes out where it must not",
+        "No decision serves a forbidden response or contacts the server without permission",
         arguments: 1...5 as ClosedRange<UInt64>)
     func decisions(seed: UInt64) {
         var world = World(seed: seed)
@@ -93,7 +93,7 @@ struct CachingPropertyTests {
     }
 
     @Test(
-        "whatever is answered, only what was found is changed, and nothing is kept that must not be",
+        "No outcome changes an entry that was not found or stores a forbidden response",
         arguments: 1...5 as ClosedRange<UInt64>)
     func outcomes(seed: UInt64) {
         var world = World(seed: seed)

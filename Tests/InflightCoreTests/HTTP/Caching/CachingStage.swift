@@ -1,23 +1,23 @@
 @testable import InflightCore
 
-/// Times in seconds after the moment at which the answers of these tests came.
+/// The time `seconds` after the responses of these tests arrive.
 func at(_ seconds: Double) -> WallTime {
     // 2026-01-01 00:00:00 GMT
     WallTime(milliseconds: 1_767_225_600_000).adding(milliseconds: Int64(seconds * 1000))
 }
 
-/// That moment as HTTP writes it.
+/// The same time as an HTTP date.
 func date(_ seconds: Double) -> String { HTTPDate.text(at(seconds)) }
 
 func fields(_ fields: [(String, String)]) -> HTTPFields {
     HTTPFields(fields.map { (name: $0.0, value: $0.1) })
 }
 
-/// Answers, requests, and what is made of them.
+/// Builds stored responses and requests, and runs the cache decisions on them.
 struct CachingStage {
     static let url = "https://a.example/cat.png"
 
-    /// An answer of ten bytes that came at 0, `Date: 0` included unless it has one of its own.
+    /// A stored response of ten bytes that arrived at 0, with that time as `Date` unless it has its own.
     static func entry(
         _ answer: [(String, String)], status: Int = 200, id: Int64 = 1, came: Double = 0, sent: Double? = nil,
         requestFields: [(String, String)] = [], bytes: Range<Int64> = 0..<10, total: Int64? = 10, dated: Bool = true
@@ -44,7 +44,7 @@ struct CachingStage {
         CacheDecision.decide(found: entries, request: request, now: at(now))
     }
 
-    /// What comes of one stored answer, at a glance.
+    /// The kind of decision on one stored response.
     static func use(
         _ answer: [(String, String)], _ request: CachingRequest = request(), now: Double = 5, status: Int = 200
     ) -> Use {
@@ -65,7 +65,7 @@ struct CachingStage {
         }
     }
 
-    /// What an answer means that came at `now`, after what was decided at that time.
+    /// The outcome of a response that arrives at `now`, after the decision made at that time.
     static func outcome(
         _ answer: ResponseHead, _ entries: [StoredEntry] = [], _ request: CachingRequest = request(), now: Double = 100
     ) -> CacheOutcome {

@@ -3,13 +3,13 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Fields that caching reads", .timeLimit(.minutes(10)))
+@Suite("Header fields read by the cache", .timeLimit(.minutes(10)))
 struct FieldTests {
     private func tag(_ text: String) throws -> EntityTag { try #require(EntityTag(text)) }
 
-    @Test("RFC 9110 8.8.3.2: strong comparison wants two strong tags, weak comparison passes over W/")
+    @Test("RFC 9110 8.8.3.2: Strong comparison requires two strong tags, and weak comparison ignores W/")
     func comparison() throws {
-        // The table of the section.
+        // The table of RFC 9110 section 8.8.3.2.
         let table = [
             ("W/\"1\"", "W/\"1\"", false, true), ("W/\"1\"", "W/\"2\"", false, false),
             ("W/\"1\"", "\"1\"", false, true),
@@ -21,13 +21,13 @@ struct FieldTests {
         }
     }
 
-    @Test("RFC 9110 8.8.3: a tag is kept as its bytes, and what is none is refused")
+    @Test("RFC 9110 8.8.3: An entity tag keeps its bytes, and a malformed tag is rejected")
     func tags() throws {
         let bytes: [UInt8] = [0x22, 0x61, 0xFC, 0x22]
         #expect(EntityTag(bytes[...])?.text == bytes)
         #expect(try tag("\"\"").stronglyEquals(tag("\"\"")))
         #expect(try !tag("\"a\"").isWeak && tag("W/\"a\"").isWeak)
-        // Servers send it, and compare it with what comes back; it proves nothing strong.
+        // Some servers send unquoted tags and compare them when they return; such a tag is weak.
         #expect(try tag("abc").isWeak)
         for text in ["", "\"", "\"a\"b\"", "W/", "a b", "*", "a,b", "\"a\u{7F}\"", "W//\"a\"", "x\"a\""]
         where text != "W/" {
@@ -35,7 +35,7 @@ struct FieldTests {
         }
     }
 
-    @Test("a tag with a misspelt weakness indicator is weak, and sent as it came", arguments: ["w/", "W", "w", "W\\"])
+    @Test("A tag with a malformed weakness indicator is weak and kept unchanged", arguments: ["w/", "W", "w", "W\\"])
     func misspelt(indicator: String) throws {
         let misspelt = try tag(indicator + "\"a\"")
         #expect(misspelt.isWeak && misspelt.text == Array((indicator + "\"a\"").utf8))
@@ -46,7 +46,7 @@ struct FieldTests {
         #expect(try condition?.weaklyMatches(tag("W/\"a\"")) == true)
     }
 
-    @Test("RFC 9110 13.1.2: If-None-Match holds a list in several lines, commas within tags, or an asterisk")
+    @Test("RFC 9110 13.1.2: If-None-Match allows several lines, commas within tags, and an asterisk")
     func conditions() throws {
         func condition(_ lines: String...) -> EntityTagCondition? {
             EntityTagCondition("if-none-match", of: fields(lines.map { ("If-None-Match", $0) }))
@@ -61,7 +61,7 @@ struct FieldTests {
     }
 
     @Test(
-        "RFC 9110 14.1.2: a range is resolved against the length",
+        "RFC 9110 14.1.2: A byte range resolves against the body length",
         arguments: [
             ("bytes=0-4", 0..<5), ("bytes=5-", 5..<10), ("bytes=-3", 7..<10), ("bytes=8-99", 8..<10),
             ("bytes=-99", 0..<10), ("BYTES=9-9", 9..<10), ("bytes= 0-4 ", 0..<5), ("bytes=10-", nil), ("bytes=-0", nil),
@@ -75,7 +75,7 @@ struct FieldTests {
         #expect(range.resolved(total: 10) == expected)
     }
 
-    @Test("RFC 9110 14.2: a range that cannot be read counts as none, and several as several")
+    @Test("RFC 9110 14.2: A malformed Range is ignored, and several ranges are recognised")
     func otherRanges() {
         for value in ["lines=0-4", "bytes", "bytes=", "bytes=4-0", "bytes=a-b", "bytes=-", "bytes=1-2,x", "0-4"] {
             #expect(RangeRequest(fields([("Range", value)])) == .whole, "\(value)")
@@ -86,7 +86,7 @@ struct FieldTests {
     }
 
     @Test(
-        "RFC 9110 14.4: Content-Range is read, and what breaks the rules is none",
+        "RFC 9110 14.4: A valid Content-Range is parsed and written back",
         arguments: [
             ("bytes 0-4/10", 0..<5, 10), ("bytes 0-4/*", 0..<5, nil), ("bytes */10", nil, 10),
             ("BYTES 9-9/10", 9..<10, 10),
@@ -99,7 +99,7 @@ struct FieldTests {
     }
 
     @Test(
-        "RFC 9110 14.4: a malformed Content-Range is none",
+        "RFC 9110 14.4: A malformed or repeated Content-Range is ignored",
         arguments: [
             "bytes 4-0/10", "bytes 0-10/10", "bytes */*", "bytes 0-4", "bytes=0-4/10", "lines 0-4/10", "bytes -4/10",
             "bytes 0-/10", "bytes 0-4/10/10", "bytes 0-4/x", "", "bytes 0-9223372036854775807/*",
@@ -110,7 +110,7 @@ struct FieldTests {
         #expect(ContentRange(fields([("Content-Range", "bytes 0-4/10"), ("Content-Range", "bytes 0-4/10")])) == nil)
     }
 
-    @Test("nothing that reads a field traps, whatever its bytes")
+    @Test("No field parser or cache decision traps on random bytes")
     func randomBytes() {
         var random = SeededGenerator(seed: 3)
         let pieces = [

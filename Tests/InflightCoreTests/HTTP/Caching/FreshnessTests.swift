@@ -14,7 +14,7 @@ struct FreshnessTests {
         freshness(CachingStage.entry(answer, status: status), now: 0).lifetime / 1000
     }
 
-    @Test("RFC 9111 4.2.3: age is the larger of what Age and Date say, the way included, and the time in the store")
+    @Test("RFC 9111 4.2.3: The age is the larger of Age plus delay and apparent age, plus resident time")
     func age() {
         #expect(age(CachingStage.entry([]), now: 7) == 7)
         #expect(age(CachingStage.entry([("Age", "30")]), now: 7) == 37)
@@ -24,7 +24,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "RFC 9111 5.1: of Age the first member counts, and what is no number is passed over",
+        "RFC 9111 5.1: The first member of Age counts, and an invalid value counts as 0",
         arguments: [
             ("7200,0", 7200), ("0,7200", 0), ("0, 0", 0), ("abc", 0), ("-7200", 0), ("7200.0", 0), ("", 0), (",5", 0),
             (" 12 ", 12), ("99999999999999999999", 2_147_483_648),
@@ -33,12 +33,12 @@ struct FreshnessTests {
         #expect(age(CachingStage.entry([("Age", value)]), now: 0) == seconds)
     }
 
-    @Test("RFC 9111 5.1: of two lines of Age the first counts")
+    @Test("RFC 9111 5.1: The first of two Age field lines counts")
     func twoAges() {
         #expect(age(CachingStage.entry([("Age", "5"), ("Age", "7200")]), now: 0) == 5)
     }
 
-    @Test("RFC 9111 4.2.3: no clock makes an age negative, or overflow")
+    @Test("RFC 9111 4.2.3: A wrong clock makes no age negative and causes no overflow")
     func wrongClocks() {
         #expect(age(CachingStage.entry([("Date", date(1000))]), now: 3) == 3)
         #expect(age(CachingStage.entry([], sent: 100), now: 3) == 3)
@@ -50,13 +50,13 @@ struct FreshnessTests {
         #expect(freshness.age > 0 && !freshness.isFresh)
     }
 
-    @Test("RFC 9110 6.6.1: an answer without a Date, or with one that cannot be read, has the date at which it came")
+    @Test("RFC 9110 6.6.1: A missing or malformed Date is replaced by the time of receipt")
     func missingDate() {
         #expect(age(CachingStage.entry([], dated: false), now: 7) == 7)
         #expect(lifetime([("Date", "foo"), ("Expires", date(10))]) == 10)
     }
 
-    @Test("RFC 9111 4.2.1: max-age goes before Expires, and Expires before a guess")
+    @Test("RFC 9111 4.2.1: max-age overrides Expires, and Expires overrides the heuristic")
     func order() {
         #expect(lifetime([("Cache-Control", "max-age=3600"), ("Expires", date(-10_000))]) == 3600)
         #expect(lifetime([("Cache-Control", "max-age=0"), ("Expires", date(10_000))]) == 0)
@@ -64,7 +64,7 @@ struct FreshnessTests {
         #expect(lifetime([("Cache-Control", "s-maxage=3600")]) == 0)
     }
 
-    @Test("RFC 9111 5.3: Expires counts from Date, and what cannot be read has passed")
+    @Test("RFC 9111 5.3: Expires is relative to Date, and a malformed Expires has passed")
     func expires() {
         #expect(lifetime([("Expires", date(30)), ("Date", date(-10))]) == 40)
         #expect(lifetime([("Expires", date(300)), ("Date", date(400))]) == 0)
@@ -75,7 +75,7 @@ struct FreshnessTests {
         #expect(lifetime([("Expires", date(9)), ("Expires", date(500))]) == 9)
     }
 
-    @Test("RFC 9111 4.2.2: a guess is a tenth of the time since the last change")
+    @Test("RFC 9111 4.2.2: The heuristic lifetime is a tenth of the time since Last-Modified")
     func guess() {
         #expect(lifetime([("Last-Modified", date(-1000))]) == 100)
         #expect(lifetime([("Last-Modified", date(1000))]) == 0)
@@ -83,14 +83,14 @@ struct FreshnessTests {
         #expect(lifetime([]) == 0)
     }
 
-    @Test("RFC 9111 4.2.2: nothing is guessed where a time is told, even one that cannot be read")
+    @Test("RFC 9111 4.2.2: No heuristic applies beside an explicit lifetime, even a malformed one")
     func noGuess() {
         #expect(lifetime([("Last-Modified", date(-1000)), ("Cache-Control", "max-age=x")]) == 0)
         #expect(lifetime([("Last-Modified", date(-1000)), ("Expires", "0")]) == 0)
     }
 
     @Test(
-        "RFC 9110 15.1: a guess is made for these statuses alone, and for others that say public",
+        "RFC 9110 15.1: The heuristic applies to heuristically cacheable statuses and public responses",
         arguments: Array(200...206) + [
             300, 301, 302, 303, 307, 308, 400, 403, 404, 405, 410, 414, 500, 501, 502, 503, 599,
         ])
@@ -100,7 +100,7 @@ struct FreshnessTests {
         #expect(lifetime([("Last-Modified", date(-1000)), ("Cache-Control", "public")], status: status) == 100)
     }
 
-    @Test("RFC 9111 4.2: an answer is fresh while its age is below its lifetime, not at it")
+    @Test("RFC 9111 4.2: A response is fresh while its age is below its lifetime, not at it")
     func border() {
         let entry = CachingStage.entry([("Cache-Control", "max-age=10")])
         #expect(freshness(entry, now: 9.999).isFresh)
@@ -108,7 +108,7 @@ struct FreshnessTests {
     }
 
     @Test(
-        "what came at a time that the clock has not reached is not known to be fresh; a correction of a minute is let pass"
+        "A response received in the future is not fresh, except within a clock correction of a minute"
     )
     func clockSetBack() {
         let entry = CachingStage.entry([("Cache-Control", "max-age=31536000")])

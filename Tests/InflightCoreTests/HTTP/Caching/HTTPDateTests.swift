@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Dates in HTTP", .timeLimit(.minutes(10)))
+@Suite("HTTP dates", .timeLimit(.minutes(10)))
 struct HTTPDateTests {
     private static let year2026 = WallTime(milliseconds: 1_767_225_600_000)
 
@@ -12,7 +12,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "RFC 9110 5.6.7: all three formats are read",
+        "RFC 9110 5.6.7: All three date formats are parsed",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Wed Nov 16 08:49:37 1994", 784_975_777),
@@ -25,14 +25,14 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "RFC 9111 4.2: case does not matter, and a wrong day of the week is let pass",
+        "RFC 9111 4.2: Date parsing ignores case and a wrong day of the week",
         arguments: ["SUN, 06 NOV 1994 08:49:37 gMT", "Mon, 06 Nov 1994 08:49:37 GMT", "sunday, 06-NOV-94 08:49:37 Gmt"])
     func caseIsIgnored(text: String) {
         #expect(parse(text) == 784_111_777)
     }
 
     @Test(
-        "RFC 9111 5.3: whatever is no HTTP date, other time zones included, is none",
+        "RFC 9111 5.3: A malformed date or one in another time zone is rejected",
         arguments: [
             "0", "-1", "", "foo", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37",
             "Sun, 06 Nov 94 08:49:37 GMT",
@@ -48,7 +48,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "RFC 9110 5.6.7: a year of two digits is never more than 50 years ahead",
+        "RFC 9110 5.6.7: A two-digit year is at most 50 years in the future",
         arguments: [
             ("Tuesday, 01-Jan-75 00:00:00 GMT", 2075), ("Tuesday, 31-Dec-75 00:00:00 GMT", 2075),
             ("Tuesday, 01-Mar-76 00:00:00 GMT", 1976), ("Tuesday, 01-Jan-99 00:00:00 GMT", 1999),
@@ -59,13 +59,13 @@ struct HTTPDateTests {
         #expect(HTTPDate.text(WallTime(milliseconds: seconds * 1000)).contains(" \(year) "))
     }
 
-    @Test("a year of two digits at the end of a century may lie in the next")
+    @Test("At the end of a century, a two-digit year may be in the next century")
     func nextCentury() {
         let now = WallTime(milliseconds: 4_070_908_800_000)  // 2099-01-01
         #expect(parse("Sunday, 06-Nov-01 08:49:37 GMT", now: now).map { $0 > now.milliseconds / 1000 } == true)
     }
 
-    @Test("what is written is read again, for any time")
+    @Test("A date round-trips through formatting and parsing")
     func roundTrip() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<4_000 {

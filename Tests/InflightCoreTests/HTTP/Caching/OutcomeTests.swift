@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What else an answer means for what is stored", .timeLimit(.minutes(10)))
+@Suite("Cache outcomes: errors, HEAD and invalidation", .timeLimit(.minutes(10)))
 struct OutcomeTests {
     typealias Stage = CachingStage
 
@@ -16,7 +16,7 @@ struct OutcomeTests {
         return Stage.outcome(Stage.head(status), [entry], request, now: now).answer?.isStale == true
     }
 
-    @Test("RFC 5861 4: within stale-if-error of the answer or of the request a stale answer stands in for an error")
+    @Test("RFC 5861 4: Within stale-if-error of response or request, a stale response replaces an error")
     func staleIfError() {
         #expect(stands("max-age=10, stale-if-error=60"))
         #expect(stands("max-age=10, stale-if-error=40"))
@@ -28,14 +28,14 @@ struct OutcomeTests {
     }
 
     @Test(
-        "RFC 5861 4: 500, 502, 503 and 504 are errors, and nothing else",
+        "RFC 5861 4: Only 500, 502, 503 and 504 count as errors for stale-if-error",
         arguments: [200, 404, 429, 500, 501, 502, 503, 504, 505])
     func errors(status: Int) {
         #expect(stands("max-age=10, stale-if-error=60", status: status) == [500, 502, 503, 504].contains(status))
     }
 
     @Test(
-        "RFC 9111 5.2.2.2: nothing stale stands in where that says must-revalidate or no-cache, or the request no-cache"
+        "RFC 9111 5.2.2.2: must-revalidate, no-cache and refreshing requests rule out stale-if-error"
     )
     func forbidden() {
         #expect(!stands("max-age=10, stale-if-error=60, must-revalidate"))
@@ -47,7 +47,7 @@ struct OutcomeTests {
         #expect(!stands("max-age=10, stale-if-error=60", policy: .noStore))
     }
 
-    @Test("RFC 5861 4: a connection that fails is an error too; one that is not trusted is told")
+    @Test("RFC 5861 4: A failed connection counts as an error, and an untrusted one does not")
     func connections() {
         let entry = Stage.entry([("Cache-Control", "max-age=10, stale-if-error=60")])
         func stands(_ code: LoadError.Code) -> Bool {
@@ -59,7 +59,7 @@ struct OutcomeTests {
         }
     }
 
-    @Test("an error is kept beside what it stands in front of, and found first while it is fresh")
+    @Test("A stored error does not replace the response and is used first while it is fresh")
     func errorBeside() {
         let entry = Stage.entry([("Cache-Control", "max-age=10"), ("ETag", "\"a\"")])
         let outcome = Stage.outcome(Stage.head(503, [("Cache-Control", "max-age=5")]), [entry])
@@ -73,18 +73,18 @@ struct OutcomeTests {
         #expect(Stage.decide([error, entry], now: 106).exchange?.setting["if-none-match"] == "\"a\"")
     }
 
-    @Test("RFC 9111 4.3.3: without leave to use what is stale, an error goes to the caller", arguments: [500, 503])
+    @Test("RFC 9111 4.3.3: An error passes to the caller if no stale response is allowed", arguments: [500, 503])
     func errorPasses(status: Int) {
         #expect(Stage.outcome(Stage.head(status), [Stage.entry([("ETag", "\"a\"")])]) == .pass(StoreChanges()))
     }
 
-    @Test("what the origin says is gone does not come back", arguments: [404, 410])
+    @Test("A 404 or 410 removes the stored response", arguments: [404, 410])
     func gone(status: Int) {
         let outcome = Stage.outcome(Stage.head(status), [Stage.entry([("ETag", "\"a\"")])])
         #expect(outcome.isPass && outcome.changes.removed.map(\.rawValue) == [1])
     }
 
-    @Test("what is newer and is not kept removes what is older")
+    @Test("A newer 200 that is not stored removes the older response")
     func newerNotKept() {
         let entry = Stage.entry([("ETag", "\"a\"")])
         for answer in [[("Vary", "*")], [("Cache-Control", "no-cache")]] {
@@ -94,7 +94,7 @@ struct OutcomeTests {
         #expect(Stage.outcome(Stage.head(206), [entry]).changes == StoreChanges())
     }
 
-    @Test("RFC 9111 5.2.2.5: a newer answer with no-store leaves the older one as it is")
+    @Test("RFC 9111 5.2.2.5: A newer response with no-store leaves the stored one unchanged")
     func newerNoStore() {
         let entry = Stage.entry([("ETag", "\"a\"")])
         #expect(Stage.outcome(Stage.head(200, [("Cache-Control", "no-store")]), [entry]) == .pass(StoreChanges()))
@@ -109,7 +109,7 @@ struct OutcomeTests {
     }
 
     @Test(
-        "RFC 9111 4.3.5: a 200 to HEAD updates what is stored where the validators it has and the length are the same")
+        "RFC 9111 4.3.5: A 200 to HEAD with equal validators and length updates the stored response")
     func headUpdates() throws {
         let stored = [("ETag", "\"a\""), ("Last-Modified", date(-9)), ("X", "1"), ("Y", "1")]
         for answer in [
@@ -124,7 +124,7 @@ struct OutcomeTests {
         }
     }
 
-    @Test("RFC 9111 4.3.5: where they differ, what is stored goes")
+    @Test("RFC 9111 4.3.5: A 200 to HEAD with another validator or length removes the stored response")
     func headRemoves() {
         let stored = [("ETag", "\"a\""), ("Last-Modified", date(-9))]
         for answer in [
@@ -135,7 +135,7 @@ struct OutcomeTests {
         #expect(byHead([], [("ETag", "\"a\"")]).removed.count == 1)
     }
 
-    @Test("RFC 9111 4.3.5: only a 200 to HEAD says anything", arguments: [204, 301, 404, 410, 500])
+    @Test("RFC 9111 4.3.5: HEAD with another status or no-store changes nothing", arguments: [204, 301, 404, 410, 500])
     func headOther(status: Int) {
         #expect(byHead([("ETag", "\"a\"")], [("ETag", "\"b\"")], status: status) == StoreChanges())
         #expect(byHead([("ETag", "\"a\"")], [("ETag", "\"a\""), ("Cache-Control", "no-store")]) == StoreChanges())
@@ -150,19 +150,19 @@ struct OutcomeTests {
     }
 
     @Test(
-        "RFC 9111 4.4: a method that is not safe, known or not, makes its URL useless when it succeeds",
+        "RFC 9111 4.4: A successful unsafe or unknown method invalidates its URL",
         arguments: ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "get"])
     func unsafe(method: String) {
         for status in [200, 201, 204, 303, 304] { #expect(invalidated(method, status) == [Stage.url]) }
         for status in [400, 404, 500, 503] { #expect(invalidated(method, status).isEmpty) }
     }
 
-    @Test("RFC 9111 4.4: safe methods make nothing useless", arguments: ["GET", "HEAD", "OPTIONS", "TRACE"])
+    @Test("RFC 9111 4.4: Safe methods invalidate nothing", arguments: ["GET", "HEAD", "OPTIONS", "TRACE"])
     func safe(method: String) {
         #expect(invalidated(method, 200, [("Location", "/other")]).isEmpty)
     }
 
-    @Test("RFC 9111 4.4: what Location and Content-Location name goes too, on the same origin alone")
+    @Test("RFC 9111 4.4: Location and Content-Location on the same origin are invalidated too")
     func locations() {
         #expect(
             invalidated("POST", 201, [("Location", "/new"), ("Content-Location", "sub/x#f")])
@@ -174,13 +174,13 @@ struct OutcomeTests {
         #expect(invalidated("PUT", 200, [("Location", Stage.url)]) == [Stage.url])
     }
 
-    @Test("RFC 9111 4.4: a request that stores nothing still makes its URL useless")
+    @Test("RFC 9111 4.4: An unsafe request with the noStore policy still invalidates its URL")
     func noStore() {
         let request = Stage.request(method: "POST", policy: .noStore)
         #expect(Stage.outcome(Stage.head(200), [], request).changes.invalidated == [Stage.url])
     }
 
-    @Test("RFC 9110 9.3.3: what a POST gave and names itself by answers a GET")
+    @Test("RFC 9110 9.3.3: A POST response whose Content-Location is its own URL is served to a GET")
     func post() throws {
         let request = Stage.request(method: "POST")
         let head = Stage.head(200, [("Expires", date(900)), ("Content-Location", Stage.url)])

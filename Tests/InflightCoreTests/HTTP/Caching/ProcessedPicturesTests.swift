@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Which stored picture may be used", .timeLimit(.minutes(10)))
+@Suite("Selection of stored processed images", .timeLimit(.minutes(10)))
 struct ProcessedPicturesTests {
     typealias Stage = CachingStage
 
@@ -25,7 +25,7 @@ struct ProcessedPicturesTests {
         ProcessedPictures.choose(pictures, originals: originals, for: request, identity: identity, now: at(now))
     }
 
-    @Test("the one that was made in the way that is asked for, by the most recent bytes")
+    @Test("The stored image with the requested identity and the most recent original is used")
     func identity() {
         let pictures = [
             picture("b", [Self.fresh]), picture("a", [Self.fresh]), picture("a", [Self.fresh], came: 2),
@@ -36,7 +36,7 @@ struct ProcessedPicturesTests {
         #expect(choose([Stage.entry([Self.fresh])]) == nil)
     }
 
-    @Test("none that its bytes' freshness, or the request's own Cache-Control, does not let be used")
+    @Test("A stored image is used only if its freshness and the request allow it")
     func freshness() {
         #expect(choose([picture("a", [Self.fresh])], now: 59) == 0)
         #expect(choose([picture("a", [Self.fresh])], now: 61) == nil)
@@ -46,7 +46,7 @@ struct ProcessedPicturesTests {
         #expect(choose([picture("a", [Self.fresh])], [], Stage.request(policy: .preferCached), now: 99) == 0)
     }
 
-    @Test("none where newer bytes are stored that are not the same by a strong validator")
+    @Test("A newer original rules out the stored image unless a strong validator matches")
     func newerBytes() {
         func chosen(_ old: [(String, String)], _ new: [(String, String)], now: Double = 20) -> Bool {
             choose([picture("a", old + [Self.fresh])], [Stage.entry(new, came: 10)], now: now) != nil
@@ -55,15 +55,15 @@ struct ProcessedPicturesTests {
         #expect(!chosen([("ETag", "\"x\"")], [("ETag", "\"y\""), Self.fresh]))
         #expect(!chosen([("ETag", "W/\"x\"")], [("ETag", "W/\"x\""), Self.fresh]))
         #expect(!chosen([], [Self.fresh]))
-        // A date that is old enough is strong.
+        // A Last-Modified that is old enough is a strong validator.
         #expect(chosen([("Last-Modified", date(-9))], [("Last-Modified", date(-9)), Self.fresh]))
         #expect(!chosen([("Last-Modified", date(-9))], [("Last-Modified", date(-8)), Self.fresh]))
-        // The newer answer's freshness counts for both.
+        // The newer response's freshness applies to both.
         #expect(chosen([("ETag", "\"x\"")], [("ETag", "\"x\""), Self.fresh], now: 65))
         #expect(!chosen([("ETag", "\"x\"")], [("ETag", "\"x\""), ("Cache-Control", "max-age=5")]))
     }
 
-    @Test("what is older than the picture, or another variant, decides nothing")
+    @Test("An older original or another variant does not rule out the stored image")
     func otherBytes() {
         let picture = picture("a", [Self.fresh, ("ETag", "\"x\"")], came: 10)
         #expect(choose([picture], [Stage.entry([("ETag", "\"old\""), Self.fresh])], now: 20) == 0)
@@ -73,7 +73,7 @@ struct ProcessedPicturesTests {
         #expect(choose([picture], [other], Stage.request([("Accept", "image/webp")]), now: 20) == nil)
     }
 
-    @Test("the one whose bytes were chosen by the same fields")
+    @Test("The stored image of the matching Vary variant is used")
     func varying() {
         let vary = [("Vary", "Accept"), Self.fresh]
         let pictures = [
@@ -84,7 +84,7 @@ struct ProcessedPicturesTests {
         #expect(choose([picture("a", [("Vary", "*"), Self.fresh])]) == nil)
     }
 
-    @Test("it is kept with the length and the type that it has, and not in its bytes' content coding")
+    @Test("A stored image has its own length and type and no content coding")
     func stored() {
         let original = Stage.entry(
             [("Content-Type", "image/jpeg"), ("Content-Encoding", "gzip"), ("Content-Length", "10"), ("ETag", "\"x\"")])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Ranges out of a store", .timeLimit(.minutes(10)))
+@Suite("Range requests on stored responses", .timeLimit(.minutes(10)))
 struct RangeTests {
     typealias Stage = CachingStage
 
@@ -15,7 +15,7 @@ struct RangeTests {
     }
 
     @Test(
-        "RFC 9110 15.3.7: a range of a whole answer is served as 206",
+        "RFC 9110 15.3.7: A range of a complete stored response is served as 206",
         arguments: [
             ("bytes=0-1", 0..<2, "bytes 0-1/10"), ("bytes=1-", 1..<10, "bytes 1-9/10"),
             ("bytes=-1", 9..<10, "bytes 9-9/10"),
@@ -30,7 +30,7 @@ struct RangeTests {
     }
 
     @Test(
-        "RFC 9111 3.3: a range within a stored part is served from it, and nothing else is",
+        "RFC 9111 3.3: A stored part serves only the ranges within it",
         arguments: [
             ("bytes=4-8", 0..<5), ("bytes=6-8", 2..<5), ("bytes=3-5", nil), ("bytes=8-9", nil), ("bytes=6-", nil),
             ("bytes=-2", nil),
@@ -41,7 +41,7 @@ struct RangeTests {
         if answer != nil { #expect(answer?.head.status == 206) }
     }
 
-    @Test("RFC 9111 3.3: an incomplete answer never answers a request for the whole, nor HEAD, nor a condition")
+    @Test("RFC 9111 3.3: An incomplete response serves no request for the whole, no HEAD and no condition")
     func incomplete() {
         let entry = Stage.entry(fresh, bytes: 0..<9)
         for request in [
@@ -53,7 +53,7 @@ struct RangeTests {
     }
 
     @Test(
-        "a part at the end whose length is known serves ranges that run to the end; one whose length is not, no suffix")
+        "A stored part serves open-ended ranges only if its total length is known")
     func ends() {
         #expect(served([("Range", "bytes=-5")], bytes: 5..<10)?.bytes == 0..<5)
         #expect(served([("Range", "bytes=7-")], bytes: 5..<10)?.bytes == 2..<5)
@@ -62,14 +62,14 @@ struct RangeTests {
             served([("Range", "bytes=7-8")], bytes: 5..<10, total: nil)?.head.fields["content-range"] == "bytes 7-8/*")
     }
 
-    @Test("RFC 9110 15.5.17: a range behind the end is answered by 416 with the length")
+    @Test("RFC 9110 15.5.17: A range past the end gets a 416 with the length")
     func behindTheEnd() {
         let answer = served([("Range", "bytes=10-")])
         #expect(answer?.head.status == 416 && answer?.bytes == nil)
         #expect(answer?.head.fields["content-range"] == "bytes */10")
     }
 
-    @Test("RFC 9110 14.2: several ranges, other units and other statuses get the whole")
+    @Test("RFC 9110 14.2: Several ranges, other units and other statuses get the whole body")
     func whole() {
         for value in ["bytes=0-1,5-6", "lines=0-1", "bytes=x"] {
             let answer = served([("Range", value)])
@@ -78,7 +78,7 @@ struct RangeTests {
         #expect(served([("Range", "bytes=0-1")], status: 404)?.head.status == 404)
     }
 
-    @Test("RFC 9110 13.1.5: the range counts only where If-Range names what is stored, by strong comparison")
+    @Test("RFC 9110 13.1.5: A range applies only if If-Range strongly matches the stored validator")
     func ifRange() {
         func status(_ value: String) -> Int? {
             served([("Range", "bytes=0-1"), ("If-Range", value)])?.head.status
@@ -91,13 +91,13 @@ struct RangeTests {
         #expect(status("") == 200)
     }
 
-    @Test("RFC 9110 14.2: HEAD knows no range")
+    @Test("RFC 9110 14.2: HEAD ignores Range")
     func head() {
         let request = Stage.request([("Range", "bytes=0-1")], method: "HEAD")
         #expect(Stage.decide([Stage.entry(fresh)], request).answer?.head.status == 200)
     }
 
-    // MARK: Parts that come
+    // MARK: Incoming partial responses
 
     private func outcome(
         _ range: String, _ answer: [(String, String)], _ entries: [StoredEntry]
@@ -106,7 +106,7 @@ struct RangeTests {
             Stage.head(206, [("Content-Range", range)] + answer), entries, Stage.request([("Range", "bytes=0-")]))
     }
 
-    @Test("RFC 9111 3.4: a part that goes on where a stored one ends is added to it, without what is there already")
+    @Test("RFC 9111 3.4: An adjoining partial response extends the stored part without overlapping bytes")
     func combined() throws {
         let entry = Stage.entry([("ETag", "\"a\""), ("X", "1"), ("Content-Length", "10")], bytes: 0..<5)
         let outcome = outcome("bytes 3-9/10", [("ETag", "\"a\""), ("X", "2")], [entry])
@@ -120,7 +120,7 @@ struct RangeTests {
         #expect(!whole.head.fields.contains("content-range") && whole.head.fields["content-length"] == "10")
     }
 
-    @Test("RFC 9111 3.4: parts without one and the same strong validator, or of two lengths, are never combined")
+    @Test("RFC 9111 3.4: Parts without the same strong validator and total length are never combined")
     func notCombined() {
         let table: [([(String, String)], [(String, String)], String)] = [
             ([("ETag", "\"a\"")], [("ETag", "\"b\"")], "bytes 5-9/10"),
@@ -136,7 +136,7 @@ struct RangeTests {
         }
     }
 
-    @Test("RFC 9111 3.4: a part of what is there already only updates it")
+    @Test("RFC 9111 3.4: A partial response within the stored body only updates its fields")
     func known() {
         let entry = Stage.entry([("ETag", "\"a\""), ("X", "1")])
         let outcome = outcome("bytes 3-5/10", [("ETag", "\"a\""), ("X", "2")], [entry])
@@ -145,7 +145,7 @@ struct RangeTests {
         #expect(outcome.changes.updates.first?.response.bodyRange == 0..<10)
     }
 
-    @Test("a part of a newer version takes the place of what there is of an older one")
+    @Test("A partial response of a newer version replaces the stored part of the older one")
     func newerVersion() {
         let entry = Stage.entry([("ETag", "\"a\"")], bytes: 0..<5)
         guard case .new(_, let replaced) = outcome("bytes 5-9/10", [("ETag", "\"b\"")], [entry]).changes.keeping else {

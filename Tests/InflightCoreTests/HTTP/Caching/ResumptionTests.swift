@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Going on where a transfer broke", .timeLimit(.minutes(10)))
+@Suite("Resumption of broken transfers", .timeLimit(.minutes(10)))
 struct ResumptionTests {
     typealias Stage = CachingStage
 
@@ -21,7 +21,7 @@ struct ResumptionTests {
             .verdict(on: Stage.head(status, answer), requestTime: at(8), responseTime: at(9))
     }
 
-    @Test("RFC 9110 13.1.5: the rest is asked for with Range, and If-Range with the strong validator")
+    @Test("RFC 9110 13.1.5: A resumed transfer sends Range and If-Range with the strong validator")
     func asked() throws {
         let request = fields([("Accept", "x"), ("If-Range", "\"old\"")])
         let sent = try #require(resumption()?.fields(from: request))
@@ -30,7 +30,7 @@ struct ResumptionTests {
         #expect(dated?["if-range"] == date(-1))
     }
 
-    @Test("RFC 9110 8.8.2.2: a Last-Modified counts only where it is a second before the Date that came with it")
+    @Test("RFC 9110 8.8.2.2: Last-Modified is strong only if it is at least a second before its Date")
     func strongDates() {
         #expect(resumption([("Last-Modified", date(-1))]) != nil)
         #expect(resumption([("Last-Modified", date(0))]) == nil)
@@ -40,7 +40,7 @@ struct ResumptionTests {
         #expect(resumption([("Last-Modified", date(-50)), ("ETag", "W/\"a\"")]) == nil)
     }
 
-    @Test("what has no strong validator, no first byte, no missing one, or is no 200 is not gone on with")
+    @Test("Only an incomplete prefix of a 200 with a strong validator is resumed")
     func nothingToGoOnWith() {
         #expect(resumption([]) == nil)
         #expect(resumption([("ETag", "W/\"a\"")]) == nil)
@@ -52,7 +52,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "RFC 9110 15.3.7: a 206 that fits in start, end, total and validator goes on, and is one answer with what was there"
+        "RFC 9110 15.3.7: A matching 206 continues the stored part and forms one response with it"
     )
     func goesOn() throws {
         let answer = Self.tag + [("Content-Range", "bytes 4-9/10"), ("Content-Length", "6"), ("X", "new")]
@@ -64,12 +64,12 @@ struct ResumptionTests {
         #expect(whole.isComplete && whole.bodyRange == 0..<10 && whole.head.status == 200)
         #expect(whole.head.fields["x"] == "new" && whole.head.fields["content-length"] == "10")
         #expect(whole.responseTime == at(9))
-        // It may break once more, and then goes on from there.
+        // The transfer may break again and is then resumed from there.
         let part = try #require(incoming.ended(after: 3, isWhole: false))
         #expect(Resumption(of: part)?.fields(from: HTTPFields())["range"] == "bytes=7-")
     }
 
-    @Test("RFC 9110 15.3.7: a server may send less than the rest, and tell a length that was not known")
+    @Test("RFC 9110 15.3.7: A 206 may carry less than the rest and supply an unknown total length")
     func less() {
         guard case .goOn(let incoming)? = verdict(206, Self.tag + [("Content-Range", "bytes 4-6/10")], total: nil)
         else {
@@ -82,7 +82,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "a 206 that does not fit is never put behind what is there: the whole is asked for",
+        "A 206 that does not match is never appended, and the whole body is requested",
         arguments: [
             [("ETag", "\"a\""), ("Content-Range", "bytes 3-9/10")],
             [("ETag", "\"a\""), ("Content-Range", "bytes 5-9/10")],
@@ -101,7 +101,7 @@ struct ResumptionTests {
         #expect(verdict(206, answer) == .askForWhole)
     }
 
-    @Test("what is known by its date goes on only with the same date, and without a tag that nobody knows")
+    @Test("A transfer identified by date resumes only with the same date and no unknown tag")
     func byDate() {
         let stored = [("Last-Modified", date(-50))]
         let range = ("Content-Range", "bytes 4-9/10")
@@ -111,14 +111,14 @@ struct ResumptionTests {
         #expect(verdict(206, stored + [range] + Self.tag, stored: stored) == .askForWhole)
     }
 
-    @Test("a 200 starts afresh, and an error leaves what is there for later")
+    @Test("A 200 restarts the body, a 304 requests the whole, and an error ends the resumption")
     func others() {
         #expect(verdict(200, []) == .startAfresh)
         #expect(verdict(304, []) == .askForWhole)
         for status in [301, 403, 404, 412, 429, 500, 503] { #expect(verdict(status, []) == .answered) }
     }
 
-    @Test("RFC 9110 15.5.17: a 416 is decided by the length that it tells")
+    @Test("RFC 9110 15.5.17: A 416 completes the part only if its length and validator match")
     func behindTheEnd() {
         guard case .complete(let whole)? = verdict(416, [("Content-Range", "bytes */4")], total: nil) else {
             Issue.record("everything is there")
@@ -135,7 +135,7 @@ struct ResumptionTests {
     }
 
     @Test(
-        "a part in the store is gone on with, unless a whole that is as recent can be asked about, or the caller has conditions"
+        "A stored part is resumed unless a newer complete response or the request prevents it"
     )
     func decided() throws {
         let part = Stage.entry(Self.tag + [("Cache-Control", "max-age=60")], id: 2, came: 10, bytes: 0..<4)

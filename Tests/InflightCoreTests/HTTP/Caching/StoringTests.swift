@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("What is kept of an answer", .timeLimit(.minutes(10)))
+@Suite("Storage of responses", .timeLimit(.minutes(10)))
 struct StoringTests {
     typealias Stage = CachingStage
 
@@ -13,7 +13,7 @@ struct StoringTests {
     }
 
     @Test(
-        "RFC 9111 3: these are kept",
+        "RFC 9111 3: A 200 with an ETag is stored, also with private, no-cache or max-age=0",
         arguments: [
             "max-age=60", "private, max-age=60", "private", "public", "no-cache", "max-age=0", "max-age=x", "",
             "no-cache=\"a\"", "private=\"a\"", "no-transform",
@@ -23,7 +23,7 @@ struct StoringTests {
     }
 
     @Test(
-        "RFC 9111 5.2.2.5: an answer with no-store is not kept, however it is written",
+        "RFC 9111 5.2.2.5: A response with no-store in any spelling is not stored",
         arguments: [
             "no-store", "No-StOrE", "max-age=10000, no-store", "no-store=\"x\"", "no-store, max-age=0", ",no-store",
         ])
@@ -32,14 +32,14 @@ struct StoringTests {
         #expect(kept([("Cache-Control", "max-age=60"), ("Cache-Control", control)]) == nil)
     }
 
-    @Test("RFC 9111 5.2.1.5: nothing of an exchange is kept whose request says no-store")
+    @Test("RFC 9111 5.2.1.5: The response to a request with no-store is not stored")
     func requestNoStore() {
         let request = Stage.request([("Cache-Control", "no-store")])
         #expect(kept([("Cache-Control", "max-age=60")], request: request) == nil)
         #expect(kept([("Cache-Control", "max-age=60")], request: Stage.request(policy: .noStore)) == nil)
     }
 
-    @Test("RFC 9111 5.2.2.3: must-understand lets no-store be passed over where the status is known, and only there")
+    @Test("RFC 9111 5.2.2.3: must-understand overrides no-store for known statuses and rules out others")
     func mustUnderstand() {
         let control = [("Cache-Control", "must-understand, no-store, max-age=60")]
         #expect(kept(control) != nil)
@@ -50,20 +50,20 @@ struct StoringTests {
     }
 
     @Test(
-        "RFC 9111 3: with a time told any final status is kept, but for those that mean nothing to another request",
+        "RFC 9111 3: Explicit freshness makes success, redirect and error statuses storable",
         arguments: [200, 203, 204, 299, 301, 302, 303, 307, 308, 400, 404, 410, 499, 500, 502, 503, 504, 599])
     func explicit(status: Int) {
         #expect(kept([("Cache-Control", "max-age=60")], status: status) != nil)
         #expect(kept([("Expires", date(60))], status: status) != nil)
     }
 
-    @Test("RFC 9111 3: these statuses are not kept", arguments: [100, 103, 199, 304, 407, 412, 416, 600, 999])
+    @Test("RFC 9111 3: An uncacheable status is not stored", arguments: [100, 103, 199, 304, 407, 412, 416, 600, 999])
     func never(status: Int) {
         #expect(kept([("Cache-Control", "max-age=60")], status: status) == nil)
     }
 
     @Test(
-        "RFC 9111 3: without a time told, only statuses are kept that may be by heuristics",
+        "RFC 9111 3: Without explicit freshness, only heuristically cacheable statuses are stored",
         arguments: [200, 201, 202, 203, 204, 302, 307, 400, 403, 404, 405, 410, 414, 500, 501, 502, 503, 504, 599])
     func heuristic(status: Int) {
         let mayKeep = [200, 203, 204, 404, 405, 410, 414, 501].contains(status)
@@ -72,7 +72,7 @@ struct StoringTests {
         #expect((kept([("Cache-Control", "stale-if-error=60")], status: status) != nil) == mayKeep)
     }
 
-    @Test("what would never be used takes no room")
+    @Test("A response that could never be reused is not stored")
     func useless() {
         #expect(kept([], status: 404) == nil)
         #expect(kept([("Cache-Control", "max-age=0")], status: 503) == nil)
@@ -84,7 +84,7 @@ struct StoringTests {
         #expect(kept([]) != nil)
     }
 
-    @Test("RFC 9111 3.1: fields about the connection or for a proxy are not kept, nor those that Connection names")
+    @Test("RFC 9111 3.1: Connection and proxy fields and those named by Connection are not stored")
     func connectionFields() throws {
         let dropped = [
             ("Connection", "close, Hop"), ("Hop", "1"), ("Connection", "second"), ("Second", "2"), ("Keep-Alive", "5"),
@@ -98,7 +98,7 @@ struct StoringTests {
         for (name, value) in rest { #expect(fields[name] == value) }
     }
 
-    @Test("RFC 9111 5.2.2.4: fields that no-cache names are not kept, and the rest is used")
+    @Test("RFC 9111 5.2.2.4: Fields named by no-cache are not stored, and the response stays fresh")
     func noCacheFields() throws {
         let answer = [("Cache-Control", "no-cache=\"a, B\", max-age=60"), ("A", "1"), ("b", "2"), ("C", "3")]
         let response = try #require(kept(answer))
@@ -108,7 +108,7 @@ struct StoringTests {
     }
 
     @Test(
-        "fields that hand out credentials are not stored (RFC 9111 7.3)",
+        "Fields that carry credentials are not stored (RFC 9111 7.3)",
         arguments: [
             "Set-Cookie", "SET-COOKIE2", "WWW-Authenticate", "Authentication-Info", "Authorization", "X-Auth-Token",
             "X-Auth", "X-CSRF-Token", "X-Session-Id", "X-Api-Key", "X-Amz-Security-Token", "Client-Secret", "X-JWT",
@@ -119,13 +119,13 @@ struct StoringTests {
         #expect(!fields.contains(name) && fields["x-author"] == "a")
     }
 
-    @Test("RFC 9111 3.5: a private cache keeps answers to requests with Authorization")
+    @Test("RFC 9111 3.5: A private cache stores responses to requests with Authorization")
     func authorization() {
         #expect(kept([("Cache-Control", "max-age=60")], request: Stage.request([("Authorization", "x")])) != nil)
     }
 
     @Test(
-        "RFC 9111 3: of requests other than GET only a POST is kept that names its own URL and tells a time (RFC 9110 9.3.3)"
+        "RFC 9111 3: Besides GET, only a POST with expiry and own Content-Location is stored (RFC 9110 9.3.3)"
     )
     func methods() {
         let answer = [("Expires", date(60)), ("Content-Location", "/cat.png")]
@@ -149,7 +149,7 @@ struct StoringTests {
             .ended(after: count, isWhole: isWhole)
     }
 
-    @Test("RFC 9111 3.3: a body that ended as it should is whole")
+    @Test("RFC 9111 3.3: A body that ends normally with the declared length is complete")
     func whole() {
         for answer in [[("Content-Length", "10")], [("Content-Length", "10, 10")], []] {
             let stored = ended(answer, count: 10)
@@ -160,7 +160,7 @@ struct StoringTests {
         #expect(ended([("Content-Length", "9"), ("ETag", "\"a\"")], count: 10) == nil)
     }
 
-    @Test("RFC 9111 3.3: what broke in the middle is kept as a part where a strong validator can prove what follows")
+    @Test("RFC 9111 3.3: A truncated body is stored as a part only with a strong validator")
     func broken() {
         let length = ("Content-Length", "10")
         let stored = ended([length, ("ETag", "\"a\"")], count: 4, isWhole: false)
@@ -169,9 +169,9 @@ struct StoringTests {
         #expect(ended([length, ("ETag", "W/\"a\"")], count: 4, isWhole: false) == nil)
         #expect(ended([length], count: 4, isWhole: false) == nil)
         #expect(ended([length, ("ETag", "\"a\"")], count: 0, isWhole: false) == nil)
-        // Longer than it said, before it broke.
+        // Longer than declared before it broke off.
         #expect(ended([("Content-Length", "9"), ("ETag", "\"a\"")], count: 10, isWhole: false) == nil)
-        // Shorter than it said, though the exchange claims to have gone well.
+        // Shorter than declared, although the exchange ended normally.
         #expect(ended([length], count: 4) == nil)
         let dated = [length, ("Last-Modified", date(-1)), ("Date", date(0))]
         #expect(ended(dated, count: 4, isWhole: false) != nil)
@@ -179,7 +179,7 @@ struct StoringTests {
         #expect(ended([length, ("Last-Modified", date(-1))], count: 4, isWhole: false) == nil)
     }
 
-    @Test("RFC 9111 3.3: a 206 is kept as a whole of which something is missing")
+    @Test("RFC 9111 3.3: A 206 is stored as a 200 with the received range of its body")
     func part() throws {
         let answer = [("Content-Range", "bytes 4-8/10"), ("Content-Length", "5"), ("Cache-Control", "max-age=60")]
         let stored = try #require(ended(answer, status: 206, count: 5))
@@ -190,7 +190,7 @@ struct StoringTests {
         #expect(ended([("Content-Range", "bytes 0-9/10")], status: 206, count: 10)?.isComplete == true)
     }
 
-    @Test("RFC 9111 3.3: a 206 is not kept that does not say rightly what it is a part of")
+    @Test("RFC 9111 3.3: A 206 with a missing or inconsistent Content-Range is not stored")
     func badPart() {
         #expect(ended([], status: 206, count: 5) == nil)
         #expect(ended([("Content-Range", "bytes 4-8/10"), ("Content-Length", "6")], status: 206, count: 5) == nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Asking whether a stored answer holds", .timeLimit(.minutes(10)))
+@Suite("Revalidation of stored responses", .timeLimit(.minutes(10)))
 struct ValidationTests {
     typealias Stage = CachingStage
 
@@ -14,7 +14,7 @@ struct ValidationTests {
     }
 
     @Test(
-        "RFC 9111 4.3.1: the stored tag goes out as If-None-Match, and the date of a single answer as If-Modified-Since"
+        "RFC 9111 4.3.1: Revalidation sends If-None-Match, and If-Modified-Since for a single response"
     )
     func conditions() throws {
         let modified = date(-5000)
@@ -28,7 +28,7 @@ struct ValidationTests {
         #expect(sent([])?.isEmpty == true)
     }
 
-    @Test("RFC 9111 4.3.1: the caller's tags stay beside the stored one")
+    @Test("RFC 9111 4.3.1: If-None-Match of the caller is combined with the stored tag")
     func union() {
         let asked = Stage.request([("If-None-Match", "\"x\", W/\"y\""), ("If-Modified-Since", date(0))])
         let fields = sent([("ETag", "\"a\"")], asked)
@@ -37,7 +37,7 @@ struct ValidationTests {
         #expect(sent([("ETag", "\"x\"")], Stage.request([("If-None-Match", "\"x\"")]))?["if-none-match"] == "\"x\"")
     }
 
-    @Test("the caller's own conditions are passed on where nothing that is stored can be asked about")
+    @Test("Conditions of the caller are forwarded if no stored response has a usable validator")
     func passedOn() {
         let asked = Stage.request([("If-None-Match", "\"x\"")])
         #expect(sent([], asked) == asked.fields)
@@ -46,7 +46,7 @@ struct ValidationTests {
         #expect(Stage.outcome(Stage.head(304), [], asked) == .pass(StoreChanges()))
     }
 
-    @Test("RFC 9111 4.3.1: the tag of a part is not sent, unless the part is all that is asked for")
+    @Test("RFC 9111 4.3.1: The tag of a stored part is sent only for ranges within the part")
     func parts() {
         let answer = [("ETag", "W/\"a\"")]
         #expect(sent(answer, bytes: 0..<5)?.isEmpty == true)
@@ -62,7 +62,7 @@ struct ValidationTests {
         return Stage.decide([entry], Stage.request(request)).answer?.head.status
     }
 
-    @Test("RFC 9111 4.3.2: If-None-Match is answered by 304 from a fresh answer with one of its tags")
+    @Test("RFC 9111 4.3.2: A fresh response with a matching tag serves If-None-Match as 304")
     func ifNoneMatch() {
         for value in ["\"a\"", "W/\"a\"", "\"a\", \"1\"", "\"1\", \"a\", \"2\"", "*"] {
             #expect(status([("ETag", "\"a\"")], [("If-None-Match", value)]) == 304, "\(value)")
@@ -72,7 +72,7 @@ struct ValidationTests {
         #expect(status([("ETag", "\"a\"")], [("If-None-Match", "\"a\"")], status: 404) == 404)
     }
 
-    @Test("RFC 9111 4.3.2: If-Modified-Since is compared with Last-Modified, or else with Date, in all formats")
+    @Test("RFC 9111 4.3.2: If-Modified-Since is compared with Last-Modified or else with Date")
     func ifModifiedSince() {
         let modified = [("Last-Modified", date(-3000))]
         #expect(status(modified, [("If-Modified-Since", date(-3000))]) == 304)
@@ -88,21 +88,21 @@ struct ValidationTests {
                 == 304)
     }
 
-    @Test("RFC 9110 13.2.2: If-None-Match goes before If-Modified-Since")
+    @Test("RFC 9110 13.2.2: If-None-Match overrides If-Modified-Since")
     func precedence() {
         let answer = [("ETag", "\"a\""), ("Last-Modified", date(-3000))]
         #expect(status(answer, [("If-None-Match", "\"a\""), ("If-Modified-Since", date(-9000))]) == 304)
         #expect(status(answer, [("If-None-Match", "\"b\""), ("If-Modified-Since", date(0))]) == 200)
     }
 
-    @Test("RFC 9111 4.3.2: If-Match and If-Unmodified-Since are the origin's to judge")
+    @Test("RFC 9111 4.3.2: If-Match and If-Unmodified-Since are left to the origin")
     func originsConditions() {
         #expect(status([("ETag", "\"a\"")], [("If-Match", "\"a\"")]) == nil)
         #expect(status([("ETag", "\"a\"")], [("If-Unmodified-Since", date(0))]) == nil)
         #expect(sent([("ETag", "\"a\"")], Stage.request([("If-Match", "\"a\"")]))?.contains("if-none-match") == false)
     }
 
-    @Test("RFC 9110 15.4.5: a 304 has what a 200 would say of caching, and nothing of a body")
+    @Test("RFC 9110 15.4.5: A 304 from the store has the caching fields of a 200 and no body fields")
     func notModified() throws {
         let answer = [
             ("ETag", "\"a\""), ("Vary", "Foo"), ("Content-Location", "/x"), ("Expires", date(60)),
@@ -122,7 +122,7 @@ struct ValidationTests {
 
     // MARK: After a 304
 
-    @Test("RFC 9111 4.3.3: a 304 makes the stored answer fresh again, and the caller gets it whole")
+    @Test("RFC 9111 4.3.3: A 304 freshens the stored response, which the caller gets as a 200")
     func freshened() throws {
         let entry = Stage.entry([("Cache-Control", "max-age=10"), ("ETag", "\"a\""), ("Age", "5")])
         let outcome = Stage.outcome(Stage.head(304, [("ETag", "\"a\""), ("Cache-Control", "max-age=60")]), [entry])
@@ -134,7 +134,7 @@ struct ValidationTests {
         #expect(outcome.changes.keeping == .nothing)
     }
 
-    @Test("RFC 9111 4.3.3: a 304 is for the caller where he had it, and a 200 where only the store had")
+    @Test("RFC 9111 4.3.3: A 304 reaches the caller only if the caller sent the matching tag")
     func callersCondition() {
         let entry = Stage.entry([("ETag", "\"a\"")])
         let answer = Stage.head(304, [("ETag", "\"a\"")])
@@ -144,7 +144,7 @@ struct ValidationTests {
         #expect(Stage.outcome(his, [entry], Stage.request([("If-None-Match", "\"b\"")])).isPass)
     }
 
-    @Test("RFC 9111 4.3.4: a strong validator selects all that have it, and never one that has it not")
+    @Test("RFC 9111 4.3.4: A strong validator selects exactly the stored responses that have it")
     func strongSelection() {
         let answer = [("Vary", "Foo")]
         let entries = [("\"a\"", "1"), ("\"a\"", "2"), ("\"b\"", "3"), ("W/\"a\"", "4")].enumerated().map {
@@ -158,7 +158,7 @@ struct ValidationTests {
             Stage.outcome(Stage.head(304, [("ETag", "\"a\"")]), [entries[3]], Stage.request([("Foo", "4")])).isAgain)
     }
 
-    @Test("RFC 9111 4.3.4: a weak validator selects the most recent that it fits")
+    @Test("RFC 9111 4.3.4: A weak validator selects the most recent matching response")
     func weakSelection() {
         let entries = [1, 2].map {
             Stage.entry(
@@ -171,7 +171,7 @@ struct ValidationTests {
         #expect(Stage.outcome(Stage.head(304, [("Last-Modified", date(-4))]), [modified]).isAgain)
     }
 
-    @Test("RFC 9111 4.3.4: a 304 without a validator speaks of the only answer that was asked about")
+    @Test("RFC 9111 4.3.4: A 304 without a validator applies only if one response was revalidated")
     func noValidator() {
         let one = Stage.entry([("ETag", "\"a\""), ("Vary", "Foo")])
         let other = Stage.entry([("ETag", "\"b\""), ("Vary", "Foo")], id: 2, requestFields: [("Foo", "1")])
@@ -179,7 +179,7 @@ struct ValidationTests {
         #expect(Stage.outcome(Stage.head(304), [one, other]).isAgain)
     }
 
-    @Test("RFC 9111 4.3.4: where a 304 fits nothing, the request is sent once more as the caller made it")
+    @Test("RFC 9111 4.3.4: After a 304 that matches nothing, the original request is repeated")
     func again() {
         let entry = Stage.entry([("ETag", "\"a\"")])
         let outcome = Stage.outcome(Stage.head(304, [("ETag", "\"b\"")]), [entry])
@@ -190,7 +190,7 @@ struct ValidationTests {
         #expect(exchange.setting["cache-control"] == "max-age=0" && exchange.offered.isEmpty)
     }
 
-    @Test("RFC 9111 3.2: a 304 updates all fields but those that speak of the stored bytes or of the connection")
+    @Test("RFC 9111 3.2: A 304 updates all stored fields except body and connection fields")
     func merging() throws {
         let entry = Stage.entry([
             ("ETag", "\"a\""), ("Content-Type", "text/plain"), ("X", "1"), ("Y", "1"),
@@ -215,18 +215,18 @@ struct ValidationTests {
         for name in ["content-range", "connection", "hop", "transfer-encoding", "keep-alive", "secret", "set-cookie"] {
             #expect(!stored.contains(name), "\(name)")
         }
-        // It may be used this once: it has just been validated.
+        // The named field may be used this once because it has just been validated.
         #expect(outcome.answer?.head.fields["secret"] == "1")
     }
 
-    @Test("RFC 9111 4.2.3: after a 304 without Date and Age the old ones count no more")
+    @Test("RFC 9111 4.2.3: A 304 without Date and Age discards the stored ones")
     func oldDates() throws {
         let entry = Stage.entry([("ETag", "\"a\""), ("Cache-Control", "max-age=10"), ("Age", "500")])
         let updated = try #require(Stage.outcome(Stage.head(304), [entry]).changes.updates.first?.response)
         #expect(Freshness(of: updated, at: at(105)).age == 5000)
     }
 
-    @Test("RFC 9111 4.1: a 304 with another Vary changes what the answer is known by")
+    @Test("RFC 9111 4.1: A 304 with another Vary changes the fields that select the response")
     func newVary() throws {
         let entry = Stage.entry([("ETag", "\"a\"")])
         let request = Stage.request([("Foo", "1")])
@@ -236,7 +236,7 @@ struct ValidationTests {
         #expect(Stage.outcome(Stage.head(304, [("Vary", "*")]), [entry]).changes.removed.map(\.rawValue) == [1])
     }
 
-    @Test("RFC 9111 5.2.2.5: a 304 with no-store is used, and nothing of it is stored")
+    @Test("RFC 9111 5.2.2.5: A 304 with no-store is served once and removes the stored response")
     func noStore() {
         let entry = Stage.entry([("ETag", "\"a\"")])
         let outcome = Stage.outcome(Stage.head(304, [("Cache-Control", "no-store")]), [entry])
@@ -244,7 +244,7 @@ struct ValidationTests {
         #expect(outcome.changes.removed.map(\.rawValue) == [1])
     }
 
-    @Test("RFC 9111 4.3.3: a full answer takes the place of what was asked about")
+    @Test("RFC 9111 4.3.3: A 200 response replaces the stored response")
     func fullAnswer() {
         let entry = Stage.entry([("ETag", "\"a\"")], id: 7)
         let outcome = Stage.outcome(Stage.head(200, [("ETag", "\"b\"")]), [entry])

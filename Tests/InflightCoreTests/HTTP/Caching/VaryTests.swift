@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Answers that vary", .timeLimit(.minutes(10)))
+@Suite("Vary and variants", .timeLimit(.minutes(10)))
 struct VaryTests {
     typealias Stage = CachingStage
 
@@ -13,7 +13,7 @@ struct VaryTests {
         return Stage.Use(Stage.decide([Stage.entry(answer, requestFields: stored)], Stage.request(request)))
     }
 
-    @Test("RFC 9111 4.1: an answer is used where all fields that Vary names are the same, absent ones included")
+    @Test("RFC 9111 4.1: A response is used only if all fields named by Vary match, absent ones included")
     func same() {
         let first = [("Foo", "1"), ("Bar", "abc")]
         #expect(use(vary: ["Foo"], stored: first, request: [("foo", "1"), ("Bar", "other")]) == .served)
@@ -27,7 +27,7 @@ struct VaryTests {
     }
 
     @Test(
-        "RFC 9111 4.1: Vary with an asterisk fits no request, wherever it stands",
+        "RFC 9111 4.1: Vary with an asterisk in any position matches no request",
         arguments: [["*"], ["*, *"], ["*", "*"], [", *"], ["", "*"], ["*, Foo"], ["Foo, *"], ["Foo", " * "]])
     func asterisk(vary: [String]) {
         #expect(use(vary: vary, stored: [("Foo", "1")], request: [("Foo", "1")]) == .fetched)
@@ -35,7 +35,7 @@ struct VaryTests {
         #expect(Stage.outcome(head).kept == nil)
     }
 
-    @Test("RFC 9111 4.1: white space around commas, and the number of lines, make no difference")
+    @Test("RFC 9111 4.1: Matching ignores whitespace around commas and the number of field lines")
     func normalised() {
         #expect(use(vary: ["Foo"], stored: [("Foo", "1,2")], request: [("Foo", " 1 ,\t2 ")]) == .served)
         #expect(use(vary: ["Foo"], stored: [("Foo", "1, 2")], request: [("Foo", "1"), ("Foo", "2")]) == .served)
@@ -44,7 +44,7 @@ struct VaryTests {
         #expect(use(vary: ["Foo"], stored: [("Foo", "2, 1")], request: [("Foo", "1, 2")]) == .fetched)
     }
 
-    @Test("RFC 9111 4.1: languages and codings are the same in any order and case, and nothing else is")
+    @Test("RFC 9111 4.1: Only Accept-Language and Accept-Encoding match in any order and case")
     func preferences() {
         func use(_ name: String, _ stored: String, _ request: String) -> Stage.Use {
             self.use(vary: [name], stored: [(name, stored)], request: [(name, request)])
@@ -58,7 +58,7 @@ struct VaryTests {
         #expect(use("Foo", "a, b", "A, b") == .fetched)
     }
 
-    @Test("RFC 9111 4.1: each of several variants is found again, and a new one does not replace the others")
+    @Test("RFC 9111 4.1: Each variant is found by its fields, and a new one replaces no other")
     func variants() {
         let answer = [("Cache-Control", "max-age=60"), ("Vary", "Foo")]
         let first = Stage.entry(answer, id: 1, requestFields: [("Foo", "1")])
@@ -73,7 +73,7 @@ struct VaryTests {
         #expect(replaced.isEmpty)
     }
 
-    @Test("RFC 9111 4.3.1: for a variant that is not stored, the tags of those that are are offered")
+    @Test("RFC 9111 4.3.1: A request for a missing variant sends the tags of the stored variants")
     func offered() throws {
         let answer = [("Cache-Control", "max-age=60"), ("Vary", "Foo")]
         let first = Stage.entry(answer + [("ETag", "\"1\"")], id: 1, requestFields: [("Foo", "1")])
@@ -81,7 +81,7 @@ struct VaryTests {
         let request = Stage.request([("Foo", "3")])
         let exchange = try #require(Stage.decide([first, second], request).exchange)
         #expect(exchange.setting["if-none-match"] == "W/\"2\", \"1\"" && exchange.offered == [1, 0])
-        // The origin says that this one is what the third would be.
+        // The origin selects the first variant for the third request.
         let outcome = CacheOutcome.decide(
             head: Stage.head(304, [("ETag", "\"1\""), ("X", "new")]), exchange: exchange, found: [first, second],
             request: request, requestTime: at(9), responseTime: at(9))
@@ -89,7 +89,7 @@ struct VaryTests {
         #expect(outcome.changes.updates.map(\.id.rawValue) == [1])
     }
 
-    @Test("so many tags are sent at most")
+    @Test("A conditional request carries at most maximumTags entity tags")
     func manyTags() {
         let entries = (1...100).map {
             Stage.entry([("Vary", "Foo"), ("ETag", "\"\($0)\"")], id: $0, requestFields: [("Foo", "\($0)")])
@@ -98,7 +98,7 @@ struct VaryTests {
     }
 
     @Test(
-        "what one account was answered is not given to another, nor offered for it, unless it is public",
+        "A response is neither served nor revalidated for other credentials unless it is public",
         arguments: ["Authorization", "Cookie", "Proxy-Authorization", "X-Key"])
     func credentials(name: String) {
         func request(_ value: String?) -> [(String, String)] {
@@ -118,7 +118,7 @@ struct VaryTests {
         #expect(Stage.Use(Stage.decide([open], Stage.request(request("s=2")))) == .served)
     }
 
-    @Test("no secret stands among what a request is known by, and no two of its digests are the same")
+    @Test("Selecting fields contain no secret, and equal secrets have different digests")
     func secrets() throws {
         let head = Stage.head(200, [("Vary", "Cookie, Proxy-Authorization, Accept, X-Key")])
         let request = fields([
@@ -132,9 +132,9 @@ struct VaryTests {
         #expect(SelectingFields.of(request, for: head)?["cookie"] != kept["cookie"])
     }
 
-    @Test("RFC 4231 4.2: a digest is HMAC with SHA-256 under the key that stands beside it")
+    @Test("RFC 4231 4.2: A stored digest is HMAC-SHA-256 under the key stored beside it")
     func digests() {
-        // Test case 2 of RFC 4231, its key "Jefe" filled up with zeros as RFC 2104 has it.
+        // Test case 2 of RFC 4231, its key "Jefe" padded with zeros as in RFC 2104.
         let key = "4a656665000000000000000000000000"
         let digest = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         let stored = Array("hmac-sha256:\(key):\(digest)".utf8)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Trying again", .timeLimit(.minutes(10)))
+@Suite("Retry policy", .timeLimit(.minutes(10)))
 struct RetryPolicyTests {
     private static let now = WallTime(milliseconds: 784_111_777_000)  // Sun, 06 Nov 1994 08:49:37 GMT
 
@@ -24,14 +24,14 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "what may pass is tried again: 408, 425, 429 and 5xx but 501",
+        "Statuses 408, 425, 429 and 5xx other than 501 are retried",
         arguments: [200, 301, 304, 400, 401, 404, 408, 410, 416, 425, 429, 451, 500, 501, 502, 503, 504, 505, 599, 600])
     func statuses(status: Int) {
         let mayPass = [408, 425, 429, 500, 502, 503, 504, 505, 599].contains(status)
         #expect((decide(answer(status)) != .fail) == mayPass)
     }
 
-    @Test("connections that are lost and times that are over are tried again, and nothing else that goes wrong")
+    @Test("Transient transport errors are retried and permanent errors are not")
     func errors() {
         for code in [LoadError.Code.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated] {
             #expect(decide(.error(code)) != .fail)
@@ -43,7 +43,7 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test("waits double with each try up to the longest, and a random part of them is waited")
+    @Test("The backoff doubles per attempt up to the maximum delay and is scaled by jitter")
     func waits() {
         var policy = RetryPolicy()
         policy.extraTries = 100
@@ -56,7 +56,7 @@ struct RetryPolicyTests {
         #expect(decide(.error(.timedOut), policy: policy, random: 0) == .retry(after: .zero))
     }
 
-    @Test("two more tries are made unless more are allowed")
+    @Test("A fetch is retried twice by default and never if extraTries is 0")
     func tries() {
         #expect(decide(.error(.timedOut), failedTries: 2) != .fail)
         #expect(decide(.error(.timedOut), failedTries: 3) == .fail)
@@ -65,19 +65,19 @@ struct RetryPolicyTests {
         #expect(decide(.error(.timedOut), policy: policy) == .fail)
     }
 
-    @Test("RFC 9110 10.2.3: Retry-After is obeyed in seconds and as a date")
+    @Test("RFC 9110 10.2.3: Retry-After sets the delay of the retry, in seconds or as a date")
     func retryAfter() {
         #expect(decide(answer(503, retryAfter: "7")) == .retry(after: .seconds(7)))
         #expect(decide(answer(429, retryAfter: " 7 ")) == .retry(after: .seconds(7)))
         #expect(decide(answer(503, retryAfter: "Sun, 06 Nov 1994 08:49:47 GMT")) == .retry(after: .seconds(10)))
         #expect(decide(answer(503, retryAfter: "Sunday, 06-Nov-94 08:49:47 GMT")) == .retry(after: .seconds(10)))
-        // A time that has passed, or none at all: the wait of its own.
+        // For a time that has passed or a malformed value, the backoff of the policy applies.
         for value in ["0", "Sun, 06 Nov 1994 08:00:00 GMT", "soon", "-1", "1.5", ""] {
             #expect(decide(answer(503, retryAfter: value)) == .retry(after: .milliseconds(500)), "\(value)")
         }
     }
 
-    @Test("a Retry-After beyond the limit fails at once and says when to come back")
+    @Test("A Retry-After beyond the limit fails at once and reports its delay")
     func longWait() {
         #expect(decide(answer(503, retryAfter: "60")) == .retry(after: .seconds(60)))
         #expect(decide(answer(503, retryAfter: "61")) == .comeBack(after: .seconds(61)))
@@ -85,7 +85,7 @@ struct RetryPolicyTests {
         #expect(decide(answer(404, retryAfter: "61")) == .fail)
     }
 
-    @Test("a failure is remembered for a while at most, and only where the server named a time")
+    @Test("A failure is remembered for at most 60 s, and only if the server named a time")
     func memory() {
         let policy = RetryPolicy()
         #expect(policy.memory(of: .comeBack(after: .seconds(86_400))) == .seconds(60))
@@ -93,7 +93,7 @@ struct RetryPolicyTests {
         #expect(policy.memory(of: .fail) == .zero)
     }
 
-    @Test("RFC 9110 9.2.2: only idempotent methods are repeated, unless told")
+    @Test("RFC 9110 9.2.2: Only idempotent methods are retried unless retriesUnsafeMethods is set")
     func methods() {
         for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
             #expect(decide(.error(.timedOut), method: method) != .fail)
@@ -104,7 +104,7 @@ struct RetryPolicyTests {
         #expect(decide(.error(.timedOut), policy: policy, method: "POST") != .fail)
     }
 
-    @Test("what is lost with a reused connection is repeated at once, and one retry pays for all of a second")
+    @Test("A lost connection is retried at once, and all losses within a second cost one retry")
     func losses() {
         #expect(decide(.error(.connectionLost)) == .retry(after: .zero))
         #expect(decide(.error(.connectionLost), failedTries: 2) == .retry(after: .seconds(1)))
@@ -116,7 +116,7 @@ struct RetryPolicyTests {
         #expect(taken == [true, true, true, true, false])
     }
 
-    @Test("an origin that fails is sent little more than without retries")
+    @Test("The retry budget limits retries to a tenth of the first attempts")
     func budget() {
         var budget = RetryBudget(retries: 5, perTry: 0.1)
         var retries = 0
@@ -135,7 +135,7 @@ struct RetryPolicyTests {
         #expect(full.takeRetry() && full.takeRetry() && !full.takeRetry())
     }
 
-    @Test("no number makes a wait negative, endless or a crash")
+    @Test("No delay is negative or exceeds the maximum, whatever the numbers")
     func numbers() {
         var random = SeededGenerator(seed: 5)
         for _ in 0..<5_000 {

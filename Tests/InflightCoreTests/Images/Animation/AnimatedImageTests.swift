@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Frames on demand", .timeLimit(.minutes(10)))
+@Suite("Animation frames on demand", .timeLimit(.minutes(10)))
 struct AnimatedImageTests {
     private let counts = Guarded(CountedFrames.Counts())
 
@@ -17,7 +17,7 @@ struct AnimatedImageTests {
             workers: workers, processors: processors)
     }
 
-    @Test("Callers who want the same frame at once share its making")
+    @Test("Concurrent requests for the same frame are coalesced")
     func shared() async throws {
         let kept = KeptWork()
         let image = image(workers: kept)
@@ -27,12 +27,12 @@ struct AnimatedImageTests {
         kept.runFirst()
         for waiter in waiters { #expect(try await waiter.value().get().index == 3) }
         #expect(counts.withLock { $0.made } == [3])
-        // And it is held for who comes later.
+        // The frame is held for later requests.
         #expect(try await image.frame(at: 3).pixels.bytes[0] == 3)
         #expect(kept.count == 0)
     }
 
-    @Test("Many callers on many threads each have the frame that they asked for")
+    @Test("Concurrent requests from many threads each get the requested frame")
     func atOnce() async throws {
         let image = image(buffer: .init(frames: 2))
         let wrong = await withTaskGroup(of: Int.self) { group in
@@ -53,7 +53,7 @@ struct AnimatedImageTests {
         #expect(image.workshop.held.count <= 2)
     }
 
-    @Test("Who is cancelled stops waiting at once, and the last one stops the making")
+    @Test("A cancelled request throws at once, and a later request makes the frame again")
     func cancelled() async throws {
         let kept = KeptWork()
         let image = image(workers: kept)
@@ -62,7 +62,7 @@ struct AnimatedImageTests {
         task.cancel()
         let error = await #expect(throws: LoadError.self) { try await task.value }
         #expect(error?.code == .cancelled)
-        // The work finds that it is not wanted, and what is asked for then is made anew.
+        // The pending job finds that it was cancelled, and the frame is made again for the new request.
         let waiter = FrameWorkshop.Waiter()
         image.workshop.ask(4, waiter)
         kept.runFirst()
@@ -71,7 +71,7 @@ struct AnimatedImageTests {
         #expect(counts.withLock { $0.made } == [4, 4])
     }
 
-    @Test("A task that was cancelled before starts nothing that goes on")
+    @Test("A task cancelled in advance throws and leaves no frame in the buffer")
     func cancelledBefore() async throws {
         let kept = KeptWork()
         let image = image(workers: kept)
@@ -87,9 +87,9 @@ struct AnimatedImageTests {
         #expect(image.workshop.held.count == 0)
     }
 
-    @Test("No more frames are alive than the buffer holds, and those in hand and in the making")
+    @Test("Live frames are bounded by the buffer, those in use and those being made")
     func bounded() async throws {
-        // One thread: a second could make the next frame while the first still holds the one that it has handed over.
+        // One thread: a second could make the next frame while the first still holds the frame that it has delivered.
         let worker = WorkerThreads(count: 1, name: "frames")
         let image = image(frames: 60, buffer: .init(frames: 3), workers: worker)
         for index in Array(0..<60) + [3, 50, 12] {
@@ -106,7 +106,7 @@ struct AnimatedImageTests {
         #expect(none.workshop.held.count == 0)
     }
 
-    @Test("A sequence has the next frames made while one is shown, and begins again at the end of a round")
+    @Test("A sequence prefetches the next frames and wraps around at the end of a loop")
     func ahead() async throws {
         let image = image(frames: 6, buffer: .init(frames: 4), workers: InlineExecutor())
         var frames = image.frames(loops: .times(2)).makeAsyncIterator()
@@ -119,7 +119,7 @@ struct AnimatedImageTests {
         #expect(counts.withLock { $0.made } == [0, 1, 2, 3, 5, 0, 1])
     }
 
-    @Test("Letting go of an animation stops what is made ahead")
+    @Test("Releasing an animation stops its prefetch")
     func released() async throws {
         let kept = KeptWork()
         do {
@@ -132,7 +132,7 @@ struct AnimatedImageTests {
         #expect(kept.count == 0 && counts.withLock { $0.alive } == 0)
     }
 
-    @Test("A frame that cannot be made is that frame's failure")
+    @Test("A failing frame fails only its own requests, and an invalid index is rejected")
     func failure() async throws {
         let image = image(failing: [2])
         for _ in 0..<2 {
@@ -146,7 +146,7 @@ struct AnimatedImageTests {
         }
     }
 
-    @Test("Processors change every frame")
+    @Test("Processors apply to every frame")
     func processors() async throws {
         let image = image(processors: [.resize(width: 1)])
         for index in [0, 5] { #expect(try await image.frame(at: index).pixels.width == 1) }

@@ -3,7 +3,7 @@ import InflightTestSupport
 
 @testable import InflightCore
 
-/// Frames of one colour, by a maker that counts them: how many it made, and how many are alive.
+/// Makes frames of one colour and counts how many it made and how many are alive.
 final class CountedFrames: FrameMaking {
     struct Counts {
         var made: [Int] = []
@@ -38,12 +38,12 @@ final class CountedFrames: FrameMaking {
     }
 }
 
-/// Runs work where it is handed over: what follows from what is then plain.
+/// Runs work synchronously, so that the order of effects is plain.
 struct InlineExecutor: WorkExecutor {
     func run(_ work: @escaping @Sendable () -> Void) { work() }
 }
 
-/// Keeps work until it is told to run it.
+/// Holds work until the test runs it.
 final class KeptWork: WorkExecutor {
     private let work = Guarded<[@Sendable () -> Void]>([])
     let wasGiven = Bridge()

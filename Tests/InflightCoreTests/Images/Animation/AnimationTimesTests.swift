@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-/// A clock on which waiting takes no time: what is scheduled is due at once, and the time is then what it was scheduled for.
+/// A clock on which waiting takes no time: it jumps to the deadline of scheduled work and runs the work at once.
 private final class JumpingClock: EngineClock {
     private struct Nothing: ScheduledWork {
         func cancel() {}
@@ -23,7 +23,7 @@ private final class JumpingClock: EngineClock {
     }
 }
 
-@Suite("Frames at their times", .timeLimit(.minutes(10)))
+@Suite("Animation timing", .timeLimit(.minutes(10)))
 struct AnimationTimesTests {
     private let counts = Guarded(CountedFrames.Counts())
     private let clock = VirtualClock()
@@ -44,7 +44,7 @@ struct AnimationTimesTests {
 
     private func now() -> Int64 { clock.now().nanoseconds / 1_000_000 }
 
-    /// Goes through `frames`, the clock moved from timer to timer, and tells what came when.
+    /// Plays `frames`, advances the clock from timer to timer, and returns each frame with its time.
     private func play(_ frames: AnimationFrames, atMost count: Int = .max) async throws -> [Shown] {
         let clock = clock
         let player = Task {
@@ -65,14 +65,14 @@ struct AnimationTimesTests {
         }
         let shown = try await player.value
         ended.withLock { $0 = true }
-        // A last timer, so that the one who moves the clock wakes up.
+        // A last timer wakes the task that advances the clock.
         let last = clock.schedule(at: .distantFuture) {}
         await mover.value
         last.cancel()
         return shown
     }
 
-    @Test("Each frame comes when the one before was shown for its time, as often as the file says")
+    @Test("Each frame follows after the duration of the previous one, as often as the file states")
     func times() async throws {
         let shown = try await play(image([120, 100, 70], loopCount: 2).frames())
         #expect(
@@ -81,7 +81,7 @@ struct AnimationTimesTests {
             ])
     }
 
-    @Test("For ever, some times, and not at all")
+    @Test("An animation loops forever, a given number of times, or not at all")
     func loops() async throws {
         let image = image([100, 50], loopCount: nil)
         #expect(try await play(image.frames(), atMost: 5).map(\.index) == [0, 1, 0, 1, 0])
@@ -91,14 +91,14 @@ struct AnimationTimesTests {
         #expect(try await play(once.frames(loops: .forever), atMost: 3).map(\.index) == [0, 1, 0])
     }
 
-    @Test("A still is given once, whatever is said of rounds")
+    @Test("A still image yields one frame whatever the loop count")
     func still() async throws {
         for loops in [AnimationLoops.asStored, .forever, .times(3)] {
             #expect(try await play(image([0]).frames(loops: loops)) == [Shown(0, now())])
         }
     }
 
-    /// Goes through an animation of frames of 100 ms, busy with each for so many milliseconds.
+    /// Plays an animation of 100 ms frames and spends `busy` milliseconds on each.
     private func play(
         frames count: Int, rounds: Int = 1, skipsLate: Bool, busy: (_ number: Int, _ frame: Int) -> Int
     ) async throws -> [Shown] {
@@ -112,28 +112,28 @@ struct AnimationTimesTests {
         return shown
     }
 
-    @Test("Frames that come late come at once and none is left out; far too late, those behind them move")
+    @Test("Late frames are shown at once without skips, and a long delay shifts the later ones")
     func late() async throws {
         let shown = try await play(frames: 6, skipsLate: false) { _, frame in [0: 130, 2: 350][frame] ?? 10 }
-        // 1 was due at 100, and 2 keeps its time; 3 was due at 300, and those behind it have new times.
+        // Frame 1 was due at 100 ms, and 2 keeps its time; 3 was due at 300 ms, and the later frames have new times.
         #expect(
             shown == [Shown(0, 0), Shown(1, 130), Shown(2, 200), Shown(3, 550), Shown(4, 650), Shown(5, 750)])
     }
 
-    @Test("Where late ones are to be skipped, the times stay and those whose time is over are left out")
+    @Test("With skipping, frames whose time has passed are dropped and the others keep their times")
     func skipping() async throws {
         let shown = try await play(frames: 4, rounds: 3, skipsLate: true) { number, _ in
             [1: 350, 2: 0, 3: 290, 4: 0, 5: 900][number] ?? 10
         }
-        // At 350 frame 3's time is from 300 to 400; the second round begins at 400, the third at 800. The last frame of all
-        // is never left out.
+        // At 350 ms, frame 3 is due (300 to 400 ms); the second loop begins at 400 ms, the third at 800 ms. The last
+        // frame of all is never skipped.
         #expect(
             shown == [
                 Shown(0, 0), Shown(3, 350), Shown(0, 400), Shown(2, 690), Shown(3, 700), Shown(3, 1600),
             ])
     }
 
-    @Test("Cancelling the task ends the sequence at once, silently, and leaves no timer")
+    @Test("Cancelling the task ends the sequence without an error and leaves no timer")
     func cancelled() async throws {
         let image = image([60_000, 60_000])
         let clock = clock

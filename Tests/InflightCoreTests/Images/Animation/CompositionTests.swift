@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-/// An animation whose frames are noise, of every kind that a file can have.
+/// An animation of noise with every kind of frame that a file can have.
 private struct NoiseSource: AnimationSource {
     var info: ImageInfo
     var loopCount: Int? { nil }
@@ -48,7 +48,7 @@ private struct NoiseSource: AnimationSource {
             format: plan.hasAlpha ? .rgba : .rgbx, bytes: Bytes(bytes))
     }
 
-    /// All frames as they are seen, the slow way: from the start, pixel by pixel, in fractions.
+    /// All composed frames by a slow reference: from the start, pixel by pixel, in floating point.
     var composed: [[SIMD4<UInt8>]] {
         let (width, height) = (info.storedWidth, info.storedHeight)
         var canvas = [SIMD4<UInt8>](repeating: .zero, count: width * height)
@@ -89,9 +89,9 @@ private struct NoiseSource: AnimationSource {
     }
 }
 
-@Suite("Frames put together on a canvas", .timeLimit(.minutes(10)))
+@Suite("Frame composition", .timeLimit(.minutes(10)))
 struct CompositionTests {
-    /// The largest difference, where either is seen.
+    /// The largest difference in a channel, of pixels that are visible in either image.
     private func difference(_ pixels: PixelBuffer, _ wanted: [SIMD4<UInt8>]) -> Int {
         let found = pixels.bytes.array
         return wanted.indices.map { place -> Int in
@@ -101,7 +101,7 @@ struct CompositionTests {
         }.max() ?? 0
     }
 
-    @Test("Every blending, disposal, rectangle and alpha gives what a slow reference gives, in any order")
+    @Test("Every blending, disposal, rectangle and alpha matches a slow reference in any order")
     func reference() throws {
         for seed in 0..<400 as Range<UInt64> {
             let source = NoiseSource(seed: seed, frames: 9)
@@ -119,7 +119,7 @@ struct CompositionTests {
         }
     }
 
-    @Test("Forwards each frame is decoded once")
+    @Test("Forward playback decodes each frame once")
     func forwards() throws {
         for seed in 0..<50 as Range<UInt64> {
             let source = NoiseSource(seed: seed, frames: 9)
@@ -129,7 +129,7 @@ struct CompositionTests {
         }
     }
 
-    @Test("Going back begins at the nearest frame that shows nothing of those before it")
+    @Test("Seeking back starts at the nearest key frame")
     func backwards() throws {
         var source = NoiseSource(seed: 1, frames: 0)
         source.info = ImageInfo(format: .gif, storedWidth: 4, storedHeight: 4)
@@ -145,17 +145,17 @@ struct CompositionTests {
         source.pixelsOfFrames = source.frames.map {
             [SIMD4<UInt8>](repeating: SIMD4(1, 2, 3, 255), count: $0.width * $0.height)
         }
-        // Frame 3 begins on a canvas that was cleared, 4 after what was restored to that; 5 hides all, but what it hides
-        // comes back behind it; 7 hides all for good.
+        // Frame 3 begins on a cleared canvas, 4 on the canvas restored after 3; 5 covers the canvas, which is restored
+        // after it; 7 covers the canvas for good.
         let order = FrameOrder(source.frames, width: 4, height: 4)
         #expect((0..<9).map { order.keyFrame(before: $0) } == [0, 0, 0, 3, 4, 4, 4, 7, 7])
         let composer = try FrameComposer(source, options: DecodeOptions())
         for index in [8, 6, 1, 2] { _ = try composer.frame(at: index, cancellation: CancellationFlag()) }
-        // What is restored or cleared is not even decoded on the way.
+        // Frames whose disposal clears or restores the canvas are not decoded on the way.
         #expect(source.decoded.withLock { $0 } == [7, 8, 4, 6, 0, 1, 2])
     }
 
-    @Test("What fails in between is made from a whole canvas the next time")
+    @Test("A frame cancelled halfway is composed from an intact canvas the next time")
     func afterCancel() throws {
         let source = NoiseSource(seed: 3, frames: 9)
         let composer = try FrameComposer(source, options: DecodeOptions())

@@ -2,11 +2,11 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Which frame is made next", .timeLimit(.minutes(10)))
+@Suite("Frame scheduling", .timeLimit(.minutes(10)))
 struct FrameMachineTests {
     private final class Caller {}
 
-    /// A machine that expectations can tell events.
+    /// A reference to a machine, so that expectations can call its mutating methods.
     private final class Machine {
         private var state: FrameMachine<String, Caller>
 
@@ -35,7 +35,7 @@ struct FrameMachineTests {
         if case .waits = reply { true } else { false }
     }
 
-    @Test("Frames that are waited for come one at a time, as they were asked for, before those that are expected")
+    @Test("Requested frames are made one at a time in order, before prefetched ones")
     func order() {
         let machine = Machine(maximumFrames: 4, maximumCost: 100)
         let callers = (0..<3).map { _ in Caller() }
@@ -54,7 +54,7 @@ struct FrameMachineTests {
         #expect(machine.next() == 2)
     }
 
-    @Test("Who asks for what is held has it at once; what was used longest ago is let go of first")
+    @Test("A held frame is delivered at once, and the least recently used one is evicted first")
     func held() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let caller = Caller()
@@ -70,7 +70,7 @@ struct FrameMachineTests {
         #expect(machine.heldIndices == [0, 2])
     }
 
-    @Test("What is held keeps below its cost, and what is expected is made only as far as there is room for it")
+    @Test("Held frames stay within the cost limit, and frames are prefetched only if they fit")
     func cost() {
         let machine = Machine(maximumFrames: 4, maximumCost: 25)
         let caller = Caller()
@@ -78,7 +78,7 @@ struct FrameMachineTests {
         machine.expects([1, 2, 3])
         #expect(machine.next() == 0)
         _ = machine.made("0", cost: 10)
-        // Two fit: the one that is looked at, and one more.
+        // Two frames fit: the current one and one more.
         #expect(machine.next() == 1)
         _ = machine.made("1", cost: 10)
         #expect(machine.next() == nil)
@@ -91,7 +91,7 @@ struct FrameMachineTests {
         #expect(machine.next() == nil)
     }
 
-    @Test("The last who leaves a frame stops its making, and a newcomer has it made anew")
+    @Test("The last caller to leave stops a frame, and a new caller has it made again")
     func leaving() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let (first, second, third) = (Caller(), Caller(), Caller())
@@ -102,14 +102,14 @@ struct FrameMachineTests {
         #expect(!machine.left(0, first))
         #expect(machine.left(0, second))
         #expect(waits(machine.asked(0, by: third)))
-        // What was stopped is not the newcomer's failure.
+        // The stopped frame does not fail the new caller.
         #expect(machine.failed().isEmpty)
         #expect(machine.next() == 0)
         #expect(machine.failed().map(ObjectIdentifier.init) == [ObjectIdentifier(third)])
         #expect(machine.next() == nil)
     }
 
-    @Test("What is made in spite of being stopped is there for a newcomer, once")
+    @Test("A frame finished despite being stopped is delivered to a new caller once")
     func madeAnyway() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let (first, second) = (Caller(), Caller())
@@ -121,7 +121,7 @@ struct FrameMachineTests {
         #expect(machine.next() == nil)
     }
 
-    @Test("Who leaves before its turn leaves nothing behind; nobody left, nothing is made ahead")
+    @Test("A queued frame without callers is dropped, and closing drops the prefetch")
     func nothingLeft() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let caller = Caller()

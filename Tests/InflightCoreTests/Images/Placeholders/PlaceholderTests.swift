@@ -2,14 +2,14 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-/// What both hashes below were made of, by other programs.
+/// The image from which other programs made both hashes below.
 private let scene = Painted(40, 30) { x, y in (x * 6, y * 8, 255 - x * 3 - y * 4, 255) }
 
-@Suite("A BlurHash", .timeLimit(.minutes(10)))
+@Suite("BlurHash", .timeLimit(.minutes(10)))
 struct BlurHashTests {
-    // Written by PyPI's blurhash 1.1.5.
+    // Encoded by blurhash 1.1.5 from PyPI.
     @Test(
-        "of a picture is what others make of it",
+        "BlurHash encoding matches another implementation",
         arguments: [
             (4, 3, "LqG92E2xw#X9m3Wajuf9gMfkfQfk"), (1, 1, "00G92E"), (2, 5, "bqG92E2xm3WagMfknnWrf9fR"),
             (
@@ -26,9 +26,9 @@ struct BlurHashTests {
         }
     }
 
-    // Read by the same; pixels 0, 0 and 5, 3 and 7, 5 of 8 × 6.
+    // Decoded by the same program; pixels (0, 0), (5, 3) and (7, 5) of 8 × 6.
     @Test(
-        "gives the pixels that others give",
+        "BlurHash decoding matches another implementation",
         arguments: [
             ("LqG92E2xw#X9m3Wajuf9gMfkfQfk", [[0, 51, 242], [154, 124, 123], [200, 194, 52]]),
             ("00G92E", [[140, 139, 149], [140, 139, 149], [140, 139, 149]]),
@@ -43,7 +43,7 @@ struct BlurHashTests {
         }
     }
 
-    @Test("with more punch has more contrast, around the same average")
+    @Test("A higher BlurHash punch increases contrast")
     func punch() throws {
         let hash = BlurHash(scene.pixels())
         let (plain, strong) = (hash.pixels(width: 8, height: 6), hash.pixels(width: 8, height: 6, punch: 2))
@@ -52,7 +52,7 @@ struct BlurHashTests {
     }
 
     @Test(
-        "that is none is refused with what is wrong",
+        "A malformed BlurHash throws an error that names the fault",
         arguments: [
             ("", "0 characters"), ("00000", "5 characters"),
             ("LqG92E2xw#X9m3Wajuf9gMfkfQf", "by its first there are 28"),
@@ -64,7 +64,7 @@ struct BlurHashTests {
         #expect(error.code == .damaged && error.message.contains(words), "\(error.message)")
     }
 
-    @Test("is made of every picture, of one pixel and of a large one too, and as many waves as there can be")
+    @Test("An image of any size has a BlurHash, with its component counts clamped")
     func all() throws {
         for (width, height) in [(1, 1), (1, 500), (700, 3)] {
             let pixels = Painted(width, height) { x, _ in (255, x % 256, 0, 128) }.pixels(.premultipliedBGRA)
@@ -75,9 +75,9 @@ struct BlurHashTests {
     }
 }
 
-@Suite("A ThumbHash", .timeLimit(.minutes(10)))
+@Suite("ThumbHash", .timeLimit(.minutes(10)))
 struct ThumbHashTests {
-    /// Without symmetries: waves that are not there would be rounded up or down by chance.
+    /// Without symmetries, because absent frequencies would be rounded up or down by chance.
     private static let wide = Painted(40, 30) { x, y in (x * x / 7, y * y * y / 140 + x * y / 20, 255 - x * y / 6, 255)
     }
     private static let tall = Painted(20, 30, wide.color)
@@ -86,15 +86,15 @@ struct ThumbHashTests {
         return (color.0, color.1, color.2, min(255, 64 + x * x / 9 + 3 * y))
     }
 
-    // Written by PyPI's thumbhash 0.1.2, in which the missing brackets around three values for pictures without alpha were
-    // added; the pixels are the first that it reads.
+    // Encoded by thumbhash 0.1.2 from PyPI, with the missing brackets around three values for images without alpha
+    // added; the pixels are the first that it decodes.
     private static let examples: [(Painted, String, [Int], Double)] = [
         (wide, "nBMGXZSgh4djd3eLiGd3eICRCfpX", [0, 0, 255, 255], 1.4),
         (tall, "2bEFPRKGh3B3x3hod3l4h4OQafhX", [0, 0, 255, 255], 5.0 / 7),
         (clear, "XSSGPI4qwJaEeHxoCBqbsG8EeUiHd3h3Bw==", [55, 49, 231, 62], 1.25),
     ]
 
-    @Test("of a picture is what others make of it, and is read as they read it", arguments: 0..<3)
+    @Test("ThumbHash encoding and decoding match another implementation", arguments: 0..<3)
     func known(index: Int) throws {
         let (painted, text, first, ratio) = Self.examples[index]
         let formats: [PixelBuffer.Format] = index == 2 ? [.rgba] : [.rgbx, .premultipliedBGRA]
@@ -107,8 +107,8 @@ struct ThumbHashTests {
         #expect((pixels.format.alpha == .straight) == (index == 2))
     }
 
-    // From the page of ThumbHash's author.
-    @Test("of the page that made them known has its average and its first pixel")
+    // From the web page of the author of ThumbHash.
+    @Test("The example on the ThumbHash page has the expected average and first pixel")
     func page() throws {
         let hash = try ThumbHash("1QcSHQRnh493V4dIh4eXh1h4kJUI")
         let average = hash.averageColor
@@ -117,7 +117,7 @@ struct ThumbHashTests {
         #expect(hash.pixels().width == 23)
     }
 
-    @Test("gives back what the picture was, roughly, at any size")
+    @Test("A ThumbHash decodes to an approximation of its image at any size")
     func back() throws {
         for (painted, _, _, _) in Self.examples {
             for side in [8, 32, 100] {
@@ -134,7 +134,7 @@ struct ThumbHashTests {
     }
 
     @Test(
-        "that is none is refused with what is wrong",
+        "A malformed ThumbHash throws an error that names the fault",
         arguments: [
             ("", "0 bytes"), ("XwcG", "3 bytes"), ("XwcGZZhwd3dweIh3", "should have"), ("!", "no Base64"),
             ("AAAAAAAA", "no shape"),
@@ -144,7 +144,7 @@ struct ThumbHashTests {
         #expect(error.code == .damaged && error.message.contains(words), "\(error.message)")
     }
 
-    @Test("of any bytes is refused or read, and never more")
+    @Test("Random bytes are rejected or decoded as a ThumbHash without a trap")
     func random() throws {
         var generator = SeededGenerator(seed: 7)
         for _ in 0..<300 {
@@ -157,7 +157,7 @@ struct ThumbHashTests {
         }
     }
 
-    @Test("is made of every picture, even where all of it is transparent")
+    @Test("An image of any size and alpha has a ThumbHash")
     func all() throws {
         for (width, height) in [(1, 1), (1, 500), (700, 3)] {
             for alpha in [0, 128, 255] {
@@ -169,11 +169,11 @@ struct ThumbHashTests {
     }
 }
 
-@Suite("The dominant colour", .timeLimit(.minutes(10)))
+@Suite("Dominant colour", .timeLimit(.minutes(10)))
 struct DominantColorTests {
-    @Test("is that of which there is most, whatever the rest, and the byte order")
+    @Test("The dominant colour is the most frequent one, whatever the rest and the byte order")
     func most() {
-        // Two fifths red with noise, the rest in many colours.
+        // Two fifths are noisy red, and the rest has many colours.
         let painted = Painted(50, 40) { x, y in
             y < 16 ? (200 + (x * 7 + y) % 9 - 4, 30, 40, 255) : ((x * 37) % 256, (y * 53) % 256, (x * y) % 256, 255)
         }
@@ -183,9 +183,9 @@ struct DominantColorTests {
         }
     }
 
-    @Test("may lie where two steps meet, counts what is seen, and is clear where nothing is")
+    @Test("The dominant colour merges adjacent steps, weighs alpha, and is clear if nothing is visible")
     func borders() {
-        // On both sides of a step, a quarter of the picture each; a third of it in one other colour.
+        // A quarter of the image on each side of a quantisation step, and a third in one other colour.
         let split = Painted(60, 4) { x, _ in
             x < 15 ? (95, 0, 0, 255) : x < 30 ? (97, 0, 0, 255) : x < 50 ? (0, 0, 255, 255) : (0, 255, 0, 255)
         }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Blur and sharpening", .timeLimit(.minutes(10)))
 struct BlurTests {
-    /// A Gaussian blur by its definition, in double precision: every pixel within five deviations, edges repeated.
+    /// A Gaussian blur by definition, in double precision: every pixel within five deviations, edges repeated.
     private func reference(_ painted: Painted, deviation: Double) -> [[Double]] {
         let reach = Int((deviation * 5).rounded(.up))
         var weights = (-reach...reach).map { exp(-Double($0 * $0) / (2 * deviation * deviation)) }
@@ -29,7 +29,7 @@ struct BlurTests {
         return along(rows) { x, y, offset in max(0, min(height - 1, y + offset)) * width + x }
     }
 
-    @Test("is near to a Gaussian by its definition", arguments: [0.5, 1, 2, 4, 9.3])
+    @Test("A blur approximates the Gaussian", arguments: [0.5, 1, 2, 4, 9.3])
     func gaussian(deviation: Double) throws {
         let painted = Painted.scene(61, 47)
         let expected = reference(painted, deviation: deviation)
@@ -38,7 +38,7 @@ struct BlurTests {
         #expect(psnr > 42, "\(psnr) dB")
     }
 
-    @Test("of one colour gives that colour, whatever the radius and the size")
+    @Test("A blur keeps a uniform colour at any radius and size")
     func even() throws {
         for radius in [0.3, 3, 40, 1000] {
             for (width, height) in [(1, 1), (2, 9), (31, 5)] {
@@ -51,7 +51,7 @@ struct BlurTests {
         }
     }
 
-    @Test("keeps the mean, mirrors with the picture, and does the same along both axes")
+    @Test("A blur is symmetric under flips and quarter turns")
     func symmetry() throws {
         let pixels = Painted.scene(33, 33).pixels()
         let blurred = try pixels.processed(by: [.blur(radius: 3)])
@@ -65,9 +65,9 @@ struct BlurTests {
         }
     }
 
-    @Test("lets no colour out of transparent pixels")
+    @Test("A blur does not bleed colour from transparent pixels")
     func bleeding() throws {
-        // Loud red, which nobody sees, beside green.
+        // Fully transparent red beside opaque green.
         let painted = Painted(20, 4) { x, _ in x < 10 ? (255, 0, 0, 0) : (0, 200, 0, 255) }
         let blurred = try painted.pixels(.rgba).processed(by: [.blur(radius: 2)])
         for x in 0..<20 where blurred[x, 1][3] > 0 {
@@ -79,7 +79,7 @@ struct BlurTests {
         for x in 0..<20 { #expect(premultiplied[x, 1][1] <= premultiplied[x, 1][3]) }
     }
 
-    @Test("sharpened, edges are steeper, even parts stay, alpha too")
+    @Test("Sharpening steepens edges and keeps uniform areas and alpha")
     func sharpen() throws {
         let painted = Painted(30, 8) { x, _ in x < 15 ? (60, 60, 60, 200) : (180, 180, 180, 200) }
         for format in [PixelBuffer.Format.rgbx, .rgba, .premultipliedBGRA] {

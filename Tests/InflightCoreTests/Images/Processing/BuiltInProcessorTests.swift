@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-/// One of each kind, and of each way to use it.
+/// One processor of each kind and for each way to use it.
 private let processors: [ImageProcessor] = [
     .resize(width: 20), .resize(width: 9, height: 9, fit: .cover, gravity: .interest),
     .crop(x: 0, y: 0, width: 9, height: 8),
@@ -16,15 +16,15 @@ private let processors: [ImageProcessor] = [
     .custom("same") { $0 },
 ]
 
-@Suite("The processors that are there", .timeLimit(.minutes(10)))
+@Suite("Built-in processors", .timeLimit(.minutes(10)))
 struct BuiltInProcessorTests {
-    @Test("keep what every processor promises", arguments: processors)
+    @Test("Every built-in processor passes the conformance checks", arguments: processors)
     func conformance(processor: ImageProcessor) async {
         let failures = await ProcessorConformance { processor }.run()
         #expect(failures.isEmpty, "\(processor): \(failures)")
     }
 
-    @Test("have identities of their own")
+    @Test("Processor identities are distinct")
     func identities() {
         #expect(Set(processors.map(\.identity)).count == processors.count)
         #expect(Set(processors).count == processors.count)
@@ -34,7 +34,7 @@ struct BuiltInProcessorTests {
         #expect(ImageProcessor.custom("grey") { $0 } != .grey)
     }
 
-    @Test("are applied in the order in which they are written")
+    @Test("Processors apply in the order of the list")
     func order() throws {
         let pixels = Painted.scene(40, 20).pixels()
         let one = try pixels.processed(by: [.crop(x: 0, y: 0, width: 10, height: 20), .rotate(degrees: 90)])
@@ -44,7 +44,7 @@ struct BuiltInProcessorTests {
     }
 
     @Test(
-        "say what is wrong with their parameters",
+        "A processor with an invalid parameter throws an error that describes it",
         arguments: [
             (.blur(radius: -1), "blur(radius: -1.0)"), (.blur(radius: .nan), "blur(radius: nan)"),
             (.blur(radius: .infinity), "from 0 to 1000"), (.sharpen(amount: -1), "amount"),
@@ -63,7 +63,7 @@ struct BuiltInProcessorTests {
         #expect(error.message.contains(words), "\(error.message)")
     }
 
-    @Test("refuse what would be too large before they take its memory")
+    @Test("A resize to an excessive size throws tooManyPixels")
     func tooLarge() throws {
         let pixels = Painted(2, 1000) { _, _ in (0, 0, 0, 255) }.pixels()
         for processor: ImageProcessor in [
@@ -74,7 +74,7 @@ struct BuiltInProcessorTests {
         }
     }
 
-    @Test("of one's own code end the load with what it throws")
+    @Test("A throwing custom processor fails with extensionFailed or with its own LoadError")
     func custom() throws {
         struct Trouble: Error, CustomStringConvertible { var description: String { "no luck" } }
         let pixels = Painted.scene(4, 4).pixels()
@@ -91,7 +91,7 @@ struct BuiltInProcessorTests {
         #expect(own.code == .refused)
     }
 
-    @Test("give the pixels that the request asks for, whatever they work with")
+    @Test("The image has the requested pixel format whatever its processors return")
     func asked() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))

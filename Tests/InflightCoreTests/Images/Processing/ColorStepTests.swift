@@ -1,13 +1,13 @@
 import InflightCore
 import Testing
 
-@Suite("Colours changed by processors", .timeLimit(.minutes(10)))
+@Suite("Colour processors", .timeLimit(.minutes(10)))
 struct ColorStepTests {
     static let formats = [
         PixelBuffer.Format.rgbx, .rgba, .premultipliedBGRA, PixelBuffer.Format(order: .bgra, alpha: .straight),
     ]
 
-    /// What one colour becomes, in every format.
+    /// The results for one colour in every format.
     private func becomes(_ processor: ImageProcessor, _ color: (Int, Int, Int)) throws -> Set<[Int]> {
         Set(
             try Self.formats.map { format in
@@ -17,9 +17,9 @@ struct ColorStepTests {
     }
 
     @Test(
-        "are what the W3C's functions give",
+        "Colour adjustments match the W3C filter functions",
         arguments: [
-            // By hand from the matrices of Filter Effects Module Level 1.
+            // Calculated by hand from the matrices of Filter Effects Module Level 1.
             (.grey, (100, 150, 200), [143, 143, 143, 255]), (.grey, (255, 255, 255), [255, 255, 255, 255]),
             (.adjust(brightness: 1.5), (100, 180, 0), [150, 255, 0, 255]),
             (.adjust(contrast: 2), (100, 150, 255), [73, 173, 255, 255]),
@@ -27,7 +27,7 @@ struct ColorStepTests {
             (.adjust(saturation: 0), (100, 150, 200), [143, 143, 143, 255]),
             (.adjust(saturation: 2), (100, 150, 200), [57, 157, 255, 255]),
             (.adjust(), (12, 34, 56), [12, 34, 56, 255]),
-            // Twice as bright and half the contrast: nothing is cut off in between.
+            // Twice the brightness and half the contrast: nothing is clipped in between.
             (.adjust(brightness: 2, contrast: 0.5), (200, 100, 0), [255, 164, 64, 255]),
         ] as [(ImageProcessor, (Int, Int, Int), [Int])])
     func table(processor: ImageProcessor, color: (Int, Int, Int), expected: [Int]) throws {
@@ -35,7 +35,7 @@ struct ColorStepTests {
         #expect(seen.allSatisfy { zip($0, expected).allSatisfy { abs($0 - $1) <= 1 } }, "\(processor): \(seen)")
     }
 
-    @Test("keep alpha, and colours that are multiplied by it stay below it")
+    @Test("Colour adjustments keep alpha, and premultiplied colours stay within it")
     func alpha() throws {
         let painted = Painted(2, 2) { _, _ in (240, 120, 40, 100) }
         let straight = try painted.pixels(.rgba).processed(by: [.adjust(brightness: 3)])
@@ -45,7 +45,7 @@ struct ColorStepTests {
         #expect(abs(premultiplied[1, 1][2] - 47) <= 2)
     }
 
-    @Test("of transparent pictures come over the colour that is asked for")
+    @Test("Flattening composites transparent pixels over the given colour")
     func flatten() throws {
         let painted = Painted(2, 2) { x, _ in (200, 0, 0, x == 0 ? 0 : 128) }
         for format in [PixelBuffer.Format.rgba, .premultipliedBGRA] {
@@ -57,7 +57,7 @@ struct ColorStepTests {
     }
 
     @Test(
-        "are read as people write them",
+        "Colours are parsed from hexadecimal digits and names, and malformed ones are rejected",
         arguments: [
             ("#ff8000", PixelColor(red: 255, green: 128, blue: 0)),
             ("FF8000", PixelColor(red: 255, green: 128, blue: 0)),

@@ -2,13 +2,13 @@ import Foundation
 import InflightCore
 import Testing
 
-@Suite("Pictures cropped, turned and framed", .timeLimit(.minutes(10)))
+@Suite("Crops, rotation, corners and borders", .timeLimit(.minutes(10)))
 struct GeometryTests {
-    /// Each pixel says where it was.
+    /// Each pixel encodes its position.
     private let places = Painted(40, 20) { x, y in (x, y, 99, 255) }
 
     @Test(
-        "are cropped where it was said",
+        "A crop keeps the requested rectangle within the image",
         arguments: [
             (.crop(x: 3, y: 4, width: 5, height: 6), 5, 6, 3, 4),
             (.crop(x: 38, y: 0, width: 9, height: 9), 2, 9, 38, 0),
@@ -24,7 +24,7 @@ struct GeometryTests {
     }
 
     @Test(
-        "are cropped at the side of their box that gravity names",
+        "A cover resize crops at the side that gravity names",
         arguments: [
             (.center, 12), (.top, 12), (.left, 0), (.right, 25), (.topLeft, 0), (.bottomRight, 25),
         ] as [(Resize.Gravity, Int)])
@@ -34,7 +34,7 @@ struct GeometryTests {
         #expect(plan == .init(scaledWidth: 75, scaledHeight: 50, cropX: cropX, width: 50, height: 50))
     }
 
-    @Test("have the size that is asked for exactly, larger or not; in points too")
+    @Test("The exact fit enlarges, the fill fit does not, and points scale to pixels")
     func exact() throws {
         let pixels = places.pixels()
         #expect(try pixels.processed(by: [.resize(width: 90, height: 7, fit: .exact)]).width == 90)
@@ -43,12 +43,12 @@ struct GeometryTests {
         #expect(Resize.points(width: -.infinity, height: nil, scale: 2).width == 0)
     }
 
-    @Test("are turned by quarters without a change, clockwise")
+    @Test("Quarter turns are clockwise and lossless, and flips mirror the image")
     func quarters() throws {
         let pixels = places.pixels()
         let once = try pixels.processed(by: [.rotate(degrees: 90)])
         #expect(once.width == 20 && once.height == 40)
-        // What was at the left of the bottom is at the left of the top.
+        // The bottom-left pixel moves to the top left.
         #expect(once[0, 0] == [0, 19, 99, 255] && once[19, 0] == [0, 0, 99, 255])
         #expect(try pixels.processed(by: [.rotate(degrees: -270)])[0, 0] == [0, 19, 99, 255])
         #expect(try pixels.processed(by: [.rotate(degrees: 180)])[0, 0] == [39, 19, 99, 255])
@@ -57,9 +57,9 @@ struct GeometryTests {
         #expect(try pixels.processed(by: [.flip(.vertical)])[0, 0] == [0, 19, 99, 255])
     }
 
-    @Test("turned by any angle are as large as it needs, and lie where geometry says")
+    @Test("Rotation by any angle yields the expected size and pixel positions")
     func angles() throws {
-        // Smooth, so that its value at any place is known.
+        // Smooth, so that its value at any position is known.
         @Sendable func value(_ x: Double, _ y: Double) -> Double { 120 + 60 * sin(x / 9) + 50 * cos(y / 7) }
         let painted = Painted(81, 61) { x, y in
             let light = Int(value(Double(x), Double(y)).rounded())
@@ -86,7 +86,7 @@ struct GeometryTests {
         }
     }
 
-    @Test("turned there and back are what they were, but for their edges")
+    @Test("Rotation back and forth restores the image except at its edges")
     func back() throws {
         let pixels = Painted(60, 60) { x, y in (100 + x, 200 - y, 50 + x + y, 255) }.pixels()
         let back = try pixels.processed(by: [.rotate(degrees: 17), .rotate(degrees: -17)])
@@ -98,11 +98,11 @@ struct GeometryTests {
         }
     }
 
-    @Test("with round corners cover as much as geometry says")
+    @Test("Round corners cover the expected area")
     func corners() throws {
         let painted = Painted(60, 40) { _, _ in (10, 200, 30, 255) }
         let radius = 12.0
-        // What four quarters of a circle leave of four squares.
+        // The rectangle without the four corners outside the quarter circles.
         let expected = 60.0 * 40 - (4 - .pi) * radius * radius
         for format in [PixelBuffer.Format.rgbx, .rgba, .premultipliedBGRA] {
             let round = try painted.pixels(format).processed(by: [.roundCorners(radius: radius)])
@@ -117,7 +117,7 @@ struct GeometryTests {
         }
     }
 
-    @Test("in a circle are square, and round with it")
+    @Test("A circle crop is square and covers the area of its circle")
     func circle() throws {
         let round = try Painted(61, 40) { x, _ in (x, 0, 0, 255) }.pixels().processed(by: [.circle()])
         #expect(round.width == 40 && round.height == 40)
@@ -127,7 +127,7 @@ struct GeometryTests {
         #expect(round[20, 20] == [30, 0, 0, 255])
     }
 
-    @Test("have a border as wide as it was said, of its colour, and what is inside stays")
+    @Test("A border has its width and colour and leaves the inside unchanged")
     func border() throws {
         let pixels = Painted(30, 20) { _, _ in (0, 0, 200, 255) }.pixels()
         let red = PixelColor("#ff0000")!
@@ -139,16 +139,16 @@ struct GeometryTests {
                 #expect(framed[x, y] == (isLine ? [255, 0, 0, 255] : [0, 0, 200, 255]), "\(x), \(y)")
             }
         }
-        // Half a pixel of it, and one that light comes through.
+        // A border of half a pixel, and a translucent border.
         let fine = try pixels.processed(by: [.border(width: 0.5, color: red)])
         #expect(abs(fine[10, 0][0] - 128) <= 1 && abs(fine[10, 0][2] - 100) <= 1 && fine[10, 1] == [0, 0, 200, 255])
         let clear = try pixels.processed(by: [.border(width: 2, color: PixelColor("#ff000080")!)])
         #expect(abs(clear[10, 0][0] - 128) <= 1 && abs(clear[10, 0][2] - 100) <= 1 && clear[10, 0][3] == 255)
-        // As wide as the picture, and wider.
+        // A border wider than the image.
         #expect(try pixels.processed(by: [.border(width: 500, color: red)])[15, 10] == [255, 0, 0, 255])
     }
 
-    @Test("round and with a border have it along the whole edge, and nothing outside")
+    @Test("A round border follows the whole edge with nothing outside")
     func roundBorder() throws {
         let pixels = Painted(60, 60) { _, _ in (0, 0, 200, 255) }.pixels()
         let round = try pixels.processed(by: [.circle(border: Border(width: 4, color: PixelColor("#ff0000")!))])
@@ -158,7 +158,7 @@ struct GeometryTests {
                 if distance < 25 { #expect(round[x, y] == [0, 0, 200, 255]) }
                 if distance > 27, distance < 29 { #expect(round[x, y] == [255, 0, 0, 255]) }
                 if distance > 31 { #expect(round[x, y] == [0, 0, 0, 0]) }
-                // On the outer edge only the line is seen.
+                // At the outer edge only the border is visible.
                 if distance > 29, round[x, y][3] > 0 { #expect(round[x, y][2] == 0) }
             }
         }

@@ -2,9 +2,9 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("The part of a picture that is of interest", .timeLimit(.minutes(10)))
+@Suite("Region of interest", .timeLimit(.minutes(10)))
 struct InterestTests {
-    /// Even grey, but for a patch at a place.
+    /// Uniform grey with a patch at `place`.
     private func scene(
         _ width: Int, _ height: Int, at place: (Int, Int), _ color: @escaping @Sendable (Int, Int) -> (Int, Int, Int)
     )
@@ -23,7 +23,7 @@ struct InterestTests {
         ("dark skin", { _, _ in (98, 70, 53) }),
     ]
 
-    @Test("is where lines, colours or skin are", arguments: 0..<4)
+    @Test("The region of interest covers lines, colours and skin tones", arguments: 0..<4)
     func found(patch: Int) {
         let (name, color) = Self.patches[patch]
         for place in [0, 90, 250, 360] {
@@ -36,7 +36,7 @@ struct InterestTests {
         }
     }
 
-    @Test("is the middle where nothing is of interest, and all where all is kept")
+    @Test("A uniform image has its region of interest in the middle")
     func even() {
         let pixels = Painted(300, 80) { _, _ in (90, 90, 90, 255) }.pixels()
         #expect(pixels.interestingPart(width: 100, height: 80) == (100, 0))
@@ -45,7 +45,7 @@ struct InterestTests {
         #expect(tiny.interestingPart(width: 1, height: 1) == (0, 0))
     }
 
-    @Test("is what cover keeps by it, of a decoded picture and of a source's, at the wanted size")
+    @Test("A cover resize with interest gravity keeps the region of interest of a source image")
     func cover() async throws {
         let pixels = scene(400, 100, at: (350, 30), Self.patches[1].1)
         let stage = try Stage(.automatic)

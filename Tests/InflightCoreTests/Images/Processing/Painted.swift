@@ -1,7 +1,7 @@
 import Foundation
 import InflightCore
 
-/// A picture whose pixels a function gives: red, green, blue and straight alpha, 0 … 255.
+/// An image whose pixels a function returns: red, green, blue and straight alpha, 0 … 255.
 struct Painted: Sendable {
     let width: Int
     let height: Int
@@ -13,7 +13,7 @@ struct Painted: Sendable {
         self.color = color
     }
 
-    /// In a format, with gaps between the rows.
+    /// The pixels in a format, with padding between the rows.
     func pixels(_ format: PixelBuffer.Format = .rgbx) -> PixelBuffer {
         let bytesPerRow = width * 4 + 8
         var bytes = [UInt8](repeating: 0xAA, count: bytesPerRow * height)
@@ -30,7 +30,7 @@ struct Painted: Sendable {
         return PixelBuffer(width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: Bytes(bytes))
     }
 
-    /// Something of everything: gradients, an edge, fine lines.
+    /// A scene with gradients, an edge and fine lines.
     static func scene(_ width: Int, _ height: Int) -> Painted {
         Painted(width, height) { x, y in
             let isRight = x * 2 > width
@@ -47,7 +47,7 @@ extension PixelBuffer {
         return format.order == .rgba ? pixel : [pixel[2], pixel[1], pixel[0], pixel[3]]
     }
 
-    /// How far the pixels are from those of a function, as a signal to noise ratio in decibels.
+    /// The peak signal-to-noise ratio against the pixels of a function, in decibels.
     func psnr(against expected: (Int, Int, Int) -> Double, channels: Range<Int> = 0..<3) -> Double {
         var sum = 0.0
         for y in 0..<height {

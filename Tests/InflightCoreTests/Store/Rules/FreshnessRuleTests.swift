@@ -3,9 +3,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): freshness", .timeLimit(.minutes(10)))
+@Suite("HTTP rules through response(for:): freshness", .timeLimit(.minutes(10)))
 struct FreshnessRuleTests {
-    /// An answer, how much later it is asked for again, and whether it answers then.
+    /// A response, the seconds until it is requested again, and whether it is then reused.
     struct Case: CustomTestStringConvertible, Sendable {
         var fields: [(name: String, value: String)]
         var seconds: Int
@@ -43,7 +43,7 @@ struct FreshnessRuleTests {
     }
 
     @Test(
-        "RFC 9111 5.2.2.1, 4.2.1: max-age, as it may be written",
+        "RFC 9111 5.2.2.1, 4.2.1: max-age sets the freshness lifetime in any valid spelling",
         arguments: [
             Case(after: 0, reused: false), Case("max-age=60", after: 59, reused: true),
             Case("max-age=60", after: 60, reused: false),
@@ -58,7 +58,7 @@ struct FreshnessRuleTests {
     func maxAge(test: Case) async throws { try await check(test) }
 
     @Test(
-        "RFC 9111 4.2.1: a max-age that is malformed makes the answer stale, and of two the first counts",
+        "RFC 9111 4.2.1: A malformed max-age makes the response stale, and the first of two counts",
         arguments: [
             Case("max-age=-60", reused: false), Case("max-age=a60", reused: false), Case("max-age=60a", reused: false),
             Case("max-age=60.0", reused: false), Case("max-age='60'", reused: false),
@@ -70,7 +70,7 @@ struct FreshnessRuleTests {
     func malformed(test: Case) async throws { try await check(test) }
 
     @Test(
-        "RFC 9111 5.3: Expires counts from Date, in three formats, and whatever is no date has passed",
+        "RFC 9111 5.3: Expires is read in three date formats, and a malformed date has passed",
         arguments: [
             Case.expiring("Tue, 14 Nov 2023 22:14:20 GMT", after: 59, reused: true),
             Case.expiring("Tue, 14 Nov 2023 22:14:20 GMT", after: 60, reused: false),
@@ -92,7 +92,7 @@ struct FreshnessRuleTests {
     func expires(test: Case) async throws { try await check(test) }
 
     @Test(
-        "RFC 9111 4.2.1: max-age goes before Expires, and what is for shared caches or for CDNs does not count",
+        "RFC 9111 4.2.1: max-age overrides Expires, and directives for shared caches are ignored",
         arguments: [
             Case(
                 fields: [("Cache-Control", "max-age=60"), ("Expires", "Tue, 14 Nov 2000 00:00:00 GMT")], reused: true),
@@ -111,7 +111,7 @@ struct FreshnessRuleTests {
     func precedence(test: Case) async throws { try await check(test) }
 
     @Test(
-        "RFC 9111 4.2.3, 5.1: Age counts, its first member alone, and what is no number is passed over",
+        "RFC 9111 4.2.3, 5.1: The first member of Age counts, and an invalid Age is ignored",
         arguments: [
             Case.aged("30", after: 29, reused: true), Case.aged("30", after: 30, reused: false),
             Case.aged("60", after: 0, reused: false),
@@ -124,7 +124,7 @@ struct FreshnessRuleTests {
     func age(test: Case) async throws { try await check(test) }
 
     @Test(
-        "RFC 9111 5.2.2: what forbids storing or using unasked does, however it is written",
+        "RFC 9111 5.2.2: no-store and no-cache prevent reuse in any spelling",
         arguments: [
             Case("no-store", after: 0, reused: false), Case("No-StOrE, max-age=60", after: 0, reused: false),
             Case("max-age=60", "no-store", after: 0, reused: false),
@@ -136,7 +136,7 @@ struct FreshnessRuleTests {
         ])
     func forbidding(test: Case) async throws { try await check(test) }
 
-    @Test("RFC 9111 5.1, RFC 9110 6.6.1: what is served says its age, and keeps its Date and its Expires")
+    @Test("RFC 9111 5.1, RFC 9110 6.6.1: A served response states its Age and keeps Date and Expires")
     func shown() async throws {
         let stage = try StoreStage()
         let expires = "Wed, 15 Nov 2023 22:13:20 GMT"
@@ -155,7 +155,7 @@ struct FreshnessRuleTests {
     private static let dayBefore = "Mon, 13 Nov 2023 22:13:20 GMT"
 
     @Test(
-        "RFC 9111 4.2.2, RFC 9110 15.1: a tenth of the time since the last change is guessed, for some statuses",
+        "RFC 9111 4.2.2, RFC 9110 15.1: The heuristic lifetime is a tenth of the time since Last-Modified",
         arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501], [8639, 8640])
     func heuristic(status: Int, seconds: Int) async throws {
         let stage = try StoreStage()
@@ -165,7 +165,7 @@ struct FreshnessRuleTests {
     }
 
     @Test(
-        "RFC 9111 4.2.2: nothing is guessed for other statuses, unless they say public",
+        "RFC 9111 4.2.2: A status such as 302 or 503 gets no heuristic freshness unless it is public",
         arguments: [201, 202, 302, 303, 307, 400, 403, 502, 503, 504, 599], [false, true])
     func noHeuristic(status: Int, isPublic: Bool) async throws {
         let stage = try StoreStage()
@@ -175,7 +175,7 @@ struct FreshnessRuleTests {
     }
 
     @Test(
-        "RFC 9111 3: with a time told, statuses of all kinds are kept",
+        "RFC 9111 3: A response with max-age is reused while it is fresh, whatever its status",
         arguments: [
             200, 203, 204, 299, 301, 302, 303, 307, 308, 400, 403, 404, 405, 410, 414, 451, 499, 500, 501, 502, 503,
             504,
@@ -189,7 +189,7 @@ struct FreshnessRuleTests {
     }
 
     @Test(
-        "RFC 9111 5.2.2.3: must-understand lets no-store be passed over for statuses that are known",
+        "RFC 9111 5.2.2.3: must-understand overrides no-store for known statuses only",
         arguments: [200, 404, 299, 499])
     func mustUnderstand(status: Int) async throws {
         let stage = try StoreStage()

@@ -3,12 +3,12 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): methods", .timeLimit(.minutes(10)))
+@Suite("HTTP rules through response(for:): methods", .timeLimit(.minutes(10)))
 struct MethodRuleTests {
     private static let fresh = ("Cache-Control", "max-age=60")
     private static let other = "http://a.example/other"
 
-    /// What is stored of both URLs, then one request, then what both give.
+    /// Stores responses for both URLs, sends one request, and returns the sources of the next responses for both.
     private func after(
         _ method: String, _ status: Int, _ fields: Fields = [], other: String = MethodRuleTests.other
     ) async throws -> [String] {
@@ -29,14 +29,14 @@ struct MethodRuleTests {
     }
 
     @Test(
-        "RFC 9111 4.4: an unsafe method that succeeds makes its URL useless, known or not",
+        "RFC 9111 4.4: A request with an unsafe method that succeeds invalidates its URL",
         arguments: ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "PROPPATCH", "post"], [200, 201, 204, 302, 399])
     func invalidates(method: String, status: Int) async throws {
         #expect(try await after(method, status) == ["network", "disk"])
     }
 
     @Test(
-        "RFC 9111 4.4: one that fails leaves it, and so does a safe one",
+        "RFC 9111 4.4: A failed unsafe method and a safe method invalidate nothing",
         arguments: [
             ("POST", 400), ("PUT", 404), ("DELETE", 500), ("M-SEARCH", 503), ("OPTIONS", 200), ("TRACE", 200),
         ])
@@ -45,7 +45,7 @@ struct MethodRuleTests {
     }
 
     @Test(
-        "RFC 9111 4.4: what Location and Content-Location name on the same origin goes too",
+        "RFC 9111 4.4: An unsafe method also invalidates same-origin Location and Content-Location",
         arguments: ["POST", "PUT", "DELETE", "M-SEARCH"], ["Location", "Content-Location"])
     func invalidatesOthers(method: String, name: String) async throws {
         for reference in ["/other", "other", "http://a.example/other", "http://A.EXAMPLE:80/other#x"] {
@@ -58,7 +58,7 @@ struct MethodRuleTests {
         #expect(try await after(method, 500, [(name, "/other")]) == ["disk", "disk"])
     }
 
-    @Test("RFC 9110 9.3.3: what a POST gave answers a GET where it names its own URL and tells a time")
+    @Test("RFC 9110 9.3.3: A POST response is stored for GET if Content-Location is its own URL")
     func post() async throws {
         for (location, isKept) in [("", true), ("/1", true), ("/2", false)] {
             let stage = try StoreStage()
@@ -71,7 +71,7 @@ struct MethodRuleTests {
         }
     }
 
-    @Test("RFC 9110 9.3.2: HEAD is answered from what GET gave, and what HEAD gave is no answer to GET")
+    @Test("RFC 9110 9.3.2: A stored GET response serves HEAD, and a HEAD response does not serve GET")
     func head() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -85,7 +85,7 @@ struct MethodRuleTests {
         await stage.end()
     }
 
-    /// A GET that is stale by now, then a HEAD whose answer has these fields, then what a GET gives.
+    /// Sends a GET that becomes stale and a HEAD whose response has `fields`, and returns the response to another GET.
     private func afterHead(
         _ status: Int, _ fields: [(String, String)], stored: [(String, String)] = []
     ) async throws -> LoadedResponse {
@@ -104,7 +104,7 @@ struct MethodRuleTests {
         return answer
     }
 
-    @Test("RFC 9111 4.3.5: a 200 to HEAD makes what is stored fresh again, and updates and keeps its fields")
+    @Test("RFC 9111 4.3.5: A 200 to HEAD freshens the stored response and merges its fields")
     func updatedByHead() async throws {
         let updated = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-B", "2")])
         #expect(updated.shown == "disk 200 one")
@@ -114,7 +114,7 @@ struct MethodRuleTests {
         #expect(replaced.head.fields.values("template-a") == ["2"])
     }
 
-    @Test("RFC 9111 4.3.5: where validators or length differ it goes, and other statuses say nothing")
+    @Test("RFC 9111 4.3.5: HEAD with another validator, length or status does not freshen the response")
     func notUpdatedByHead() async throws {
         let fresh = ("Cache-Control", "max-age=1000")
         for fields in [[fresh, ("Content-Length", "4")], [fresh, ("ETag", "\"b\"")]] {
@@ -125,7 +125,7 @@ struct MethodRuleTests {
     }
 
     @Test(
-        "RFC 9111 4: what is not GET or HEAD goes to the origin, whatever is stored",
+        "RFC 9111 4: A method other than GET or HEAD goes to the origin",
         arguments: ["POST", "OPTIONS", "X"])
     func others(method: String) async throws {
         let stage = try StoreStage()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): parts", .timeLimit(.minutes(10)))
+@Suite("HTTP rules through response(for:): partial responses", .timeLimit(.minutes(10)))
 struct PartRuleTests {
     private static let fresh = (name: "Cache-Control", value: "max-age=60")
     private static let tag = (name: "ETag", value: "\"a\"")
@@ -18,7 +18,7 @@ struct PartRuleTests {
     }
 
     @Test(
-        "RFC 9110 15.3.7: ranges of what is stored whole are served from it",
+        "RFC 9110 15.3.7: A complete stored response serves range requests without a fetch",
         arguments: [
             ("bytes=0-1", "206 01", "bytes 0-1/11"), ("bytes=1-", "206 123456789A", "bytes 1-10/11"),
             ("bytes=-1", "206 A", "bytes 10-10/11"), ("bytes=-99", "206 0123456789A", "bytes 0-10/11"),
@@ -41,7 +41,7 @@ struct PartRuleTests {
     }
 
     @Test(
-        "RFC 9110 13.1.5: If-Range lets a range count for one strong validator alone",
+        "RFC 9110 13.1.5: A range with If-Range is served only if a strong validator matches",
         arguments: [
             ("\"a\"", "206 01"), ("\"b\"", "200 0123456789A"), ("W/\"a\"", "200 0123456789A"),
             ("Mon, 13 Nov 2023 22:13:20 GMT", "206 01"), ("Mon, 13 Nov 2023 22:13:21 GMT", "200 0123456789A"),
@@ -59,7 +59,7 @@ struct PartRuleTests {
     }
 
     @Test(
-        "RFC 9111 3.3: a part is kept, and serves the ranges within it",
+        "RFC 9111 3.3: A partial response is stored and serves the ranges within it",
         arguments: [
             ("bytes=-5", "disk 206 56789"), ("bytes=6-8", "disk 206 678"), ("bytes=6-", "disk 206 6789"),
             ("bytes=-1", "disk 206 9"), ("bytes=4-8", "network 200 all"), (nil, "network 200 all"),
@@ -73,7 +73,7 @@ struct PartRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 3.4: what is missing of a part with a strong validator is asked for, and both are one answer")
+    @Test("RFC 9111 3.4: The missing rest of a stored part is fetched and combined with it")
     func completed() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -90,7 +90,7 @@ struct PartRuleTests {
     }
 
     @Test(
-        "RFC 9111 3.4: nothing is joined without one strong validator in both",
+        "RFC 9111 3.4: Parts without a strong validator are not combined",
         arguments: [[fresh], [fresh, ("ETag", "W/\"a\"")]] as [Fields])
     func notJoined(fields: Fields) async throws {
         let stage = try StoreStage()
@@ -101,7 +101,7 @@ struct PartRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9110 15.3.7.3: a rest with another tag than the part's is not spliced with it")
+    @Test("RFC 9110 15.3.7.3: A 206 with another tag is not combined with the stored part")
     func changed() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -114,7 +114,7 @@ struct PartRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 3.3: two parts that touch are kept as one, and one that says wrongly what it is is not kept")
+    @Test("RFC 9111 3.3: Adjacent parts are combined, and a part with a wrong Content-Range is not stored")
     func touching() async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -126,7 +126,7 @@ struct PartRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 3.3: a body that broke off is not an answer, and what came of it is gone on with")
+    @Test("RFC 9111 3.3: A truncated body fails its request and is resumed by the next one")
     func incomplete() async throws {
         let text = String(repeating: "0123456789", count: 4000)
         let stage = try StoreStage()

@@ -3,11 +3,11 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): what a request says, and stale answers", .timeLimit(.minutes(10)))
+@Suite("HTTP rules through response(for:): request directives and stale responses", .timeLimit(.minutes(10)))
 struct RequestRuleTests {
     private static let tag = (name: "ETag", value: "\"a\"")
 
-    /// What is stored, how old it is, what the request says, and whether it is answered from the store.
+    /// The stored `Cache-Control`, its age in seconds, the fields of the request, and whether the store serves it.
     private static let directives: [(String, Int, Fields, Bool)] = [
         ("max-age=60", 0, [("Cache-Control", "max-age=0")], false),
         ("max-age=60", 2, [("Cache-Control", "max-age=1")], false),
@@ -26,7 +26,7 @@ struct RequestRuleTests {
         ("max-age=1", 2, [("Cache-Control", "stale-if-error=9")], false),
     ]
 
-    @Test("RFC 9111 5.2.1, 5.4: what a request says is obeyed", arguments: directives)
+    @Test("RFC 9111 5.2.1, 5.4: The cache obeys the directives of a request", arguments: directives)
     func obeyed(stored: String, seconds: Int, request: Fields, isReused: Bool) async throws {
         let stage = try StoreStage()
         #expect(try await stage.reuses([("Cache-Control", stored)], after: seconds, second: request) == isReused)
@@ -34,7 +34,7 @@ struct RequestRuleTests {
     }
 
     @Test(
-        "RFC 9111 5.2.1.4: no-cache asks about what is stored, by its validators",
+        "RFC 9111 5.2.1.4: A request with no-cache revalidates the stored response",
         arguments: [tag, ("Last-Modified", "Mon, 13 Nov 2023 22:13:20 GMT")] as Fields,
         [("Cache-Control", "no-cache"), ("Cache-Control", "max-age=0"), ("Pragma", "no-cache")] as Fields)
     func asks(validator: (name: String, value: String), request: (name: String, value: String)) async throws {
@@ -46,7 +46,7 @@ struct RequestRuleTests {
     }
 
     @Test(
-        "RFC 9111 5.2.1.7: only-if-cached is a 504 where nothing may be used", arguments: ["", "max-age=1", "no-cache"])
+        "RFC 9111 5.2.1.7: only-if-cached gets a 504 if nothing is usable", arguments: ["", "max-age=1", "no-cache"])
     func onlyIfCached(stored: String) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", stored), ("ETag", "\"a\"")))
@@ -58,7 +58,7 @@ struct RequestRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 5.2.1.5: nothing of an exchange whose request says no-store is kept, and what is stored stays")
+    @Test("RFC 9111 5.2.1.5: A request with no-store stores nothing and leaves the store unchanged")
     func noStore() async throws {
         let stage = try StoreStage()
         let fresh = ("Cache-Control", "max-age=60")
@@ -73,7 +73,7 @@ struct RequestRuleTests {
     }
 
     @Test(
-        "RFC 9111 5.2.2.5: a newer answer with no-store leaves the older one as it is",
+        "RFC 9111 5.2.2.5: After a newer response with no-store, the older one is still served",
         arguments: ["no-store", "no-store, max-age=0"])
     func olderStays(control: String) async throws {
         let stage = try StoreStage()
@@ -86,7 +86,7 @@ struct RequestRuleTests {
         await stage.end()
     }
 
-    /// What is stored, what happens to the next exchange two seconds later, and what the caller gets.
+    /// The stored `Cache-Control`, the status 2 s later (nil: no connection), the request's fields, and the result.
     private static let failures: [(String, Int?, Fields, String)] = [
         ("max-age=1, stale-if-error=60", nil, [], "disk 200 one"),
         ("max-age=1, stale-if-error=60", 500, [], "disk 200 one"),
@@ -103,7 +103,7 @@ struct RequestRuleTests {
     ]
 
     @Test(
-        "RFC 5861 4, RFC 9111 4.2.4: a stale answer stands in for an error where that is allowed", arguments: failures)
+        "RFC 5861 4, RFC 9111 4.2.4: A stale response replaces an error if that is allowed", arguments: failures)
     func staleIfError(stored: String, status: Int?, request: Fields, shown: String) async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -122,7 +122,7 @@ struct RequestRuleTests {
     }
 
     @Test(
-        "RFC 5861 3: within stale-while-revalidate the stale answer comes at once, and the next is fresh",
+        "RFC 5861 3: A stale response within stale-while-revalidate is followed by a fresh one",
         arguments: [(60, true), (1, false)])
     func staleWhileRevalidate(window: Int, isAllowed: Bool) async throws {
         let stage = try StoreStage()
@@ -141,7 +141,7 @@ struct RequestRuleTests {
     }
 
     @Test(
-        "RFC 8246 2: what is immutable and fresh is not asked about by a refresh, what is stale is",
+        "RFC 8246 2: A refresh revalidates an immutable response only when it is stale",
         arguments: [0, 100])
     func immutable(seconds: Int) async throws {
         let stage = try StoreStage()
@@ -154,7 +154,7 @@ struct RequestRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9110 15.2: interim answers are handed on in order, and the final one is kept without them")
+    @Test("RFC 9110 15.2: Interim responses are delivered in order and are not stored")
     func interim() async throws {
         let stage = try StoreStage()
         let heads = [
@@ -172,7 +172,7 @@ struct RequestRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9110 5.3: fields go out and come back in the order and as the bytes that they were written in")
+    @Test("RFC 9110 5.3: Header fields are sent and received in their original order and bytes")
     func raw() async throws {
         let stage = try StoreStage()
         var fields = HTTPFields([("b", "2"), ("A", "1"), ("B", "3")])

@@ -4,13 +4,13 @@ import Testing
 
 @testable import InflightCore
 
-/// Fields, as a test writes them.
+/// Header fields as a test writes them.
 typealias Fields = [(name: String, value: String)]
 
-/// An origin as the suite http-tests/cache-tests has it, in memory: it answers each request with what is next, and with 304
-/// where the request's condition holds for it.
+/// An in-memory origin like that of the suite http-tests/cache-tests: it serves each request the next response, and a
+/// 304 if the condition of the request holds.
 extension StoreStage {
-    /// Whether what is stored answers the second of two requests, so many seconds after the first was answered.
+    /// Returns whether the store serves the second of two requests, `seconds` after the first response.
     func reuses(
         _ answer: Fields, status: Int = 200, after seconds: Int = 0, first: Fields = [], second: Fields = []
     ) async throws -> Bool {
@@ -41,7 +41,7 @@ extension StoreStage {
         }
     }
 
-    /// Serves `text` with these fields, and 304 with `fresh` to whoever has one of its validators.
+    /// Serves `text` with `fields`, and a 304 with `fresh` to a request that has one of its validators.
     func serveValidated(_ text: String, _ fields: Fields, fresh: Fields = []) {
         let count = Guarded(0)
         transport.serve(Self.url) { [noteSent] request in

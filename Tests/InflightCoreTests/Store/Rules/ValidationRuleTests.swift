@@ -3,13 +3,13 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): validation", .timeLimit(.minutes(10)))
+@Suite("HTTP rules through response(for:): validation", .timeLimit(.minutes(10)))
 struct ValidationRuleTests {
     private static let dayBefore = "Mon, 13 Nov 2023 22:13:20 GMT"
     private static let tag: Fields = [("ETag", "\"a\"")]
     private static let changed: Fields = [("Last-Modified", dayBefore)]
 
-    /// With a validator, fresh for a second, and so much later.
+    /// A stage whose stored response has a validator, was fresh for one second, and is now stale.
     private func stale(_ fields: Fields, fresh: Fields = []) async throws -> StoreStage {
         let stage = try StoreStage()
         stage.serveValidated("one", fields + [("Cache-Control", "max-age=1")], fresh: fresh)
@@ -19,7 +19,7 @@ struct ValidationRuleTests {
     }
 
     @Test(
-        "RFC 9111 4.3.1: what is stale is asked about by its tag, strong or weak, or by its date",
+        "RFC 9111 4.3.1: A stale response is revalidated by its tag, strong or weak, or by its date",
         arguments: [
             (tag, "if-none-match", "\"a\""), ([("ETag", "W/\"a\"")], "if-none-match", "W/\"a\""),
             ([("ETag", "\"\u{fc}\"")], "if-none-match", "\"\u{fc}\""),
@@ -33,7 +33,7 @@ struct ValidationRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 4.3.1: the fields that Vary names go out with the question")
+    @Test("RFC 9111 4.3.1: A conditional request carries the fields named by Vary")
     func selecting() async throws {
         let stage = try StoreStage()
         stage.serveValidated("one", Self.tag + [("Cache-Control", "max-age=1"), ("Vary", "Abc")])
@@ -44,7 +44,7 @@ struct ValidationRuleTests {
         await stage.end()
     }
 
-    /// Fields that the suite http-tests/cache-tests looks for in a 304 (its `header-list`), and others of that kind.
+    /// Fields that the suite http-tests/cache-tests looks for in a 304 (its `header-list`), and similar ones.
     private static let updated = [
         ("Test-Header", "a", "b"), ("X-Test-Header", "a", "b"), ("Content-Foo", "a", "b"), ("X-Content-Foo", "a", "b"),
         ("Content-Location", "/foo", "/bar"), ("Content-MD5", "rL0Y20zC+Fzt72VPzMSk2A==", "N7UdGUp1E+RbVvZSTy1R8g=="),
@@ -58,7 +58,7 @@ struct ValidationRuleTests {
     ]
 
     @Test(
-        "RFC 9111 3.2: a 304 updates what is shown and what is stored, by tag and by date", arguments: updated,
+        "RFC 9111 3.2: A 304 updates the delivered and the stored fields, by tag or by date", arguments: updated,
         [tag, changed] as [Fields])
     func updates(field: (name: String, old: String, new: String), validator: Fields) async throws {
         let own = validator.filter { $0.name != field.name }
@@ -75,7 +75,7 @@ struct ValidationRuleTests {
     }
 
     @Test(
-        "the credentials of a 304 reach its caller, and are not stored (RFC 9111 7.3)",
+        "Credentials in a 304 reach the caller and are not stored (RFC 9111 7.3)",
         arguments: ["Set-Cookie", "X-Token"])
     func secret(name: String) async throws {
         let stage = try await stale(
@@ -86,7 +86,7 @@ struct ValidationRuleTests {
     }
 
     @Test(
-        "RFC 9111 3.2: a 304 leaves what speaks of the stored bytes, and what it does not have",
+        "RFC 9111 3.2: A 304 changes neither body fields nor fields that it lacks",
         arguments: [
             ("Content-Length", "3", "10"), ("Content-Range", "bytes 0-2/3", "bytes 0-9/10"), ("X-Kept", "a", ""),
         ])
@@ -103,7 +103,7 @@ struct ValidationRuleTests {
     }
 
     @Test(
-        "RFC 9111 3.1: fields about the connection, or that Connection names, are passed on and not kept",
+        "RFC 9111 3.1: Connection and proxy fields are delivered and not stored",
         arguments: [
             "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
             "Proxy-Connection", "TE", "Transfer-Encoding", "Upgrade", "Trailer", "Named",
@@ -120,7 +120,7 @@ struct ValidationRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 5.2.2.4: fields that no-cache names are passed on and not kept", arguments: ["\"a\"", "\"A, b\""])
+    @Test("RFC 9111 5.2.2.4: Fields named by no-cache are not served from the store", arguments: ["\"a\"", "\"A, b\""])
     func noCacheNames(names: String) async throws {
         let stage = try StoreStage()
         let fields: Fields = [
@@ -132,7 +132,7 @@ struct ValidationRuleTests {
         await stage.end()
     }
 
-    /// Conditions of the caller's own, for an answer with tag `"abcdef"` that was changed the day before, and what he gets.
+    /// Conditions of a request for a response with tag `"abcdef"`, modified the day before, and the expected result.
     private static let own: [(Fields, String)] = [
         ([("If-None-Match", "\"abcdef\"")], "disk 304 "), ([("If-None-Match", "W/\"abcdef\"")], "disk 304 "),
         ([("If-None-Match", "*")], "disk 304 "), ([("If-None-Match", "\"1\"")], "disk 200 one"),
@@ -150,7 +150,7 @@ struct ValidationRuleTests {
         ([("If-None-Match", "\"1\""), ("If-Modified-Since", dayBefore)], "disk 200 one"),
     ]
 
-    @Test("RFC 9111 4.3.2, RFC 9110 13: conditions of the caller's own are answered from what is fresh", arguments: own)
+    @Test("RFC 9111 4.3.2, RFC 9110 13: A fresh stored response evaluates the conditions of a request", arguments: own)
     func callersConditions(fields: Fields, shown: String) async throws {
         let stage = try StoreStage()
         stage.serve(
@@ -167,7 +167,7 @@ struct ValidationRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 4.3.2: a condition goes to the origin where nothing fresh is stored, and its 304 to the caller")
+    @Test("RFC 9111 4.3.2: With nothing stored, a condition goes to the origin and its 304 to the caller")
     func forwarded() async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, .status(304, Self.etag), StoreStage.ok("one", ("ETag", "\"a\"")))
@@ -181,7 +181,7 @@ struct ValidationRuleTests {
     private static let etag = HTTPFields([("ETag", "\"a\"")])
 
     @Test(
-        "RFC 9111 4.3.3: what is stale is asked about, and the caller who has it gets the 304",
+        "RFC 9111 4.3.3: A caller whose condition matches gets the 304 of the revalidation",
         arguments: [
             (tag, [("If-None-Match", "\"a\"")]), (changed, [("If-Modified-Since", dayBefore)]),
         ] as [(Fields, Fields)])
@@ -193,7 +193,7 @@ struct ValidationRuleTests {
     }
 
     @Test(
-        "RFC 9110 13.1.1, 13.1.4: If-Match and If-Unmodified-Since are the origin's to judge",
+        "RFC 9110 13.1.1, 13.1.4: The origin evaluates If-Match and If-Unmodified-Since",
         arguments: ["If-Match", "If-Unmodified-Since"])
     func originsConditions(name: String) async throws {
         let stage = try StoreStage()
@@ -205,7 +205,7 @@ struct ValidationRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 4.3.4: a 304 for another tag than was asked about is followed by the request as it was made")
+    @Test("RFC 9111 4.3.4: A 304 with an unknown tag is followed by an unconditional request")
     func otherTag() async throws {
         let stage = try StoreStage()
         stage.serve(

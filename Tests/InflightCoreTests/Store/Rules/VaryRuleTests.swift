@@ -3,9 +3,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("HTTP's rules through response(for:): variants", .timeLimit(.minutes(10)))
+@Suite("HTTP rules through response(for:): variants", .timeLimit(.minutes(10)))
 struct VaryRuleTests {
-    /// `Vary`, a line each, the fields of two requests, and whether the answer to the first is one to the second.
+    /// The `Vary` lines, the fields of two requests, and whether the response to the first serves the second.
     private static let cases: [([String], Fields, Fields, Bool)] = [
         (["Foo"], [("Foo", "1")], [("Foo", "1")], true), (["Foo"], [("Foo", "1")], [("Foo", "2")], false),
         (["foo"], [("FOO", "1")], [("Foo", "1")], true), (["Foo"], [("Foo", "1")], [], false),
@@ -34,7 +34,7 @@ struct VaryRuleTests {
     ]
 
     @Test(
-        "RFC 9111 4.1: a stored answer is used for a request that is the same in all that Vary names", arguments: cases)
+        "RFC 9111 4.1: A stored response serves only requests equal in all fields named by Vary", arguments: cases)
     func selects(vary: [String], first: Fields, second: Fields, isReused: Bool) async throws {
         let stage = try StoreStage()
         let fields = vary.map { (name: "Vary", value: $0) } + [("Cache-Control", "max-age=60")]
@@ -42,7 +42,7 @@ struct VaryRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 4.1: a variant is kept beside the others, and each is found again")
+    @Test("RFC 9111 4.1: Variants are stored side by side, and each is served again")
     func variants() async throws {
         let stage = try StoreStage()
         stage.transport.serve(StoreStage.url) { request in
@@ -55,7 +55,7 @@ struct VaryRuleTests {
         await stage.end()
     }
 
-    @Test("RFC 9111 4: another query is another resource, and the fragment is none of it")
+    @Test("RFC 9111 4: The query is part of the cache key and the fragment is not")
     func keys() async throws {
         let stage = try StoreStage()
         stage.transport.serveOthers(StoreStage.ok("other", ("Cache-Control", "max-age=60")))
@@ -68,7 +68,7 @@ struct VaryRuleTests {
     }
 
     @Test(
-        "RFC 9111 3.5: what one person was answered is his alone, unless it is public",
+        "RFC 9111 3.5: A response to Authorization serves only equal credentials unless it is public",
         arguments: [("max-age=60", false), ("max-age=60, public", true), ("max-age=60, must-revalidate", false)])
     func authorization(control: String, isShared: Bool) async throws {
         let stage = try StoreStage()
