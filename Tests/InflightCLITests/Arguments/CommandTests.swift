@@ -162,15 +162,15 @@ struct CommandTests {
         }
     }
 
-    @Test("The README lists exactly the options of get, cache and lab")
-    func readme() throws {
+    @Test("The documentation lists every option of get, cache and lab, and no other")
+    func documentation() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let readme = try String(contentsOfFile: "/\(root)/README.md", encoding: .utf8)
-        let rows = readme.split(separator: "\n").filter { $0.hasPrefix("| `-") }
+        let page = try String(contentsOfFile: "/\(root)/Documentation/CommandLine.md", encoding: .utf8)
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `-") }
         let cells = rows.compactMap { $0.split(separator: "|").first }.joined()
         #expect(Self.options(in: cells) == Set(GetOptions.optionNames))
         for command in [CacheCommandOptions.self, LabOptions.self] as [any CommandOptions.Type] {
-            let paragraphs = readme.split(separator: "\n\n").filter { $0.hasPrefix("`inflight \(command.name) ") }
+            let paragraphs = page.split(separator: "\n\n").filter { $0.hasPrefix("`inflight \(command.name) ") }
             let expected = Set(command.optionNames).subtracting(["--help", "--version"])
             #expect(paragraphs.map { Self.options(in: String($0)) } == [expected])
         }
