@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct CancelTests {
-    @Test func `Cancelling closes the connection, and the end says so once`() throws {
+    @Test("Cancelling closes the connection, and the end says so once") func cancellingClosesConnection() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("0123456789")).held("half", after: 5))
         let transport = try CurlTransport()
@@ -20,7 +20,8 @@ struct CancelTests {
         try server.waitUntilClosedByPeer("/")
     }
 
-    @Test func `Cancelling before the loop has seen it, while connecting, and before any answer`() throws {
+    @Test("Cancelling before the loop has seen it, while connecting, and before any answer")
+    func cancellingBeforeLoop() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let transport = try CurlTransport()
@@ -43,7 +44,7 @@ struct CancelTests {
         #expect(shaking.waitForEnd().error?.code == .cancelled)
     }
 
-    @Test func `The receiver's own answers stop it`() throws {
+    @Test("The receiver's own answers stop it") func receiversOwnAnswers() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("0123456789")))
         let transport = try CurlTransport()
@@ -57,7 +58,7 @@ struct CancelTests {
         #expect(atBody.heard.chunks == 1)
     }
 
-    @Test func `A pause stops the wire until somebody resumes`() throws {
+    @Test("A pause stops the wire until somebody resumes") func pauseStopsWire() throws {
         let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes(bytes)))
@@ -85,7 +86,7 @@ struct CancelTests {
         #expect(recorder.heard.summary?.bodyBytes == 1_500_000)
     }
 
-    @Test func `The end waits for a pause, and a cancel does not`() throws {
+    @Test("The end waits for a pause, and a cancel does not") func endWaitsPause() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("short")))
         let transport = try CurlTransport()
@@ -100,7 +101,7 @@ struct CancelTests {
         }
     }
 
-    @Test func `Shutting down ends everything, and later starts too`() async throws {
+    @Test("Shutting down ends everything, and later starts too") func shuttingDownEnds() async throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let transport = try CurlTransport()
@@ -118,7 +119,7 @@ struct CancelTests {
         #expect(try unused.load(server.url("/")).error?.code == .shutDown)
     }
 
-    @Test func `Exchanges outlive the transport that they were started on`() throws {
+    @Test("Exchanges outlive the transport that they were started on") func exchangesOutliveTransport() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let recorder = Recorder()

@@ -5,7 +5,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ExchangeTests {
-    @Test func `A GET brings the head, the body and one end, and leaves its connection for the next`() throws {
+    @Test("A GET brings the head, the body and one end, and leaves its connection for the next")
+    func getBringsHead() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.reply(Array("hello".utf8), headers: "X-One: 1\r\nx-one:  2 \r\n")
@@ -24,7 +25,8 @@ struct ExchangeTests {
         #expect(server.requests == 2)
     }
 
-    @Test func `Fields behind a chunked body are told before the end, and are no part of the head`() throws {
+    @Test("Fields behind a chunked body are told before the end, and are no part of the head")
+    func fieldsBehindChunked() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.send(
@@ -42,7 +44,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `Fields behind a body are limited as a head is`() throws {
+    @Test("Fields behind a body are limited as a head is") func fieldsBehindBody() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.send(
@@ -56,7 +58,7 @@ struct ExchangeTests {
         #expect(heard.trailers == nil)
     }
 
-    @Test func `Field values are bytes in both directions`() throws {
+    @Test("Field values are bytes in both directions") func fieldValuesBytes() throws {
         let tag: [UInt8] = [0x22, 0xFC, 0x80, 0x22]
         let server = try LoopbackServer()
         var response = LoopbackServer.Response.ok(Bytes("x"))
@@ -68,7 +70,7 @@ struct ExchangeTests {
         #expect(server.requests.last?.fields.rawValues("if-none-match").map { Array($0) } == [tag])
     }
 
-    @Test func `An origin gets no more connections than it may have`() throws {
+    @Test("An origin gets no more connections than it may have") func originGetsNo() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         var configuration = CurlTransport.Configuration()
@@ -90,7 +92,7 @@ struct ExchangeTests {
         #expect(server.maximumOpenConnections == 3)
     }
 
-    @Test func `What is sent is what was asked for`() throws {
+    @Test("What is sent is what was asked for") func sentWasAsked() throws {
         let server = try LoopbackServer()
         server.serveOthers { _ in .ok(Bytes("x")) }
         let transport = try CurlTransport()
@@ -117,8 +119,8 @@ struct ExchangeTests {
         for name in ["Content-Length", "Transfer-Encoding", "Connection"] { #expect(!seen[1].contains(name)) }
     }
 
-    @Test(arguments: ["POST", "PUT", "PATCH", "GET"])
-    func `A body is sent whole, with its method`(method: String) throws {
+    @Test("A body is sent whole, with its method", arguments: ["POST", "PUT", "PATCH", "GET"])
+    func bodySentWhole(method: String) throws {
         let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 17) }
         let server = RawServer { connection in
             while let head = connection.readHead() {
@@ -139,7 +141,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test func `Methods do not stick to the handles that they were used with`() throws {
+    @Test("Methods do not stick to the handles that they were used with") func methodsDoNot() throws {
         let server = try LoopbackServer()
         server.serveOthers { _ in .ok(Bytes("x")) }
         let transport = try CurlTransport()
@@ -158,7 +160,7 @@ struct ExchangeTests {
             }.error?.code == .invalidRequest)
     }
 
-    @Test func `Statuses without a body end at once, and redirects are not followed`() throws {
+    @Test("Statuses without a body end at once, and redirects are not followed") func statusesWithoutBody() throws {
         let server = try LoopbackServer()
         server.serve("/204", .status(204))
         server.serve("/304", .status(304).field("Content-Length", "5"))
@@ -169,7 +171,7 @@ struct ExchangeTests {
         #expect(server.requestCount(of: "/204") == 1)
     }
 
-    @Test func `A thousand at once all end, cancelled or not`() throws {
+    @Test("A thousand at once all end, cancelled or not") func thousandOnceAll() throws {
         let server = RawServer { while $0.readHead() != nil { $0.reply([0x78]) } }
         let transport = try CurlTransport()
         let recorders = try (0..<1000).map { number in

@@ -16,34 +16,36 @@ struct FailureTests {
         return try CurlTransport().load(server.url + "/", change)
     }
 
-    @Test(arguments: [
-        ("", LoadError.Code.cannotConnect),
-        ("SSH-2.0-OpenSSH_9.2\r\n", .badResponse),
-        ("HTTP/1.1 200 OK\r\nContent-Le", .truncated),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", .truncated),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", .truncated),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nXYZ\r\nhello\r\n0\r\n\r\n", .badResponse),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", .badResponse),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nhello", .tooLarge),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 92233720368547758070\r\n\r\nhello", .tooLarge),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: a0b1c2\r\n\r\nhello", .badResponse),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: a0b1c2, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", .badResponse),
-        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", .badResponse),
-        ("HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\nContent-Length: 5\r\n\r\nhello", .badResponse),
-    ])
-    func `A broken answer is told by its code`(bytes: String, code: LoadError.Code) throws {
+    @Test(
+        "A broken answer is told by its code",
+        arguments: [
+            ("", LoadError.Code.cannotConnect),
+            ("SSH-2.0-OpenSSH_9.2\r\n", .badResponse),
+            ("HTTP/1.1 200 OK\r\nContent-Le", .truncated),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", .truncated),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", .truncated),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nXYZ\r\nhello\r\n0\r\n\r\n", .badResponse),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", .badResponse),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nhello", .tooLarge),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 92233720368547758070\r\n\r\nhello", .tooLarge),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: a0b1c2\r\n\r\nhello", .badResponse),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: a0b1c2, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", .badResponse),
+            ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", .badResponse),
+            ("HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\nContent-Length: 5\r\n\r\nhello", .badResponse),
+        ])
+    func brokenAnswerTold(bytes: String, code: LoadError.Code) throws {
         let heard = try answered(bytes)
         #expect(heard.error?.code == code, "\(String(describing: heard.end))")
         #expect(heard.error?.stage == .fetch)
         #expect(heard.error?.url?.hasPrefix("http://127.0.0.1") == true)
     }
 
-    @Test func `Nobody listens`() throws {
+    @Test("Nobody listens") func nobodyListens3() throws {
         let port = RawServer { _ in }.port
         #expect(try CurlTransport().load("http://127.0.0.1:\(port)/").error?.code == .cannotConnect)
     }
 
-    @Test func `A reset before any answer, and one inside the body`() throws {
+    @Test("A reset before any answer, and one inside the body") func resetBeforeAny() throws {
         let early = RawServer { connection in
             _ = connection.readHead()
             connection.reset()
@@ -64,7 +66,7 @@ struct FailureTests {
         #expect(try transport.load(server.url("/")).error?.code == .truncated)
     }
 
-    @Test func `A head may have 256 KiB and no more`() throws {
+    @Test("A head may have 256 KiB and no more") func headMayHave() throws {
         func head(_ bytes: Int) -> String {
             let line = "X-Filler: " + String(repeating: "x", count: 1012) + "\r\n"
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"
@@ -83,7 +85,7 @@ struct FailureTests {
         #expect(small.head == nil)
     }
 
-    @Test func `Interim heads are told, in bounds, and trailers harm nothing`() throws {
+    @Test("Interim heads are told, in bounds, and trailers harm nothing") func interimHeadsTold() throws {
         let interim = "HTTP/1.1 103 Early\r\nLink: a\r\n\r\n"
         let final =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nContent-Length: 9\r\nX: y\r\n\r\n"
@@ -97,13 +99,14 @@ struct FailureTests {
         #expect(try answered(String(repeating: interim, count: 65) + final).error?.code == .badResponse)
     }
 
-    @Test func `Folded fields are made one line`() throws {
+    @Test("Folded fields are made one line") func foldedFieldsMade() throws {
         let heard = try answered("HTTP/1.1 200 OK\r\nA: one\r\n  two\r\n\tthree\r\nContent-Length: 0\r\n\r\n")
         #expect(heard.head?.fields["a"]?.split(separator: " ").joined(separator: " ").contains("one two") == true)
         #expect(heard.head?.fields.count == 2)
     }
 
-    @Test func `The limit on the body holds with a length and without, and equal is within it`() throws {
+    @Test("The limit on the body holds with a length and without, and equal is within it")
+    func limitBodyHolds() throws {
         let server = try LoopbackServer()
         server.serve("/length", .ok(Bytes([UInt8](repeating: 1, count: 1000))))
         server.serve("/chunks", .ok(Bytes([UInt8](repeating: 1, count: 1000))).chunked([100]))
@@ -128,7 +131,8 @@ struct FailureTests {
 
     private static let bomb = Gzip.zeros(runs: 387)
 
-    @Test func `The limit holds after decompression, and on the wire where little is decoded`() throws {
+    @Test("The limit holds after decompression, and on the wire where little is decoded")
+    func limitHoldsAfter() throws {
         let server = RawServer { connection in
             while let head = connection.readHead(), head.contains("/bomb") {
                 connection.reply(Self.bomb, headers: "Content-Encoding: gzip\r\n")
@@ -150,7 +154,7 @@ struct FailureTests {
             try transport.load(server.url + "/empty") { $0.limits.maximumBodyBytes = 50_000 }.error?.code == .tooLarge)
     }
 
-    @Test func `What cannot be sent is refused before anything is sent`() throws {
+    @Test("What cannot be sent is refused before anything is sent") func cannotBeSent() throws {
         let server = RawServer { _ in }
         let transport = try CurlTransport()
         #expect(try transport.load(server.url) { $0.method = "GET /x HTTP/1.1\r\nX: y" }.error?.code == .invalidRequest)
@@ -161,7 +165,7 @@ struct FailureTests {
         #expect(server.connections == 0)
     }
 
-    @Test func `Limits and CA files are checked when a transport is made`() {
+    @Test("Limits and CA files are checked when a transport is made") func limitsCAFiles() {
         var configuration = CurlTransport.Configuration()
         for path in ["/missing", "/tmp", "/dev/null", "/etc/passwd"] {
             configuration.caFile = path
@@ -173,7 +177,7 @@ struct FailureTests {
         #expect(throws: LoadError.self) { try CurlTransport(configuration: configuration) }
     }
 
-    @Test func `A head that comes line by line and never ends is a stall`() throws {
+    @Test("A head that comes line by line and never ends is a stall") func headComesLine() throws {
         let server = RawServer { connection in
             guard connection.readHead() != nil, connection.send("HTTP/1.1 200 OK\r\n") else { return }
             var watched = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
@@ -184,7 +188,7 @@ struct FailureTests {
         #expect(heard.error?.message.contains("did not end it for 200 ms") == true, "\(heard.error as Any)")
     }
 
-    @Test func `Time limits end what connects, stalls or takes too long`() throws {
+    @Test("Time limits end what connects, stalls or takes too long") func timeLimitsEnd() throws {
         let server = RawServer { connection in
             guard let head = connection.readHead() else { return }
             if head.contains("/part") {

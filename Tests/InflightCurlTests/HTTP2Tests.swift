@@ -16,7 +16,7 @@ struct HTTP2Tests {
         return try CurlTransport(configuration: configuration)
     }
 
-    @Test func `Many exchanges share one connection`() throws {
+    @Test("Many exchanges share one connection") func manyExchangesShare() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         let recorders = try (0..<200).map { _ in
@@ -32,7 +32,7 @@ struct HTTP2Tests {
         #expect(recorders.count { $0.heard.summary?.reusedConnection == false } <= 6)
     }
 
-    @Test func `A stream that is cancelled leaves its connection to the others`() throws {
+    @Test("A stream that is cancelled leaves its connection to the others") func streamCancelledLeaves() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         #expect(try transport.load(nginx.url + "/small").summary != nil)
@@ -48,7 +48,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test func `A pause of one stream holds up no other, and loses nothing`() throws {
+    @Test("A pause of one stream holds up no other, and loses nothing") func pauseOneStream() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
@@ -61,7 +61,7 @@ struct HTTP2Tests {
     }
 
     /// RFC 9218: The default is omitted, and the caller's own field is kept.
-    @Test func `The request's priority is sent with it, over TLS alone`() throws {
+    @Test("The request's priority is sent with it, over TLS alone") func requestsPrioritySent() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         for (priority, sent) in zip(LoadPriority.allCases + [.veryHigh], ["u=5", "u=4", "", "u=2", "u=1", "u=1"]) {
@@ -76,7 +76,8 @@ struct HTTP2Tests {
         #expect(try !transport.load(plain.url) { $0.priority = .high }.text.contains("riority"))
     }
 
-    @Test func `A change of priority moves a connection's bytes from one running stream to another`() throws {
+    @Test("A change of priority moves a connection's bytes from one running stream to another")
+    func changePriorityMoves() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
         let link = NarrowLink(to: nginx.port, holdsAfter: 0)
         let transport = try transport(nginx)
@@ -106,7 +107,7 @@ struct HTTP2Tests {
         #expect((after[0] - before[0]) * 2 < after[1] - before[1], "\(before), \(after)")
     }
 
-    @Test func `A change of priority is sent while nothing of the response comes`() throws {
+    @Test("A change of priority is sent while nothing of the response comes") func changePrioritySent() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
         let link = NarrowLink(to: nginx.port, holdsAfter: 100_000)
         let transport = try transport(nginx)
@@ -120,7 +121,7 @@ struct HTTP2Tests {
         #expect(recorder.waitForEnd().body.count == Nginx.hugeCount)
     }
 
-    @Test func `Limits and missing paths are told as over HTTP 1`() throws {
+    @Test("Limits and missing paths are told as over HTTP 1") func limitsMissingPaths() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         let refused = try transport.load(nginx.url + "/large") { $0.limits.maximumBodyBytes = 1000 }
@@ -130,7 +131,8 @@ struct HTTP2Tests {
         #expect(missing.summary != nil)
     }
 
-    @Test func `Streams that exceed the budget of bodies in flight hold up no other`() async throws {
+    @Test("Streams that exceed the budget of bodies in flight hold up no other")
+    func streamsExceedBudget() async throws {
         let nginx = try Nginx()
         var configuration = ImagePipeline.Configuration(
             transports: [.shared(try transport(nginx))], codecs: CodecRegistry([]))

@@ -17,8 +17,10 @@ struct LostConnectionTests {
         }
     }
 
-    @Test(arguments: ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"])
-    func `A request is sent once when a reused connection closes before the response`(method: String) throws {
+    @Test(
+        "A request is sent once when a reused connection closes before the response",
+        arguments: ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"])
+    func requestSentOnce(method: String) throws {
         let body = ["GET", "HEAD"].contains(method) ? nil : Bytes("abc")
         let server = server(bodyBytes: body?.count ?? 0)
         let transport = try CurlTransport()
@@ -32,7 +34,7 @@ struct LostConnectionTests {
         #expect(try transport.load(server.url).summary != nil)
     }
 
-    @Test func `A server that closes each reused connection costs few requests`() throws {
+    @Test("A server that closes each reused connection costs few requests") func serverClosesEach() throws {
         let server = server()
         let transport = try CurlTransport()
         let ends = try (0..<45).map { _ in try transport.load(server.url) }
@@ -63,7 +65,8 @@ struct LostConnectionTests {
 
     private static let queue = DispatchQueue(label: "listener")
 
-    @Test func `The retry policy repeats what is lost, visibly, and no server exhausts its budget`() async throws {
+    @Test("The retry policy repeats what is lost, visibly, and no server exhausts its budget")
+    func retryPolicyRepeats() async throws {
         let server = server()
         let listener = Retries()
         let pipeline = try pipeline(CurlTransport(), listener: listener)
@@ -74,7 +77,7 @@ struct LostConnectionTests {
         #expect((2...12).contains(listener.count))
     }
 
-    @Test func `A repeat opens a connection of its own, however many are idle`() async throws {
+    @Test("A repeat opens a connection of its own, however many are idle") func repeatOpensConnection() async throws {
         let missing = Guarded(4)
         let opened = DispatchSemaphore(value: 0)
         let server = RawServer { connection in
@@ -97,7 +100,7 @@ struct LostConnectionTests {
         #expect(server.requests == 6)
     }
 
-    @Test func `A POST is never repeated, and nothing is where retries are disabled`() async throws {
+    @Test("A POST is never repeated, and nothing is where retries are disabled") func postNeverRepeated() async throws {
         for (method, retry) in [("POST", RetryPolicy()), ("GET", nil)] {
             let server = server(bodyBytes: method == "POST" ? 3 : 0)
             let pipeline = try pipeline(CurlTransport(), retry: retry)
@@ -111,7 +114,8 @@ struct LostConnectionTests {
         }
     }
 
-    @Test func `Streams that an ending HTTP 2 connection refuses are sent over the next`() async throws {
+    @Test("Streams that an ending HTTP 2 connection refuses are sent over the next")
+    func streamsEndingHTTP() async throws {
         let nginx = try Nginx(requestsPerConnection: 20)
         var configuration = CurlTransport.Configuration()
         configuration.caFile = nginx.caFile

@@ -13,7 +13,7 @@ struct NameTests {
         return try CurlTransport(configuration: configuration)
     }
 
-    @Test func `A name is asked for once for all that wait for it, and remembered`() throws {
+    @Test("A name is asked for once for all that wait for it, and remembered") func nameAskedOnce() throws {
         let names = FakeNameServer(knows: ["one.test": [127, 0, 0, 1], "xn--bcher-kva.test": [127, 0, 0, 1]])
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -31,7 +31,7 @@ struct NameTests {
         #expect(try transport.load("http://one.test.:\(server.port)/").summary != nil)
     }
 
-    @Test func `Addresses whose time is over are asked for again`() throws {
+    @Test("Addresses whose time is over are asked for again") func addressesWhoseTime() throws {
         let names = FakeNameServer(knows: ["short.test": [127, 0, 0, 1]], secondsToLive: 0)
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -41,7 +41,7 @@ struct NameTests {
         }
     }
 
-    @Test func `A name that is not there cannot be connected to`() throws {
+    @Test("A name that is not there cannot be connected to") func nameNotThere() throws {
         let names = FakeNameServer()
         let error = try transport(names).load("http://missing.test/").error
         #expect(error?.code == .cannotConnect)
@@ -50,7 +50,7 @@ struct NameTests {
         #expect(invalid?.code == .invalidURL || invalid?.code == .cannotConnect)
     }
 
-    @Test func `localhost and addresses are asked of nobody`() throws {
+    @Test("localhost and addresses are asked of nobody") func localhostAddressesAsked() throws {
         let names = FakeNameServer()
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -60,7 +60,8 @@ struct NameTests {
         #expect(names.questions == [])
     }
 
-    @Test func `A hundred names that hang hold up nobody, take no threads, and can be cancelled`() throws {
+    @Test("A hundred names that hang hold up nobody, take no threads, and can be cancelled")
+    func hundredNamesHang() throws {
         let names = FakeNameServer()
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -81,7 +82,7 @@ struct NameTests {
         for (recorder, _) in hanging { #expect(recorder.waitForEnd().error?.code == .cancelled) }
     }
 
-    @Test func `A name that hangs counts as connecting`() throws {
+    @Test("A name that hangs counts as connecting") func nameHangsCounts() throws {
         let names = FakeNameServer()
         let error = try transport(names).load("http://hang.test/") { $0.limits.connectTimeout = .milliseconds(50) }
             .error
@@ -89,7 +90,7 @@ struct NameTests {
         #expect(error?.message.contains("name") == true)
     }
 
-    @Test func `Shutting down does not wait for a name that hangs`() async throws {
+    @Test("Shutting down does not wait for a name that hangs") func shuttingDownDoes() async throws {
         let names = FakeNameServer()
         let transport = try transport(names)
         let recorder = Recorder()

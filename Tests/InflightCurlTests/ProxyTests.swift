@@ -14,7 +14,7 @@ struct ProxyTests {
         return try CurlTransport(settings: settings)
     }
 
-    @Test func `A proxy is asked for the whole URL, and the origin's name is its business`() throws {
+    @Test("A proxy is asked for the whole URL, and the origin's name is its business") func proxyAskedWhole() throws {
         let names = FakeNameServer(knows: ["proxy.test": [127, 0, 0, 1]])
         let proxy = RawServer { connection in
             while let head = connection.readHead() { connection.reply(Array(head.utf8)) }
@@ -31,7 +31,7 @@ struct ProxyTests {
         #expect(!direct.text.contains("Proxy-Authorization"))
     }
 
-    @Test func `TLS goes through a tunnel, and a proxy's refusal is no answer of the origin`() throws {
+    @Test("TLS goes through a tunnel, and a proxy's refusal is no answer of the origin") func tlsGoesThrough() throws {
         let proxy = RawServer { connection in
             guard let head = connection.readHead(), head.hasPrefix("CONNECT 127.0.0.2:443 ") else { return }
             connection.send("HTTP/1.1 407 Proxy Authentication Required\r\nX: y\r\nContent-Length: 0\r\n\r\n")
@@ -43,8 +43,8 @@ struct ProxyTests {
         #expect(heard.error?.message.contains("407") == true)
     }
 
-    @Test(arguments: ["http", "https"])
-    func `A proxy that accepts no connection is named in the failure`(scheme: String) throws {
+    @Test("A proxy that accepts no connection is named in the failure", arguments: ["http", "https"])
+    func proxyAcceptsNo(scheme: String) throws {
         let port = RawServer { _ in }.port
         let proxied = try transport(["all_proxy": "http://me:secret@127.0.0.1:\(port)"])
         let error = try proxied.load("\(scheme)://127.0.0.2/").error
@@ -56,14 +56,14 @@ struct ProxyTests {
         #expect(try nameless.load("\(scheme)://127.0.0.2/").error?.message.contains("the proxy proxy.test") == true)
     }
 
-    @Test func `A variable that names no proxy is told, without what it holds`() throws {
+    @Test("A variable that names no proxy is told, without what it holds") func variableNamesNo() throws {
         let error = try transport(["http_proxy": "gopher://me:secret@p"]).load("http://127.0.0.1/").error
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("http_proxy") == true)
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test func `Without the environment nothing of it counts`() throws {
+    @Test("Without the environment nothing of it counts") func withoutEnvironmentNothing() throws {
         var configuration = CurlTransport.Configuration()
         configuration.usesEnvironmentProxies = false
         #expect(try Settings(configuration).proxies.proxy(for: Origin(scheme: "http", host: "a", port: 80)) == nil)

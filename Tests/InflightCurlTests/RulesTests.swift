@@ -12,7 +12,7 @@ struct RulesTests {
         try ProxyRules(environment: environment).proxy(for: origin)?.text
     }
 
-    @Test func `Each scheme has its own variable, and all_proxy serves both`() throws {
+    @Test("Each scheme has its own variable, and all_proxy serves both") func eachSchemeHas() throws {
         #expect(try text(["http_proxy": "p:1"], Self.http) == "http://p:1")
         #expect(try text(["http_proxy": "p:1"], Self.https) == nil)
         #expect(try text(["HTTP_PROXY": "p:1"], Self.http) == nil)
@@ -25,27 +25,32 @@ struct RulesTests {
         #expect(throws: ProxyRules.Malformed.self) { try text(["http_proxy": "p:99999"], Self.http) }
     }
 
-    @Test(arguments: [
-        ("*", true), ("example.org", true), (".example.org", true), ("a.example.org", true), ("A.Example.Org.", true),
-        ("ample.org", false), ("b.example.org", false), ("x,example.org", true), ("x example.org:80", true),
-        ("", false),
-        ("a.example.org.evil", false),
-    ])
-    func `no_proxy names hosts by their ends`(list: String, isDirect: Bool) throws {
+    @Test(
+        "no_proxy names hosts by their ends",
+        arguments: [
+            ("*", true), ("example.org", true), (".example.org", true), ("a.example.org", true),
+            ("A.Example.Org.", true),
+            ("ample.org", false), ("b.example.org", false), ("x,example.org", true), ("x example.org:80", true),
+            ("", false),
+            ("a.example.org.evil", false),
+        ])
+    func noProxyNames(list: String, isDirect: Bool) throws {
         #expect(ProxyExceptions(list).contains("a.example.org") == isDirect)
     }
 
-    @Test(arguments: [
-        ("10.1.2.3", "10.1.2.3", true), ("10.0.0.0/8", "10.200.0.1", true), ("10.0.0.0/8", "11.0.0.1", false),
-        ("10.0.0.0/9", "10.200.0.1", false), ("fd00::/8", "fd12::1", true), ("[::1]", "::1", true),
-        ("::1", "0:0:0:0:0:0:0:1", true), ("0.0.0.0/0", "1.2.3.4", true), ("0.0.0.0/0", "::1", false),
-        ("10.0.0.0/33", "10.0.0.0", false),
-    ])
-    func `no_proxy names addresses and networks`(list: String, host: String, isDirect: Bool) {
+    @Test(
+        "no_proxy names addresses and networks",
+        arguments: [
+            ("10.1.2.3", "10.1.2.3", true), ("10.0.0.0/8", "10.200.0.1", true), ("10.0.0.0/8", "11.0.0.1", false),
+            ("10.0.0.0/9", "10.200.0.1", false), ("fd00::/8", "fd12::1", true), ("[::1]", "::1", true),
+            ("::1", "0:0:0:0:0:0:0:1", true), ("0.0.0.0/0", "1.2.3.4", true), ("0.0.0.0/0", "::1", false),
+            ("10.0.0.0/33", "10.0.0.0", false),
+        ])
+    func noProxyNamesAddresses(list: String, host: String, isDirect: Bool) {
         #expect(ProxyExceptions(list).contains(host) == isDirect)
     }
 
-    @Test func `A host is an address, loopback, or a name`() {
+    @Test("A host is an address, loopback, or a name") func hostAddressLoopback() {
         for host in ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "::1", "1.2.3.4."] {
             #expect(HostName(host) == .address, "\(host)")
         }
@@ -56,16 +61,19 @@ struct RulesTests {
         #expect(HostName("１２７.0.0.1") == .address)
     }
 
-    @Test(arguments: [
-        ("hosts: files dns", false), ("hosts:files mdns4_minimal [NOTFOUND=return] dns", true),
-        ("passwd: nis\nhosts: files [!UNAVAIL=return x] dns # resolve", false), ("#hosts: nis\n", false), ("", false),
-        ("hosts:\tfiles myhostname", true),
-    ])
-    func `Other sources of names are seen`(text: String, others: Bool) {
+    @Test(
+        "Other sources of names are seen",
+        arguments: [
+            ("hosts: files dns", false), ("hosts:files mdns4_minimal [NOTFOUND=return] dns", true),
+            ("passwd: nis\nhosts: files [!UNAVAIL=return x] dns # resolve", false), ("#hosts: nis\n", false),
+            ("", false),
+            ("hosts:\tfiles myhostname", true),
+        ])
+    func otherSourcesNames(text: String, others: Bool) {
         #expect(NameServiceSwitch.hasOtherSources(text) == others)
     }
 
-    @Test func `A route says what libcurl has to know`() throws {
+    @Test("A route says what libcurl has to know") func routeSaysLibcurl() throws {
         let idn = Origin(scheme: "http", host: "bücher.test", port: 8080)
         let direct = try Route(to: idn, through: .none)
         #expect(direct.replacedStart == "http://xn--bcher-kva.test:8080")
@@ -79,7 +87,7 @@ struct RulesTests {
             site.text(of: try ResourceURL("http://bücher.test:8080/ä?q")) == "http://xn--bcher-kva.test:8080/%C3%A4?q")
     }
 
-    @Test func `Messages carry no control characters`() {
+    @Test("Messages carry no control characters") func messagesCarryNo() {
         #expect(Message.cleaned("a\u{1B}[31m\r\n\u{9B}b\u{202E}") == "a?[31m???b?")
         #expect(Message.cleaned(String(repeating: "x", count: 1000)).count == 300)
     }
@@ -88,7 +96,7 @@ struct RulesTests {
         unsafe Array(text.utf8).withUnsafeBufferPointer { unsafe HeadParser.parse($0, lines: 9) }
     }
 
-    @Test func `A head is taken apart`() {
+    @Test("A head is taken apart") func headTakenApart() {
         let fields = HTTPFields([("A", "1"), ("b", ""), ("A", "x  y")])
         #expect(
             parse("HTTP/1.1 200 OK\r\nA: 1\r\nnothing\r\n: x\r\nb:\r\nb c: 1\nA:\t x  y \r\n\r\n")
@@ -106,23 +114,25 @@ struct RulesTests {
         }
     }
 
-    @Test(arguments: [
-        ("Content-Length: 5", HeadParser.Framing(contentLength: 5)),
-        ("content-length: 5, 5\r\nContent-Length:5", HeadParser.Framing(contentLength: 5)),
-        ("Content-Length: 99999999999999999999", HeadParser.Framing(contentLength: .max)),
-        ("Transfer-Encoding: chunked", HeadParser.Framing(isChunked: true)),
-        ("Content-Encoding: gzip", HeadParser.Framing(isCoded: true)),
-        ("Content-Encoding: Identity", HeadParser.Framing()),
-    ])
-    func `A head says how the body comes`(lines: String, framing: HeadParser.Framing) {
+    @Test(
+        "A head says how the body comes",
+        arguments: [
+            ("Content-Length: 5", HeadParser.Framing(contentLength: 5)),
+            ("content-length: 5, 5\r\nContent-Length:5", HeadParser.Framing(contentLength: 5)),
+            ("Content-Length: 99999999999999999999", HeadParser.Framing(contentLength: .max)),
+            ("Transfer-Encoding: chunked", HeadParser.Framing(isChunked: true)),
+            ("Content-Encoding: gzip", HeadParser.Framing(isCoded: true)),
+            ("Content-Encoding: Identity", HeadParser.Framing()),
+        ])
+    func headSaysHow(lines: String, framing: HeadParser.Framing) {
         guard case .final(_, framing) = parse("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n") else {
             Issue.record("not so: \(parse("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n"))")
             return
         }
     }
 
-    @Test(arguments: ["5\r\nContent-Length: 6", "5, 6", "-1", "x", ""])
-    func `A length that is none is malformed`(value: String) {
+    @Test("A length that is none is malformed", arguments: ["5\r\nContent-Length: 6", "5, 6", "-1", "x", ""])
+    func lengthNoneMalformed(value: String) {
         guard case .malformed = parse("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n") else {
             Issue.record("taken for a length")
             return

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Image cache conformances", .timeLimit(.minutes(10)))
 struct ImageCacheTests {
-    @Test(arguments: ImageCacheConformance.checks)
-    func `Ours passes every check`(check: ConformanceCheck) async {
+    @Test("Ours passes every check", arguments: ImageCacheConformance.checks)
+    func oursPassesEvery(check: ConformanceCheck) async {
         let conformance = ImageCacheConformance { limit in
             // It stores no image that costs more than a tenth of its limit.
             MemoryCache<ImageCacheKey, LoadedImage>(
@@ -16,7 +16,8 @@ struct ImageCacheTests {
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test func `A dictionary that lets nothing go fails, and so does one that keeps nothing`() async {
+    @Test("A dictionary that lets nothing go fails, and so does one that keeps nothing")
+    func dictionaryLetsNothing() async {
         let endless = await ImageCacheConformance { _ in PlainCache(keeps: true) }.run()
         #expect(endless.contains { $0.description.contains("it keeps") })
         #expect(endless.contains { $0.description == "a picture was released with a lock held" })
@@ -24,7 +25,7 @@ struct ImageCacheTests {
         #expect(forgetful.contains { $0.description.contains("the first is not found") })
     }
 
-    @Test func `A pipeline asks the cache that it is given, and two may share it`() async throws {
+    @Test("A pipeline asks the cache that it is given, and two may share it") func pipelineAsksCache() async throws {
         let cache = PlainCache(keeps: true)
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers(.ok(FakeCodec.picture()))
@@ -47,7 +48,8 @@ struct ImageCacheTests {
         await two.shutdown(.finish)
     }
 
-    @Test func `A cache may call the pipeline back: none of its calls comes with a lock held`() async throws {
+    @Test("A cache may call the pipeline back: none of its calls comes with a lock held")
+    func cacheMayCall() async throws {
         let cache = PlainCache(keeps: true)
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers(.ok(FakeCodec.picture()))

@@ -34,7 +34,7 @@ struct MemoryFreshnessTests {
                 requestTime: date.adding(milliseconds: -delay), responseTime: date, bodyRange: 0..<0, totalLength: nil))
     }
 
-    @Test func `A response says how long its images are served from memory`() {
+    @Test("A response says how long its images are served from memory") func responseSaysHow() {
         func seconds(_ freshness: MemoryFreshness) -> Double {
             Double(freshness.expiry.milliseconds(since: Self.date)) / 1000
         }
@@ -53,7 +53,7 @@ struct MemoryFreshnessTests {
         #expect(seconds(Self.freshness(Self.fresh, ("Vary", "*"))) < 0)
     }
 
-    @Test func `Only no-store forbids keeping, and what must be asked about is never served stale`() {
+    @Test("Only no-store forbids keeping, and what must be asked about is never served stale") func onlyNoStore() {
         #expect(!Self.freshness(("Cache-Control", "no-store")).mayBeKept)
         #expect(Self.freshness(("Cache-Control", "no-cache")).mayBeKept)
         #expect(Self.freshness(("Cache-Control", "no-store, must-understand, max-age=9")).mayBeKept)
@@ -62,7 +62,7 @@ struct MemoryFreshnessTests {
         #expect(!Self.freshness(("Cache-Control", "max-age=9, must-revalidate")).mayBeServedStale)
     }
 
-    @Test func `Lifetimes that nothing holds are swept out of the table`() {
+    @Test("Lifetimes that nothing holds are swept out of the table") func lifetimesNothingHolds() {
         var table = LifetimeTable()
         let head = ResponseHead(status: 200, fields: StoreStage.fields([Self.fresh]))
         let response = StoredResponse(
@@ -75,7 +75,8 @@ struct MemoryFreshnessTests {
         #expect(held.isSuperseded)
     }
 
-    @Test func `A response with the validator of one that must not be kept has a lifetime of its own`() {
+    @Test("A response with the validator of one that must not be kept has a lifetime of its own")
+    func responseValidatorOne() {
         var table = LifetimeTable()
         let kept = [("max-age=9", "1"), ("no-store", "2"), ("max-age=9", "2")].map { control, tag in
             let fields = StoreStage.fields([("Cache-Control", control), ("ETag", "\"\(tag)\"")])
@@ -89,8 +90,8 @@ struct MemoryFreshnessTests {
 
     // MARK: Loads
 
-    @Test(arguments: ["no-store", "no-cache", "max-age=0"])
-    func `What must not be reused unasked is fetched again`(control: String) async throws {
+    @Test("What must not be reused unasked is fetched again", arguments: ["no-store", "no-cache", "max-age=0"])
+    func mustNotBe(control: String) async throws {
         let stage = try stage(image(1, ("Cache-Control", control)), image(2, ("Cache-Control", control)))
         let request = ImageRequest(StoreStage.url)
         #expect(try await stage.pipeline.image(for: request).width == 1)
@@ -101,7 +102,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `A fresh image comes from memory until its lifetime is over`() async throws {
+    @Test("A fresh image comes from memory until its lifetime is over") func freshImageComes() async throws {
         let stage = try stage(image(1, Self.fresh))
         let request = ImageRequest(StoreStage.url)
         _ = try await stage.pipeline.image(for: request)
@@ -114,7 +115,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `A stale image is revalidated with the store, which makes every size fresh again`() async throws {
+    @Test("A stale image is revalidated with the store, which makes every size fresh again")
+    func staleImageRevalidated() async throws {
         let stage = try stage(
             image(16, Self.fresh, ("ETag", "\"a\"")),
             .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])), change: { _ in })
@@ -128,8 +130,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test(arguments: [false, true])
-    func `A newer response replaces every image made of the older one`(asBytes: Bool) async throws {
+    @Test("A newer response replaces every image made of the older one", arguments: [false, true])
+    func newerResponseReplaces(asBytes: Bool) async throws {
         let stage = try stage(image(16, Self.fresh), image(17, Self.fresh))
         let changes: [@Sendable (inout ImageRequest) -> Void] = [
             { _ in }, { $0.resize = Resize(width: 2, height: 2) },
@@ -153,7 +155,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `What the caller's fields make another response is left alone`() async throws {
+    @Test("What the caller's fields make another response is left alone") func callersFieldsMake() async throws {
         let stage = try stage(image(1, Self.fresh))
         var other = ImageRequest(StoreStage.url)
         other.fields = HTTPFields([("Accept-Language", "de")])
@@ -163,7 +165,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `A request that changes something, and a 404, make what is in memory stale`() async throws {
+    @Test("A request that changes something, and a 404, make what is in memory stale")
+    func requestChangesSomething() async throws {
         let stage = try stage(image(1, Self.fresh), image(1, Self.fresh), .status(404))
         let request = ImageRequest(StoreStage.url)
         _ = try await stage.pipeline.image(for: request)
@@ -173,7 +176,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `An image behind a redirect is fresh as long as both`() async throws {
+    @Test("An image behind a redirect is fresh as long as both") func imageBehindRedirect() async throws {
         let stage = try stage(image(1, ("Cache-Control", "max-age=90")))
         func redirect(_ path: String, _ fields: (String, String)...) {
             let script = ScriptedTransport.Script.status(
@@ -195,7 +198,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `Memory is served regardless where the request, the pipeline or the policy wants it`() async throws {
+    @Test("Memory is served regardless where the request, the pipeline or the policy wants it")
+    func memoryServedRegardless() async throws {
         for isOfAll in [false, true] {
             let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh)) {
                 $0.store = nil
@@ -221,8 +225,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test(arguments: ["no-cache", "no-store", "max-age=0"])
-    func `A request's own directives count in memory too`(control: String) async throws {
+    @Test("A request's own directives count in memory too", arguments: ["no-cache", "no-store", "max-age=0"])
+    func requestsOwnDirectives(control: String) async throws {
         let stage = try stage(image(1, Self.fresh))
         var request = ImageRequest(StoreStage.url)
         request.fields = HTTPFields([("Cache-Control", control)])
@@ -231,7 +235,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test func `no-store is shared in flight`() async throws {
+    @Test("no-store is shared in flight") func noStoreShared() async throws {
         let stage = try StoreStage { $0.store = nil }
         stage.transport.serve(StoreStage.url, image(1, ("Cache-Control", "no-store")).stalled("body"))
         let queue = ManualQueue()
@@ -249,7 +253,7 @@ struct MemoryFreshnessTests {
         #expect(stage.pipeline.memoryCacheStatistics.count == 0)
     }
 
-    @Test @MainActor func `A loader loads anew what is stale in memory`() async throws {
+    @Test("A loader loads anew what is stale in memory") @MainActor func loaderLoadsAnew() async throws {
         let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh))
         _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
         let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: .main)

@@ -24,7 +24,8 @@ struct PrefixReuseTests {
         }
     }
 
-    @Test func `A finished prefix in memory is processed further without a fetch or a decode`() async throws {
+    @Test("A finished prefix in memory is processed further without a fetch or a decode")
+    func finishedPrefixMemory() async throws {
         let stage = try StoreStage { $0.store = nil }
         serve(stage)
         let (first, second, third) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"), FakeProcessor(name: "c"))
@@ -40,7 +41,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test func `A decoded image in memory is the shortest prefix, and other processors are none`() async throws {
+    @Test("A decoded image in memory is the shortest prefix, and other processors are none")
+    func decodedImageMemory() async throws {
         let stage = try StoreStage { $0.store = nil }
         serve(stage)
         _ = try await image(stage, [])
@@ -53,7 +55,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test func `A finished prefix on disk is processed further, and the result is stored too`() async throws {
+    @Test("A finished prefix on disk is processed further, and the result is stored too")
+    func finishedPrefixDisk() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
@@ -68,7 +71,7 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test func `What was stored with loss is not processed further`() async throws {
+    @Test("What was stored with loss is not processed further") func wasStoredLoss() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
@@ -80,7 +83,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test func `Two requests that differ in their last processor share the prefix on disk`() async throws {
+    @Test("Two requests that differ in their last processor share the prefix on disk")
+    func twoRequestsDiffer() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
@@ -94,7 +98,7 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test func `A stored image is looked for in memory before the store is asked`() async throws {
+    @Test("A stored image is looked for in memory before the store is asked") func storedImageLooked() async throws {
         let stage = try StoreStage()
         serve(stage)
         let first = FakeProcessor(name: "a")
@@ -103,7 +107,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test func `A shared decode is stored as the image that its own subscriber asked for`() async throws {
+    @Test("A shared decode is stored as the image that its own subscriber asked for")
+    func sharedDecodeStored() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }

@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Processor conformance checks", .timeLimit(.minutes(10)))
 struct ProcessorConformanceTests {
-    @Test(arguments: ProcessorConformance.checks)
-    func `One that turns colours round passes`(check: ConformanceCheck) async {
+    @Test("One that turns colours round passes", arguments: ProcessorConformance.checks)
+    func oneTurnsColours(check: ConformanceCheck) async {
         let failures = await ProcessorConformance { Negative() }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test func `Each fault is found by the check that is made for it`() async {
+    @Test("Each fault is found by the check that is made for it") func eachFaultFound() async {
         let faults: [(Negative.Fault, String)] = [
             (.changingIdentity, "the identity changes"), (.readsGaps, "the pixels differ"),
             (.ignoresCancellation, "it ended with success"), (.refusesNarrow, "1 × 17"),

@@ -4,19 +4,21 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct DataURLTransportTests {
-    @Test(arguments: [
-        ("data:,hello%20world", "hello world", "text/plain;charset=US-ASCII"),
-        ("data:text/html;charset=utf-8,<b>ä%", "<b>ä%", "text/html;charset=utf-8"),
-        ("data:;base64,aGVsbG8=", "hello", "text/plain;charset=US-ASCII"),
-        ("data:image/png;base64,aGVsbG8", "hello", "image/png"),
-        ("data:image/png;BASE64,aGVs%62G8%3D", "hello", "image/png"),
-        ("data:image/svg+xml;a=b; base64,Pz8_Pj4-", "???>>>", "image/svg+xml;a=b"),
-        ("data:;base64,aGVs bG8=", "hello", "text/plain;charset=US-ASCII"),
-        ("data:a%20b,x", "x", "a b"),
-        ("data:a%0Ab,x", "x", "text/plain;charset=US-ASCII"),
-        ("data:,", "", "text/plain;charset=US-ASCII"),
-    ])
-    func `A data URL is decoded`(url: String, body: String, type: String) throws {
+    @Test(
+        "A data URL is decoded",
+        arguments: [
+            ("data:,hello%20world", "hello world", "text/plain;charset=US-ASCII"),
+            ("data:text/html;charset=utf-8,<b>ä%", "<b>ä%", "text/html;charset=utf-8"),
+            ("data:;base64,aGVsbG8=", "hello", "text/plain;charset=US-ASCII"),
+            ("data:image/png;base64,aGVsbG8", "hello", "image/png"),
+            ("data:image/png;BASE64,aGVs%62G8%3D", "hello", "image/png"),
+            ("data:image/svg+xml;a=b; base64,Pz8_Pj4-", "???>>>", "image/svg+xml;a=b"),
+            ("data:;base64,aGVs bG8=", "hello", "text/plain;charset=US-ASCII"),
+            ("data:a%20b,x", "x", "a b"),
+            ("data:a%0Ab,x", "x", "text/plain;charset=US-ASCII"),
+            ("data:,", "", "text/plain;charset=US-ASCII"),
+        ])
+    func dataURLDecoded(url: String, body: String, type: String) throws {
         let heard = try DataURLTransport().load(url)
         #expect(heard.text == body)
         #expect(heard.head?.status == 200)
@@ -26,16 +28,18 @@ struct DataURLTransportTests {
         #expect(heard.summary?.bodyBytes == Int64(body.utf8.count))
     }
 
-    @Test(arguments: [
-        "data:nothing", "data:;base64,a", "data:;base64,aGVsbG8==", "data:;base64,aG=VsbG8", "data:;base64,a*b=",
-    ])
-    func `What is malformed is an invalid URL`(url: String) throws {
+    @Test(
+        "What is malformed is an invalid URL",
+        arguments: [
+            "data:nothing", "data:;base64,a", "data:;base64,aGVsbG8==", "data:;base64,aG=VsbG8", "data:;base64,a*b=",
+        ])
+    func malformedInvalidURL(url: String) throws {
         let heard = try DataURLTransport().load(url)
         #expect(heard.error?.code == .invalidURL)
         #expect(heard.head == nil)
     }
 
-    @Test func `The limit holds before decoding, and equal is within it`() throws {
+    @Test("The limit holds before decoding, and equal is within it") func limitHoldsBefore() throws {
         let transport = DataURLTransport()
         let base64 = "data:;base64," + String(repeating: "QUJD", count: 1000)
         let plain = "data:," + String(repeating: "%41", count: 1000)
@@ -47,7 +51,7 @@ struct DataURLTransportTests {
         #expect((refused.error?.url?.utf8.count ?? 1000) < 300)
     }
 
-    @Test func `A long one comes in pieces that can be paused and cancelled`() throws {
+    @Test("A long one comes in pieces that can be paused and cancelled") func longOneComes() throws {
         let url = "data:," + String(repeating: "x", count: 200_000)
         let transport = DataURLTransport()
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
@@ -60,7 +64,7 @@ struct DataURLTransportTests {
         #expect(stopped.waitForEnd().error?.code == .cancelled)
     }
 
-    @Test func `After shutting down nothing is served`() async throws {
+    @Test("After shutting down nothing is served") func afterShuttingDown() async throws {
         let transport = DataURLTransport()
         #expect(try transport.load("data:,a").text == "a")
         await transport.shutdown()

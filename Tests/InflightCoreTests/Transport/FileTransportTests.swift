@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct FileTransportTests {
-    @Test func `A file comes whole, with its length, in order`() throws {
+    @Test("A file comes whole, with its length, in order") func fileComesWhole() throws {
         let folder = TemporaryDirectory()
         let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
         let heard = try FileTransport().load(folder.url(writing: bytes, to: "a b%20ä.bin"))
@@ -19,7 +19,7 @@ struct FileTransportTests {
         #expect(heard.summary == TransportSummary(wireBytes: 3_000_000, bodyBytes: 3_000_000))
     }
 
-    @Test func `HEAD brings the head alone, and POST is refused`() throws {
+    @Test("HEAD brings the head alone, and POST is refused") func headBringsHead() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [1, 2, 3], to: "a")
         let head = try FileTransport().load(url) { $0.method = "HEAD" }
@@ -29,7 +29,7 @@ struct FileTransportTests {
         #expect(try FileTransport().load(url) { $0.method = "POST" }.error?.code == .invalidRequest)
     }
 
-    @Test func `An empty file and one of unknown length are read to their end`() throws {
+    @Test("An empty file and one of unknown length are read to their end") func emptyFileOne() throws {
         let folder = TemporaryDirectory()
         let empty = try FileTransport().load(folder.url(writing: [], to: "empty"))
         #expect(empty.summary?.bodyBytes == 0)
@@ -38,7 +38,7 @@ struct FileTransportTests {
         #expect(status.text.hasPrefix("Name:"))
     }
 
-    @Test func `What is not there, no file, or not permitted cannot be read`() throws {
+    @Test("What is not there, no file, or not permitted cannot be read") func notThereNo() throws {
         let folder = TemporaryDirectory()
         unsafe mkfifo(folder.path + "/pipe", 0o600)
         for name in ["missing", "", "pipe"] {
@@ -49,7 +49,7 @@ struct FileTransportTests {
         #expect(try FileTransport().load("file:///a%00b").error?.code == .invalidURL)
     }
 
-    @Test func `The limit on bytes holds from the head on, and equal is within it`() throws {
+    @Test("The limit on bytes holds from the head on, and equal is within it") func limitBytesHolds() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 100), to: "a")
         #expect(try FileTransport().load(url) { $0.limits.maximumBodyBytes = 100 }.summary?.bodyBytes == 100)
@@ -60,7 +60,7 @@ struct FileTransportTests {
         #expect(unknown.error?.code == .tooLarge)
     }
 
-    @Test func `A pause holds the bytes back until somebody resumes`() throws {
+    @Test("A pause holds the bytes back until somebody resumes") func pauseHoldsBytes() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
@@ -76,7 +76,7 @@ struct FileTransportTests {
         transfer.cancel()
     }
 
-    @Test func `Cancelling ends it, paused or not, from inside and outside`() throws {
+    @Test("Cancelling ends it, paused or not, from inside and outside") func cancellingEndsPaused() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let transport = FileTransport()
@@ -95,7 +95,7 @@ struct FileTransportTests {
         #expect(early.waitForEnd().end != nil)
     }
 
-    @Test func `Shutting down ends what is under way, and what is started later`() async throws {
+    @Test("Shutting down ends what is under way, and what is started later") func shuttingDownEnds() async throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let transport = FileTransport()
@@ -108,7 +108,7 @@ struct FileTransportTests {
         await transport.shutdown()
     }
 
-    @Test func `Exchanges outlive the transport that they were started on`() throws {
+    @Test("Exchanges outlive the transport that they were started on") func exchangesOutliveTransport() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let recorder = Recorder(onHead: { _ in .pause })
@@ -118,7 +118,7 @@ struct FileTransportTests {
         #expect(recorder.waitForEnd().summary?.bodyBytes == 300_000)
     }
 
-    @Test func `A total time that is over ends it`() throws {
+    @Test("A total time that is over ends it") func totalTimeOver() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [1], to: "a")
         #expect(try FileTransport().load(url) { $0.limits.totalTimeout = .zero }.error?.code == .timedOut)

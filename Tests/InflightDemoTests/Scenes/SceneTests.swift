@@ -5,16 +5,16 @@ import Testing
 
 @Suite("Painted scenes", .timeLimit(.minutes(10)))
 struct SceneTests {
-    @Test(arguments: Scene.allCases)
-    func `A seed gives the same picture again, another seed another one`(scene: Scene) {
+    @Test("A seed gives the same picture again, another seed another one", arguments: Scene.allCases)
+    func seedGivesSame(scene: Scene) {
         let first = scene.picture(width: 80, height: 60, seed: 7)
         #expect(first.bytes == scene.picture(width: 80, height: 60, seed: 7).bytes)
         #expect(first.bytes != scene.picture(width: 80, height: 60, seed: 8).bytes)
         #expect(first.format == .rgbx)
     }
 
-    @Test(arguments: Scene.allCases)
-    func `Any shape can be painted`(scene: Scene) {
+    @Test("Any shape can be painted", arguments: Scene.allCases)
+    func anyShapeCan(scene: Scene) {
         for (width, height) in [(1, 1), (3, 200), (200, 3)] {
             #expect(scene.picture(width: width, height: height, seed: 1).width == width)
         }

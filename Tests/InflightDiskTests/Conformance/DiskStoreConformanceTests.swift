@@ -6,27 +6,27 @@ import Testing
 
 @Suite("Response store conformance", .timeLimit(.minutes(10)))
 struct DiskStoreConformanceTests {
-    @Test(arguments: ResponseStoreConformance.checks)
-    func `The disk store conforms`(check: ResponseStoreConformance.Check) async {
+    @Test("The disk store conforms", arguments: ResponseStoreConformance.checks)
+    func diskStoreConforms(check: ResponseStoreConformance.Check) async {
         let folder = Folder()
         let failures = await ResponseStoreConformance { folder.store() }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test(arguments: ResponseStoreConformance.checks)
-    func `A disk store that waits for the disk at each commit conforms`(check: ResponseStoreConformance.Check) async {
+    @Test("A disk store that waits for the disk at each commit conforms", arguments: ResponseStoreConformance.checks)
+    func diskStoreWaits(check: ResponseStoreConformance.Check) async {
         let folder = Folder()
         let failures = await ResponseStoreConformance { folder.store { $0.durability = .powerCut } }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test(arguments: ResponseStoreConformance.checks)
-    func `The memory store conforms`(check: ResponseStoreConformance.Check) async {
+    @Test("The memory store conforms", arguments: ResponseStoreConformance.checks)
+    func memoryStoreConforms(check: ResponseStoreConformance.Check) async {
         let failures = await ResponseStoreConformance { MemoryStore() }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test func `What one store kept the next one finds`() async {
+    @Test("What one store kept the next one finds") func oneStoreKept() async {
         let folder = Folder()
         let first = folder.store()
         let body = Bytes.random(100_000, seed: 1)
@@ -39,7 +39,7 @@ struct DiskStoreConformanceTests {
         await second.shutdown()
     }
 
-    @Test func `A store that is let go of without a shutdown does what was asked`() async {
+    @Test("A store that is let go of without a shutdown does what was asked") func storeLetGo() async {
         let folder = Folder()
         await Bridge.wait { done in
             folder.store().keep(.example("a", body: Bytes("x")), body: Bytes("x"), under: StoreKey("a"), replacing: [])

@@ -36,7 +36,7 @@ struct DamageTests {
         return there
     }
 
-    @Test func `A bit that flips in a body's file costs that entry alone, and is told once`() async {
+    @Test("A bit that flips in a body's file costs that entry alone, and is told once") func bitFlipsBodys() async {
         let folder = Folder()
         await Self.filled(folder)
         let name = folder.bodies[3]
@@ -50,7 +50,7 @@ struct DamageTests {
         #expect(await Self.check(folder) == 23)
     }
 
-    @Test func `A body's file that is shorter, or gone, or a folder costs that entry alone`() async {
+    @Test("A body's file that is shorter, or gone, or a folder costs that entry alone") func bodysFileShorter() async {
         let folder = Folder()
         await Self.filled(folder)
         let names = folder.bodies
@@ -63,7 +63,7 @@ struct DamageTests {
         #expect(log.quarantined.allSatisfy { $0?.hasPrefix("http://") == true })
     }
 
-    @Test func `Bodies that were swapped for each other's are not served`() async {
+    @Test("Bodies that were swapped for each other's are not served") func bodiesWereSwapped() async {
         let folder = Folder()
         await Self.filled(folder)
         let names = folder.bodies
@@ -73,8 +73,8 @@ struct DamageTests {
         #expect(await Self.check(folder) == 22)
     }
 
-    @Test(arguments: 0..<60)
-    func `A bit that flips in the index costs no more than what lies there`(seed: UInt64) async {
+    @Test("A bit that flips in the index costs no more than what lies there", arguments: 0..<60)
+    func bitFlipsIndex(seed: UInt64) async {
         let folder = Folder()
         await Self.filled(folder)
         var random = SeededGenerator(seed: seed)
@@ -86,8 +86,8 @@ struct DamageTests {
         #expect(await Self.check(folder) > 0)
     }
 
-    @Test(arguments: 0..<20)
-    func `A bit that flips in any file never serves a wrong byte`(seed: UInt64) async {
+    @Test("A bit that flips in any file never serves a wrong byte", arguments: 0..<20)
+    func bitFlipsAny(seed: UInt64) async {
         let folder = Folder()
         await Self.filled(folder)
         var random = SeededGenerator(seed: seed)
@@ -100,8 +100,10 @@ struct DamageTests {
     }
 
     /// The root pages of all tables, and the first page, which holds the schema.
-    @Test(arguments: ["sqlite_schema", "entry", "body", "cache"], [0, 0x5A] as [UInt8])
-    func `A page on the way to rows that is overwritten costs none of them`(table: String, byte: UInt8) async throws {
+    @Test(
+        "A page on the way to rows that is overwritten costs none of them",
+        arguments: ["sqlite_schema", "entry", "body", "cache"], [0, 0x5A] as [UInt8])
+    func pageWayRows(table: String, byte: UInt8) async throws {
         let folder = Folder()
         await Self.filled(folder, count: 80)
         let store = folder.store()
@@ -122,7 +124,7 @@ struct DamageTests {
         await verified.shutdown()
     }
 
-    @Test func `What was removed does not come back from pages that are not in use`() async throws {
+    @Test("What was removed does not come back from pages that are not in use") func wasRemovedDoes() async throws {
         let folder = Folder()
         await Self.filled(folder, count: 80)
         let store = folder.store()
@@ -138,8 +140,8 @@ struct DamageTests {
         await next.shutdown()
     }
 
-    @Test(arguments: [0, 1, 100, 4096, 4097, 20_000, 100_000])
-    func `An index that was cut off keeps what is left`(length: Int) async {
+    @Test("An index that was cut off keeps what is left", arguments: [0, 1, 100, 4096, 4097, 20_000, 100_000])
+    func indexWasCut(length: Int) async {
         let folder = Folder()
         await Self.filled(folder)
         let bytes = folder.read("index.sqlite")
@@ -150,8 +152,8 @@ struct DamageTests {
         #expect(await Self.check(folder) >= 0)
     }
 
-    @Test(arguments: 0..<4)
-    func `An index of random bytes is made anew`(seed: UInt64) async {
+    @Test("An index of random bytes is made anew", arguments: 0..<4)
+    func indexRandomBytes(seed: UInt64) async {
         let folder = Folder()
         await Self.filled(folder)
         folder.write("index.sqlite", Bytes.random(50_000, seed: seed).array)
@@ -161,7 +163,7 @@ struct DamageTests {
         #expect(folder.bodies.isEmpty, "files that no index names stay")
     }
 
-    @Test func `Another cache's index serves nothing`() async {
+    @Test("Another cache's index serves nothing") func anotherCachesIndex() async {
         let (folder, other) = (Folder(), Folder())
         await Self.filled(folder)
         await Self.filled(other)
@@ -169,7 +171,7 @@ struct DamageTests {
         #expect(await Self.check(folder) == 0)
     }
 
-    @Test func `The log of another cache is put aside, and nothing of this one is lost`() async {
+    @Test("The log of another cache is put aside, and nothing of this one is lost") func logAnotherCache() async {
         let (folder, other) = (Folder(), Folder())
         await Self.filled(folder)
         let writing = other.store()
@@ -182,7 +184,8 @@ struct DamageTests {
         #expect(log.repairs == [24])
     }
 
-    @Test func `A folder of random files in place of the cache's own keeps working or says why not`() async {
+    @Test("A folder of random files in place of the cache's own keeps working or says why not")
+    func folderRandomFiles() async {
         for seed: UInt64 in 0..<4 {
             let folder = Folder()
             await Self.filled(folder)
@@ -199,7 +202,7 @@ struct DamageTests {
         }
     }
 
-    @Test func `A tag that was damaged is written again from what the index says`() async {
+    @Test("A tag that was damaged is written again from what the index says") func tagWasDamaged() async {
         let folder = Folder()
         await Self.filled(folder)
         var tag = folder.read("CACHEDIR.TAG")

@@ -7,8 +7,10 @@ import Testing
 
 @Suite("Disk cache: failing files", .timeLimit(.minutes(10)))
 struct FailingFilesTests {
-    @Test(arguments: FailingFileSystem.Fault.allCases)
-    fileprivate func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(
+    @Test(
+        "Whichever operation fails, nothing wrong is served, and what was acknowledged is there",
+        arguments: FailingFileSystem.Fault.allCases)
+    fileprivate func whicheverOperationFails(
         fault: FailingFileSystem.Fault
     ) async {
         var failing = 1
@@ -40,7 +42,7 @@ struct FailingFilesTests {
         #expect(failing > (fault == .noSpace ? 15 : 40), "only \(failing) operations were tried")
     }
 
-    @Test func `No file is touched on the caller's thread`() async {
+    @Test("No file is touched on the caller's thread") func noFileTouched() async {
         let folder = Folder()
         let files = FailingFileSystem()
         let callers = Guarded<Set<UInt>>([])
@@ -58,7 +60,7 @@ struct FailingFilesTests {
         #expect(files.threads.isDisjoint(with: callers.withLock { $0 }))
     }
 
-    @Test func `A write that takes for ever holds up no hit`() async {
+    @Test("A write that takes for ever holds up no hit") func writeTakesEver() async {
         let folder = Folder()
         let isBlocking = Guarded(false)
         let (reached, released) = (Bridge(), Guarded(false))

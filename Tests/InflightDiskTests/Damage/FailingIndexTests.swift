@@ -9,8 +9,10 @@ struct FailingIndexTests {
     /// Eight parts, which run concurrently.
     private static let parts = 8
 
-    @Test(arguments: IndexFaults.Fault.allCases, 0..<parts)
-    func `Whichever operation fails, nothing wrong is served, and what was acknowledged is there`(
+    @Test(
+        "Whichever operation fails, nothing wrong is served, and what was acknowledged is there",
+        arguments: IndexFaults.Fault.allCases, 0..<parts)
+    func whicheverOperationFails(
         fault: IndexFaults.Fault, part: Int
     ) async {
         var first = part + 1
@@ -42,8 +44,10 @@ struct FailingIndexTests {
         #expect(first > 30, "only \(first) operations were tried")
     }
 
-    @Test(arguments: IndexFaults.Fault.allCases)
-    func `While everything fails loads go on without the cache, told once, and it is used again when it can be`(
+    @Test(
+        "While everything fails loads go on without the cache, told once, and it is used again when it can be",
+        arguments: IndexFaults.Fault.allCases)
+    func whileEverythingFails(
         fault: IndexFaults.Fault
     ) async {
         if fault == .lost { return }

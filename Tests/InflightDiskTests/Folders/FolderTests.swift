@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Disk cache: folder", .timeLimit(.minutes(10)))
 struct FolderTests {
-    @Test func `It is for this user alone, and says that it is a cache`() async {
+    @Test("It is for this user alone, and says that it is a cache") func thisUserAlone() async {
         let folder = Folder()
         let store = folder.store()
         await store.keep("a", .random(100_000, seed: 1))
@@ -32,7 +32,7 @@ struct FolderTests {
         }.sorted()
     }
 
-    @Test func `Its files are for this user alone, whatever the umask, and when they were not`() async {
+    @Test("Its files are for this user alone, whatever the umask, and when they were not") func filesThisUser() async {
         let folder = Folder()
         let mask = umask(0)
         let store = folder.store()
@@ -55,7 +55,7 @@ struct FolderTests {
         await mended.shutdown()
     }
 
-    @Test func `One with others' files is refused, told once, and nothing in it is touched`() async {
+    @Test("One with others' files is refused, told once, and nothing in it is touched") func oneOthersFiles() async {
         let folder = Folder()
         folder.write("letter.txt", Array("dear".utf8))
         let log = EventLog()
@@ -76,7 +76,7 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test func `It may lie behind symbolic links, whether it is there already or not`() async throws {
+    @Test("It may lie behind symbolic links, whether it is there already or not") func mayLieBehind() async throws {
         let folder = Folder()
         unsafe mkdir(folder.parent + "/real", 0o700)
         unsafe symlink("real", folder.parent + "/link")
@@ -94,7 +94,7 @@ struct FolderTests {
         #expect(unsafe access(folder.parent + "/real/cache/index.sqlite", F_OK) == 0)
     }
 
-    @Test func `One of another user is refused, told once, and nothing in it is touched`() async {
+    @Test("One of another user is refused, told once, and nothing in it is touched") func oneAnotherUser() async {
         let folder = Folder()
         let first = folder.store()
         #expect(await first.keep("a", Bytes("x")) != nil)
@@ -111,7 +111,8 @@ struct FolderTests {
         #expect(folder.files == before)
     }
 
-    @Test func `One whose bodies lie behind a link is refused, and nothing behind it is touched`() async {
+    @Test("One whose bodies lie behind a link is refused, and nothing behind it is touched")
+    func oneWhoseBodies() async {
         let folder = Folder()
         let first = folder.store()
         #expect(await first.keep("a", Bytes("x")) != nil)
@@ -127,7 +128,7 @@ struct FolderTests {
         #expect(unsafe rmdir(folder.parent + "/elsewhere") == 0)
     }
 
-    @Test func `Another program's cache folder is refused`() async {
+    @Test("Another program's cache folder is refused") func anotherProgramsCache() async {
         let folder = Folder()
         folder.write("CACHEDIR.TAG", Array("Signature: 8a477f597d28d172789f06886806bc55\n# somebody's\n".utf8))
         let log = EventLog()
@@ -138,7 +139,7 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test func `One that is deleted under the store is made again`() async {
+    @Test("One that is deleted under the store is made again") func oneDeletedUnder() async {
         let folder = Folder()
         let log = EventLog()
         let store = folder.store(log: log)
@@ -154,7 +155,8 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test func `Where a file is in its place, nothing is kept, told once, until it can be made`() async {
+    @Test("Where a file is in its place, nothing is kept, told once, until it can be made")
+    func whereFilePlace() async {
         let folder = Folder()
         let clock = VirtualClock()
         let log = EventLog()
@@ -171,7 +173,7 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test func `Where none is to be made, none is, and one that is there is used`() async throws {
+    @Test("Where none is to be made, none is, and one that is there is used") func whereNoneBe() async throws {
         let folder = Folder()
         let clock = VirtualClock()
         let store = folder.store(clock: clock) { $0.makesFolder = false }
@@ -194,7 +196,7 @@ struct FolderTests {
         await second.shutdown()
     }
 
-    @Test func `A newer layout is refused and left alone`() async throws {
+    @Test("A newer layout is refused and left alone") func newerLayoutRefused() async throws {
         let folder = Folder()
         let newer = Layout(version: 2, migrations: [1: Self.migration], tables: Layout.tables + Self.addition)
         let first = folder.store { $0.layout = newer }
@@ -217,7 +219,7 @@ struct FolderTests {
     private static let addition = "CREATE TABLE addition (id INTEGER PRIMARY KEY);"
     private static let migration = addition
 
-    @Test func `An older layout is brought up to date, and its entries stay`() async {
+    @Test("An older layout is brought up to date, and its entries stay") func olderLayoutBrought() async {
         let folder = Folder()
         let first = folder.store()
         await first.keep("a", Bytes("x"))

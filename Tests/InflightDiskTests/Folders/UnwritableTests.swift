@@ -22,8 +22,8 @@ struct UnwritableTests {
         for name in folders.union(["", "bodies"]) { unsafe chmod(folder.appending(name), allows ? 0o700 : 0o500) }
     }
 
-    @Test(arguments: Forbidding.allCases)
-    func `Where modes forbid it loads go on without it, told once, until they do not`(what: Forbidding) async {
+    @Test("Where modes forbid it loads go on without it, told once, until they do not", arguments: Forbidding.allCases)
+    func whereModesForbid(what: Forbidding) async {
         let folder = Folder()
         OtherUser.own(folder.parent)
         let first = folder.store { $0.fileSystem = OtherUser() }
@@ -49,7 +49,7 @@ struct UnwritableTests {
         await store.shutdown()
     }
 
-    @Test func `Where modes change under the store what is there is still found, told once`() async {
+    @Test("Where modes change under the store what is there is still found, told once") func whereModesChange() async {
         let folder = Folder()
         OtherUser.own(folder.parent)
         let log = EventLog()
@@ -68,7 +68,8 @@ struct UnwritableTests {
         await store.shutdown()
     }
 
-    @Test func `While the disk is full what is there is found, told once, and more is kept when there is room`() async {
+    @Test("While the disk is full what is there is found, told once, and more is kept when there is room")
+    func whileDiskFull() async {
         let folder = Folder()
         let (files, index) = (FailingFileSystem(), IndexFaults())
         let log = EventLog()

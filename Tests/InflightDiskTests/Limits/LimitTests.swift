@@ -9,8 +9,10 @@ struct LimitTests {
     private static let limit: Int64 = 8 << 20
 
     /// Writes far more than the limit and checks the size of the folder after each commit.
-    @Test(arguments: [1...2000, 20_000...60_000, 65_537...400_000, 1...300_000])
-    func `Whatever is written, the folder never takes more, its log and shared memory included`(
+    @Test(
+        "Whatever is written, the folder never takes more, its log and shared memory included",
+        arguments: [1...2000, 20_000...60_000, 65_537...400_000, 1...300_000])
+    func whateverWrittenFolder(
         sizes: ClosedRange<Int>
     ) async {
         let folder = Folder()
@@ -39,7 +41,7 @@ struct LimitTests {
         #expect(folder.bytes <= Self.limit)
     }
 
-    @Test func `Room that small bodies took is given to large ones, and back`() async {
+    @Test("Room that small bodies took is given to large ones, and back") func roomSmallBodies() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         for number in 0..<240 { await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) }
@@ -56,7 +58,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test func `A limit below 8 MiB is refused, once, with what to do`() async {
+    @Test("A limit below 8 MiB is refused, once, with what to do") func limitBelow8() async {
         let folder = Folder()
         let log = EventLog()
         let store = folder.store(limit: DiskStore.Configuration.minimumLimit - 1, log: log)
@@ -67,7 +69,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test func `Folders of bodies go with their last file`() async throws {
+    @Test("Folders of bodies go with their last file") func foldersBodiesGo() async throws {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         for number in 0..<200 { await store.keep("\(number)", .random(100_000, seed: UInt64(number))) }
@@ -79,7 +81,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test func `A body of more than a quarter of the limit is not kept, and costs nobody else`() async {
+    @Test("A body of more than a quarter of the limit is not kept, and costs nobody else") func bodyMoreThan() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         await store.keep("a", Bytes("x"))
@@ -89,7 +91,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test func `Parts of bodies go first, then what was used least`() async {
+    @Test("Parts of bodies go first, then what was used least") func partsBodiesGo() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         let part = StoredResponse.example("part", bytes: 0..<100_000, total: 300_000)
@@ -107,7 +109,7 @@ struct LimitTests {
         await next.shutdown()
     }
 
-    @Test func `What was used often long ago goes too, in time`() async {
+    @Test("What was used often long ago goes too, in time") func wasUsedOften() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         await store.keep("used", .random(100_000, seed: 2))
@@ -119,7 +121,8 @@ struct LimitTests {
         await next.shutdown()
     }
 
-    @Test func `Entries that are too old are not found and are removed, and a date that is set back removes nothing`()
+    @Test("Entries that are too old are not found and are removed, and a date that is set back removes nothing")
+    func entriesTooOld()
         async
     {
         let folder = Folder()

@@ -14,7 +14,7 @@ struct MaintenanceTests {
         _ = await store.keep(part, body: .random(1000, seed: 3), under: StoreKey("http://host0.org/part"))
     }
 
-    @Test func `Statistics say what there is`() async throws {
+    @Test("Statistics say what there is") func statisticsSayThere() async throws {
         let folder = Folder()
         let store = folder.store(limit: 10_000_000)
         #expect(try await store.statistics().entries == 0)
@@ -31,7 +31,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test func `After a kill statistics count the bytes that are there`() async throws {
+    @Test("After a kill statistics count the bytes that are there") func afterKillStatistics() async throws {
         let folder = Folder()
         let part = Bytes.random(600_000, seed: 1)
         let isKilled = Guarded<Folder?>(nil)
@@ -66,7 +66,7 @@ struct MaintenanceTests {
         }
     }
 
-    @Test func `A list comes in pages, in the order of storing`() async throws {
+    @Test("A list comes in pages, in the order of storing") func listComesPages() async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -84,11 +84,15 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test(arguments: [
-        (DiskStore.Clearing.all, 12), (.url("http://host0.org/4"), 1), (.host("host1.ORG"), 6), (.host("host2.org"), 0),
-        (.storedBefore(WallTime(milliseconds: 0)), 0), (.storedBefore(WallTime(milliseconds: 4_000_000_000_000)), 12),
-    ])
-    func `What is to be removed is removed, and nothing else`(which: DiskStore.Clearing, count: Int) async throws {
+    @Test(
+        "What is to be removed is removed, and nothing else",
+        arguments: [
+            (DiskStore.Clearing.all, 12), (.url("http://host0.org/4"), 1), (.host("host1.ORG"), 6),
+            (.host("host2.org"), 0),
+            (.storedBefore(WallTime(milliseconds: 0)), 0),
+            (.storedBefore(WallTime(milliseconds: 4_000_000_000_000)), 12),
+        ])
+    func beRemovedRemoved(which: DiskStore.Clearing, count: Int) async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -98,7 +102,7 @@ struct MaintenanceTests {
         if count == 12 { #expect(folder.bytes < 100_000, "\(folder.bytes) bytes stay") }
     }
 
-    @Test func `Entries whose rows are damaged go with all, and with nothing less`() async throws {
+    @Test("Entries whose rows are damaged go with all, and with nothing less") func entriesWhoseRows() async throws {
         let folder = Folder()
         let first = folder.store()
         await Self.filled(first)
@@ -115,7 +119,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test func `Verifying a cache that is whole finds nothing`() async throws {
+    @Test("Verifying a cache that is whole finds nothing") func verifyingCacheWhole() async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -124,7 +128,8 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test func `Verifying names what is damaged and changes nothing, and leftovers are no damage`() async throws {
+    @Test("Verifying names what is damaged and changes nothing, and leftovers are no damage")
+    func verifyingNamesDamaged() async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -142,7 +147,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test func `An index that was made anew is told by the next verification`() async throws {
+    @Test("An index that was made anew is told by the next verification") func indexWasMade() async throws {
         let folder = Folder()
         let first = folder.store()
         await Self.filled(first)
@@ -154,7 +159,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test func `A folder that is not a cache's is an error that says so`() async {
+    @Test("A folder that is not a cache's is an error that says so") func folderNotCaches() async {
         let folder = Folder()
         folder.write("letter.txt", [1])
         let store = folder.store()

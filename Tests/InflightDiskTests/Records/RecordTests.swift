@@ -6,16 +6,18 @@ import Testing
 
 @Suite("Disk cache: index records", .timeLimit(.minutes(10)))
 struct RecordTests {
-    @Test(arguments: [
-        ("", 0xEF46_DB37_51D8_E999 as UInt64), ("a", 0xD24E_C4F1_A98C_6E5B), ("abc", 0x44BC_2CF5_AD77_0999),
-        ("Nobody inspects the spammish repetition", 0xFBCE_A83C_8A37_8BF1),
-    ])
-    func `The checksum is XXH64`(text: String, sum: UInt64) {
+    @Test(
+        "The checksum is XXH64",
+        arguments: [
+            ("", 0xEF46_DB37_51D8_E999 as UInt64), ("a", 0xD24E_C4F1_A98C_6E5B), ("abc", 0x44BC_2CF5_AD77_0999),
+            ("Nobody inspects the spammish repetition", 0xFBCE_A83C_8A37_8BF1),
+        ])
+    func checksumXXH643(text: String, sum: UInt64) {
         #expect(Checksum.of(text, seed: 0) == sum)
         #expect(Checksum.of(text, seed: 1) != sum)
     }
 
-    @Test func `In pieces it is the same as at once`() {
+    @Test("In pieces it is the same as at once") func piecesSameOnce() {
         let bytes = Bytes.random(1000, seed: 1).array
         let whole = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: 7) }
         for size in [1, 7, 31, 32, 33, 64, 999] {
@@ -31,12 +33,12 @@ struct RecordTests {
         key: StoreKey("http://a/b"), stored: WallTime(milliseconds: -5),
         response: .example("http://a/b", bytes: 5..<17, total: 99))
 
-    @Test func `A record is read as it was written`() throws {
+    @Test("A record is read as it was written") func recordReadWas() throws {
         #expect(try EntryRecord(Self.record.encoded()) == Self.record)
         #expect(Self.record.encoded().count <= EntryRecord.size(key: Self.record.key, Self.record.response) ?? 0)
     }
 
-    @Test func `Every record that is cut off or goes on is refused`() {
+    @Test("Every record that is cut off or goes on is refused") func everyRecordCut() {
         let bytes = Self.record.encoded()
         for count in 0..<bytes.count {
             #expect(throws: ByteReader.Malformed.self) { try EntryRecord(Array(bytes[..<count])) }
@@ -44,8 +46,8 @@ struct RecordTests {
         #expect(throws: ByteReader.Malformed.self) { try EntryRecord(bytes + [0]) }
     }
 
-    @Test(arguments: 0..<50)
-    func `Bytes that nobody wrote are refused or read, and nothing is taken for what they promise`(seed: UInt64) {
+    @Test("Bytes that nobody wrote are refused or read, and nothing is taken for what they promise", arguments: 0..<50)
+    func bytesNobodyWrote(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             var bytes = Self.record.encoded()
@@ -55,7 +57,7 @@ struct RecordTests {
         }
     }
 
-    @Test func `Lengths beyond the bytes, and ranges beyond all numbers, are refused`() {
+    @Test("Lengths beyond the bytes, and ranges beyond all numbers, are refused") func lengthsBeyondBytes() {
         var writer = ByteWriter()
         writer.byte(1)
         writer.number(UInt64.max)

@@ -17,8 +17,8 @@ struct URLSessionConformanceTests {
         .joinsDoubledFields, .hidesReusedConnections, .breaksOnTrailers, .readsOnInPauses,
     ]
 
-    @Test(arguments: TransportConformance.checks)
-    func `with a session of its own`(check: TransportConformance.Check) async {
+    @Test("with a session of its own", arguments: TransportConformance.checks)
+    func sessionOwn3(check: TransportConformance.Check) async {
         let conformance = TransportConformance(waitingAtMost: .seconds(30), shortcomings: shortcomings) {
             URLSessionTransport()
         }
@@ -26,8 +26,8 @@ struct URLSessionConformanceTests {
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test(arguments: TransportConformance.checks)
-    func `with a session that is lent`(check: TransportConformance.Check) async {
+    @Test("with a session that is lent", arguments: TransportConformance.checks)
+    func sessionLent3(check: TransportConformance.Check) async {
         let session = URLSession(
             configuration: .ephemeral, delegate: URLSessionTransport.SessionDelegate(),
             delegateQueue: URLSessionTransport.makeDelegateQueue())

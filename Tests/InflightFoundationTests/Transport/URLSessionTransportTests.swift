@@ -33,7 +33,8 @@ struct URLSessionTransportTests {
         return request
     }
 
-    @Test func `Redirects are the engine's: followed one by one, with its rules`() async throws {
+    @Test("Redirects are the engine's: followed one by one, with its rules")
+    func redirectsEnginesFollowed() async throws {
         server.serve("/a", .redirect(to: "/b", status: 301))
         server.serve("/b", .redirect(to: "c?x=1", status: 307))
         server.serve("/c", .ok(Bytes("here")))
@@ -51,7 +52,8 @@ struct URLSessionTransportTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test func `The last of three who leave closes the connection, and the next load goes on`() async throws {
+    @Test("The last of three who leave closes the connection, and the next load goes on")
+    func lastThreeWho() async throws {
         server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
         server.serve("/next", .ok(Bytes("x")))
         let pipeline = try makePipeline()
@@ -69,8 +71,8 @@ struct URLSessionTransportTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test func `A hundred loads that are cancelled at any moment all end, and leave the session at work`() async throws
-    {
+    @Test("A hundred loads that are cancelled at any moment all end, and leave the session at work")
+    func hundredLoadsCancelled() async throws {
         server.serveOthers { _ in .ok(Bytes([UInt8](repeating: 7, count: 200_000))) }
         server.serve("/redirect", .redirect(to: "/there"))
         server.serve("/who", .status(401, text: "who?").field("WWW-Authenticate", "Basic realm=\"x\""))
@@ -97,7 +99,7 @@ struct URLSessionTransportTests {
         #expect(heard.withLock { $0 } <= 100)
     }
 
-    @Test func `A name that does not resolve, and a cancel meanwhile, each end once`() async throws {
+    @Test("A name that does not resolve, and a cancel meanwhile, each end once") func nameDoesNot() async throws {
         let transport = URLSessionTransport()
         let recorder = Ending()
         var request = TransportRequest(url: try ResourceURL("http://no-such-host.invalid/"))
@@ -114,7 +116,7 @@ struct URLSessionTransportTests {
         await transport.shutdown()
     }
 
-    @Test func `A session that is lent stays its owner's, before, during and after`() async throws {
+    @Test("A session that is lent stays its owner's, before, during and after") func sessionLentStays() async throws {
         let session = URLSession(
             configuration: .ephemeral, delegate: URLSessionTransport.SessionDelegate(),
             delegateQueue: URLSessionTransport.makeDelegateQueue())
@@ -136,7 +138,8 @@ struct URLSessionTransportTests {
         session.finishTasksAndInvalidate()
     }
 
-    @Test func `A session with another delegate or a concurrent delegate queue is refused, with what to do`() {
+    @Test("A session with another delegate or a concurrent delegate queue is refused, with what to do")
+    func sessionAnotherDelegate() {
         let delegate = URLSessionTransport.SessionDelegate()
         let concurrent = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: OperationQueue())
         for session in [URLSession.shared, concurrent] {
@@ -146,7 +149,7 @@ struct URLSessionTransportTests {
         concurrent.finishTasksAndInvalidate()
     }
 
-    @Test func `What a transport that is let go of has begun goes on to its end`() async throws {
+    @Test("What a transport that is let go of has begun goes on to its end") func transportLetGo() async throws {
         server.serve("/a", .ok(Bytes("a")).held("head"))
         let ending = Ending()
         var transport: URLSessionTransport? = URLSessionTransport()

@@ -13,7 +13,7 @@ struct VirtualClockTests {
 
     private var names: [String] { fired.withLock { $0 } }
 
-    @Test func `Timers fire in the order of their deadlines, then of their making`() {
+    @Test("Timers fire in the order of their deadlines, then of their making") func timersFireOrder() {
         for (name, delay) in [("c", 3), ("a", 1), ("b1", 2), ("b2", 2), ("late", 10)] {
             _ = schedule(name, in: .seconds(delay))
         }
@@ -24,7 +24,7 @@ struct VirtualClockTests {
         #expect(clock.timerCount == 1)
     }
 
-    @Test func `A timer's body sees its own deadline, and what it schedules runs in the same move`() {
+    @Test("A timer's body sees its own deadline, and what it schedules runs in the same move") func timersBodySees() {
         let clock = clock
         let fired = fired
         _ = clock.schedule(at: clock.now() + .seconds(1)) {
@@ -37,7 +37,7 @@ struct VirtualClockTests {
         #expect(names == ["1000000005", "2000000005"])
     }
 
-    @Test func `A deadline that has passed fires with the next move, and not before`() {
+    @Test("A deadline that has passed fires with the next move, and not before") func deadlineHasPassed() {
         _ = schedule("past", in: .seconds(-1))
         #expect(names.isEmpty)
         clock.advance(by: .zero)
@@ -45,7 +45,7 @@ struct VirtualClockTests {
         #expect(clock.now().nanoseconds == 5)
     }
 
-    @Test func `A cancelled timer does not fire, and lets go of what it captured`() {
+    @Test("A cancelled timer does not fire, and lets go of what it captured") func cancelledTimerDoes() {
         final class Witness: Sendable {}
         var witness: Witness? = Witness()
         weak let seen = witness
@@ -64,7 +64,7 @@ struct VirtualClockTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test func `Many timers, most of them cancelled, stay in order`() {
+    @Test("Many timers, most of them cancelled, stay in order") func manyTimersMost() {
         var expected: [Int] = []
         for index in 0..<1000 {
             let delay = index * 7919 % 1000
@@ -76,7 +76,7 @@ struct VirtualClockTests {
         #expect(names == expected.sorted().map(String.init))
     }
 
-    @Test func `The date goes with the time, and jumps where it is told`() {
+    @Test("The date goes with the time, and jumps where it is told") func dateGoesTime() {
         #expect(clock.secondsSince1970() == 1000)
         clock.advance(by: .milliseconds(1500))
         #expect(clock.secondsSince1970() == 1001.5)
@@ -85,7 +85,7 @@ struct VirtualClockTests {
         #expect(clock.now().nanoseconds == 1_500_000_005)
     }
 
-    @Test func `A test can wait until another thread has scheduled`() async throws {
+    @Test("A test can wait until another thread has scheduled") func testCanWait() async throws {
         async let waited: Void = clock.waitForTimers()
         _ = schedule("a", in: .seconds(1))
         try await waited

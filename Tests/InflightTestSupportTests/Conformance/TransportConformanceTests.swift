@@ -6,20 +6,20 @@ import Testing
 
 @Suite("Transport conformance checks", .timeLimit(.minutes(10)))
 struct TransportConformanceTests {
-    @Test(arguments: TransportConformance.checks)
-    func `The libcurl transport conforms`(check: TransportConformance.Check) async {
+    @Test("The libcurl transport conforms", arguments: TransportConformance.checks)
+    func libcurlTransportConforms(check: TransportConformance.Check) async {
         let conformance = TransportConformance { try CurlTransport(configuration: .init()) }
         let failures = await conformance.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test(arguments: TransportConformance.checks)
-    func `A transport that answers inside start fails every check`(check: TransportConformance.Check) async {
+    @Test("A transport that answers inside start fails every check", arguments: TransportConformance.checks)
+    func transportAnswersInside(check: TransportConformance.Check) async {
         let failures = await TransportConformance(waitingAtMost: .milliseconds(50)) { HastyTransport() }.run(check)
         #expect(failures.contains { $0.description.contains("inside a call of start") })
     }
 
-    @Test func `A transport that ends twice, skips bytes and loses its order fails`() async {
+    @Test("A transport that ends twice, skips bytes and loses its order fails") func transportEndsTwice() async {
         let script: [@Sendable (any TransportReceiver) -> Void] = [
             { _ = $0.didReceive(ResponseHead(status: 200), expectedBytes: 3) },
             { receiver in _ = unsafe Bytes("abc").withUnsafeBytes { unsafe receiver.didReceive($0, at: 1) } },

@@ -11,7 +11,7 @@ struct BreakingTests {
         server = try LoopbackServer()
     }
 
-    @Test func `A hold keeps the rest of the body back until it is released`() async throws {
+    @Test("A hold keeps the rest of the body back until it is released") func holdKeepsRest() async throws {
         server.serve("/a", .ok(Bytes("abcdef")).held("half", after: 3))
         let client = try RawClient(server)
         client.get("/a")
@@ -23,7 +23,7 @@ struct BreakingTests {
         #expect(client.hear(3) == "def")
     }
 
-    @Test func `A hold that was released before lets everybody pass`() throws {
+    @Test("A hold that was released before lets everybody pass") func holdWasReleased() throws {
         server.serve("/a", .ok(Bytes("a")).held("gate"))
         server.release("gate")
         for _ in 0..<3 {
@@ -33,7 +33,7 @@ struct BreakingTests {
         }
     }
 
-    @Test func `One release lets one pass, the longest waiter first`() async throws {
+    @Test("One release lets one pass, the longest waiter first") func oneReleaseLets() async throws {
         server.serve("/a", .ok(Bytes("a")).held("gate"))
         let first = try RawClient(server)
         first.get("/a")
@@ -49,7 +49,7 @@ struct BreakingTests {
         #expect(second.hearAnswer().hasSuffix("a"))
     }
 
-    @Test func `A truncated body ends with the connection`() throws {
+    @Test("A truncated body ends with the connection") func truncatedBodyEnds() throws {
         server.serve("/a", .ok(Bytes("abcdef")).truncated(after: 2))
         let client = try RawClient(server)
         client.get("/a")
@@ -58,7 +58,7 @@ struct BreakingTests {
         #expect(ending == .end)
     }
 
-    @Test func `A reset comes after the bytes before it`() throws {
+    @Test("A reset comes after the bytes before it") func resetComesAfter() throws {
         server.serve("/a", .ok(Bytes("abcdef")).reset(after: 2))
         let client = try RawClient(server)
         client.get("/a")
@@ -67,7 +67,7 @@ struct BreakingTests {
         #expect(ending == .reset)
     }
 
-    @Test func `A connection can be closed or reset without an answer`() throws {
+    @Test("A connection can be closed or reset without an answer") func connectionCanBe() throws {
         server.serve("/close", .closing)
         server.serve("/reset", .resetting)
         for (path, expected) in [("/close", RawClient.Ending.end), ("/reset", .reset)] {
@@ -79,7 +79,7 @@ struct BreakingTests {
         }
     }
 
-    @Test func `A silent path hears the peer go`() async throws {
+    @Test("A silent path hears the peer go") func silentPathHears() async throws {
         server.serve("/a", .silent)
         do {
             let client = try RawClient(server)
@@ -91,17 +91,19 @@ struct BreakingTests {
         #expect(server.events.last?.path == "/a")
     }
 
-    @Test func `Delays pass`() throws {
+    @Test("Delays pass") func delaysPass3() throws {
         server.serve("/a", .ok(Bytes("abcdef")).delayed(.milliseconds(5)).dripping(2, every: .milliseconds(1)))
         let client = try RawClient(server)
         client.get("/a")
         #expect(client.hearAnswer().hasSuffix("abcdef"))
     }
 
-    @Test(arguments: [
-        (LoopbackServer.Configuration.Greeting.close, RawClient.Ending.end), (.reset, .reset),
-    ])
-    func `New connections can be refused after they were accepted`(
+    @Test(
+        "New connections can be refused after they were accepted",
+        arguments: [
+            (LoopbackServer.Configuration.Greeting.close, RawClient.Ending.end), (.reset, .reset),
+        ])
+    func newConnectionsCan(
         greeting: LoopbackServer.Configuration.Greeting, expected: RawClient.Ending
     ) throws {
         var configuration = LoopbackServer.Configuration()
@@ -112,7 +114,7 @@ struct BreakingTests {
         #expect(rude.openedConnections == 1)
     }
 
-    @Test func `A server that says nothing hears the peer go`() async throws {
+    @Test("A server that says nothing hears the peer go") func serverSaysNothing() async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.greeting = .silence
         let mute = try LoopbackServer(configuration)
@@ -125,7 +127,7 @@ struct BreakingTests {
         #expect(mute.requestCount == 0)
     }
 
-    @Test func `Stopping ends what is held, at both ends`() async throws {
+    @Test("Stopping ends what is held, at both ends") func stoppingEndsHeld() async throws {
         server.serve("/a", .silent)
         let client = try RawClient(server)
         client.get("/a")
@@ -136,7 +138,7 @@ struct BreakingTests {
         #expect(Socket.connect(port: server.port, blocking: true) == nil)
     }
 
-    @Test func `What is not HTTP is answered with 400`() throws {
+    @Test("What is not HTTP is answered with 400") func notHTTPAnswered() throws {
         let client = try RawClient(server)
         client.say("hello\r\n\r\n")
         #expect(client.hearAll().text.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))

@@ -56,7 +56,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `A client that trusts the authority is served`() throws {
+    @Test("A client that trusts the authority is served") func clientTrustsAuthority() throws {
         let server = try serve()
         let text = String(repeating: "0123456789", count: 30_000)
         server.serve("/a", .ok(Bytes(text)))
@@ -70,20 +70,20 @@ struct TLSTests {
         #expect(server.openedConnections == 1)
     }
 
-    @Test(arguments: [LoopbackServer.Certificate.expired, .wrongHost])
-    func `A bad certificate is not trusted`(certificate: LoopbackServer.Certificate) async throws {
+    @Test("A bad certificate is not trusted", arguments: [LoopbackServer.Certificate.expired, .wrongHost])
+    func badCertificateNot(certificate: LoopbackServer.Certificate) async throws {
         let server = try serve(certificate)
         #expect(try Client(server, trusting: authority) == nil)
         try await server.wait(until: .openConnections(0))
         #expect(server.requestCount == 0)
     }
 
-    @Test func `A stranger's certificate is not trusted`() throws {
+    @Test("A stranger's certificate is not trusted") func strangersCertificateNot() throws {
         let server = try serve()
         #expect(try Client(server, trusting: LoopbackServer.CertificateAuthority()) == nil)
     }
 
-    @Test func `A truncated body ends without a farewell`() throws {
+    @Test("A truncated body ends without a farewell") func truncatedBodyEnds() throws {
         let server = try serve()
         server.serve("/a", .ok(Bytes("abcdef")).truncated(after: 3))
         let client = try #require(try Client(server, trusting: authority))
@@ -93,7 +93,7 @@ struct TLSTests {
         #expect(end == Int32(INFLIGHT_TLS_FAILED))
     }
 
-    @Test func `A client that goes is noticed while an answer is held`() async throws {
+    @Test("A client that goes is noticed while an answer is held") func clientGoesNoticed() async throws {
         let server = try serve()
         server.serve("/a", .ok(Bytes("abcdef")).held("half", after: 3))
         var client = try Client(server, trusting: authority)
@@ -103,7 +103,7 @@ struct TLSTests {
         try await server.waitUntilClosedByPeer("/a")
     }
 
-    @Test func `A handshake can stall`() async throws {
+    @Test("A handshake can stall") func handshakeCanStall() async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.tls = .init(authority: authority)
         configuration.greeting = .silence
@@ -116,7 +116,7 @@ struct TLSTests {
         try await server.wait(until: .closedByPeer())
     }
 
-    @Test func `What is not TLS is noted`() async throws {
+    @Test("What is not TLS is noted") func notTLSNoted() async throws {
         let server = try serve()
         let client = try RawClient(server)
         client.get("/a")
@@ -125,7 +125,7 @@ struct TLSTests {
         #expect(server.events.contains { if case .handshakeFailed = $0.kind { true } else { false } })
     }
 
-    @Test func `The authority's certificate can be written to a file`() throws {
+    @Test("The authority's certificate can be written to a file") func authoritysCertificateCan() throws {
         let folder = TemporaryDirectory()
         try authority.write(toFile: folder.appending("ca.pem"))
         #expect(folder.holds("ca.pem", Array(authority.pem.utf8)))

@@ -12,7 +12,7 @@ struct ManualQueueTests {
         for number in numbers { queue.submit { [ran] in ran.withLock { $0.append(number) } } }
     }
 
-    @Test func `Work runs in order, when it is told to`() {
+    @Test("Work runs in order, when it is told to") func workRunsOrder() {
         submit(1, 2, 3)
         #expect(ran.withLock { $0 }.isEmpty)
         #expect(queue.count == 3)
@@ -24,7 +24,7 @@ struct ManualQueueTests {
         #expect(queue.submittedCount == 3)
     }
 
-    @Test func `What work submits runs with it, and knows its queue`() {
+    @Test("What work submits runs with it, and knows its queue") func workSubmitsRuns() {
         queue.submit { [queue, ran] in
             ran.withLock { $0.append(queue.isCurrent ? 1 : 0) }
             queue.submit { ran.withLock { $0.append(2) } }
@@ -35,7 +35,7 @@ struct ManualQueueTests {
         #expect(!queue.isCurrent)
     }
 
-    @Test func `Dropped work is released and never runs`() {
+    @Test("Dropped work is released and never runs") func droppedWorkReleased() {
         final class Witness: Sendable {}
         var witness: Witness? = Witness()
         weak let seen = witness
@@ -46,7 +46,7 @@ struct ManualQueueTests {
         #expect(queue.runAll() == 0)
     }
 
-    @Test func `Much work stays in order`() {
+    @Test("Much work stays in order") func muchWorkStays() {
         for number in 0..<500 {
             submit(number * 2, number * 2 + 1)
             queue.runNext()
@@ -55,7 +55,7 @@ struct ManualQueueTests {
         #expect(ran.withLock { $0 } == Array(0..<1000))
     }
 
-    @Test func `A test can wait for work from another thread`() async throws {
+    @Test("A test can wait for work from another thread") func testCanWait() async throws {
         DispatchQueue.global().async { submit(1) }
         try await queue.waitForWork()
         #expect(queue.runAll() == 1)

@@ -14,7 +14,7 @@ struct ScriptedTransportTests {
 
     // MARK: Manual
 
-    @Test func `By hand nothing moves until it is told to`() throws {
+    @Test("By hand nothing moves until it is told to") func handNothingMoves() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abcdefg"), chunks: [3, 1]))
         let recorder = Recorder()
@@ -29,7 +29,8 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .high), .ended(a, nil)])
     }
 
-    @Test func `A receiver that has heard of the end is let go of, though its exchange is still held`() throws {
+    @Test("A receiver that has heard of the end is let go of, though its exchange is still held")
+    func receiverHasHeard() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
         weak var receiver: Recorder?
@@ -45,7 +46,7 @@ struct ScriptedTransportTests {
         transfer.cancel()
     }
 
-    @Test func `A cancelled exchange ends with its next step`() throws {
+    @Test("A cancelled exchange ends with its next step") func cancelledExchangeEnds() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
         let recorder = Recorder()
@@ -61,7 +62,7 @@ struct ScriptedTransportTests {
         #expect(transport.liveCount == 0)
     }
 
-    @Test func `Two exchanges of one URL move oldest first, and all in turn`() throws {
+    @Test("Two exchanges of one URL move oldest first, and all in turn") func twoExchangesOne() throws {
         let transport = ScriptedTransport(.manual)
         transport.serveOthers { .ok(Bytes(String($0.url.path))) }
         let recorders = [Recorder(), Recorder(), Recorder()]
@@ -76,7 +77,7 @@ struct ScriptedTransportTests {
         #expect(transport.startedURLs == [a, a, b])
     }
 
-    @Test func `A stall holds until it is released, and a pause until resume`() throws {
+    @Test("A stall holds until it is released, and a pause until resume") func stallHoldsUntil() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abcdef")).stalled("half", after: 4))
         let recorder = Recorder(.pause)
@@ -94,7 +95,7 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .normal), .paused(a), .resumed(a), .ended(a, nil)])
     }
 
-    @Test func `A receiver's refusal cancels`() throws {
+    @Test("A receiver's refusal cancels") func receiversRefusalCancels() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
         let recorder = Recorder(.cancel)
@@ -104,7 +105,7 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .normal), .cancelled(a), .ended(a, .cancelled)])
     }
 
-    @Test func `Scripts in order, failures half way, partial answers and redirects`() throws {
+    @Test("Scripts in order, failures half way, partial answers and redirects") func scriptsOrderFailures() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(
             a,
@@ -129,7 +130,7 @@ struct ScriptedTransportTests {
 
     private typealias Script = ScriptedTransport.Script
 
-    @Test func `Calls against the contract are noted`() throws {
+    @Test("Calls against the contract are noted") func callsAgainstContract() throws {
         let transport = ScriptedTransport(.manual, trapsOnViolation: false)
         let recorder = Recorder()
         let transfer = transport.start(try request("ftp://h/a"), receiver: recorder)
@@ -143,7 +144,7 @@ struct ScriptedTransportTests {
 
     // MARK: Automatic
 
-    @Test func `By itself every exchange runs to its end`() async throws {
+    @Test("By itself every exchange runs to its end") func itselfEveryExchange() async throws {
         let transport = ScriptedTransport()
         transport.serveOthers { .ok(Bytes("abcdef"), chunks: [2], tellsLength: $0.method == "GET") }
         let recorders = (0..<100).map { _ in Recorder() }
@@ -157,7 +158,8 @@ struct ScriptedTransportTests {
         }
     }
 
-    @Test func `A stalled exchange goes on when it is released, or ends when it is cancelled`() async throws {
+    @Test("A stalled exchange goes on when it is released, or ends when it is cancelled")
+    func stalledExchangeGoes() async throws {
         let transport = ScriptedTransport()
         transport.serveOthers { _ in .ok(Bytes("ab")).stalled("gate", after: 1) }
         let recorders = [Recorder(), Recorder()]
@@ -173,7 +175,7 @@ struct ScriptedTransportTests {
         #expect(recorders[1].heard == ["head 200 2", "0: a", "1: b", "end 2"])
     }
 
-    @Test func `Pausing and resuming from another thread loses nothing`() async throws {
+    @Test("Pausing and resuming from another thread loses nothing") func pausingResumingFrom() async throws {
         let transport = ScriptedTransport()
         transport.serve(a, .ok(Bytes(String(repeating: "x", count: 50)), chunks: [1]))
         let recorder = Recorder(.pause, .pause, .pause)
@@ -187,7 +189,7 @@ struct ScriptedTransportTests {
         #expect(recorder.state.withLock { $0.body.count } == 50)
     }
 
-    @Test func `Shutdown ends what is live, and later starts fail`() async throws {
+    @Test("Shutdown ends what is live, and later starts fail") func shutdownEndsLive() async throws {
         let transport = ScriptedTransport()
         transport.serveOthers { _ in .silent }
         let recorders = [Recorder(), Recorder()]
