@@ -1,26 +1,17 @@
-internal import InflightConcurrency
-
 // Each wait has two forms: one that suspends, and one that blocks its thread. Both check the condition first, so they
 // return at once for past events, and both end with a `WaitFailure` after the limit. Cancelling the Swift task does not
 // end them early.
 extension LoopbackServer {
     /// Waits until `condition` is true. Any thread; without cost while it waits.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
-        let bridge = Bridge()
-        let outcome = Guarded(Result<Void, WaitFailure>.success(()))
-        core.addWaiter(condition, within: limit) { result in
-            outcome.withLock { $0 = result }
-            bridge.open()
-        }
-        await bridge.wait()
-        try outcome.withLock { $0 }.get()
+        let core = core
+        try await core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) { core.isTrue(condition) }
     }
 
     /// Waits until `condition` is true. Blocks the calling thread.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) throws(WaitFailure) {
-        let latch = Latch<Result<Void, WaitFailure>>()
-        core.addWaiter(condition, within: limit) { latch.open(with: $0) }
-        try latch.wait().get()
+        let core = core
+        try core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) { core.isTrue(condition) }
     }
 
     /// Waits until `count` requests of a path were read.

@@ -19,7 +19,8 @@ final class ServerCore: Sendable {
     let identity: TLSIdentity?
     let state = Guarded(ServerState())
     private let threads = Guarded(Threads())
-    /// Wakes the acceptor for a new deadline or for the end.
+    let waiting = WaitList()
+    /// Wakes the acceptor for the end.
     private let wake: Int32
     private let clock = SystemClock()
 
@@ -39,26 +40,17 @@ final class ServerCore: Sendable {
 
     // MARK: State
 
-    /// Changes the state, then completes the waiters whose wait has ended.
+    /// Changes the state, then completes the waiters whose condition holds.
     func change<Result: Sendable>(_ body: @Sendable (inout ServerState, MonotonicTime) -> Result) -> Result {
         let time = now()
-        let (result, endings) = state.withLock { state in
-            let result = body(&state, time)
-            return (result, state.takeEndings(at: time))
-        }
-        for ending in endings { ending.waiter.finish(ending.result) }
+        let result = state.withLock { body(&$0, time) }
+        waiting.somethingChanged()
         return result
     }
 
-    func addWaiter(
-        _ condition: LoopbackServer.Condition, within limit: Duration,
-        _ finish: @escaping @Sendable (Result<Void, WaitFailure>) -> Void
-    ) {
-        change { state, time in
-            state.waiters.append(.init(condition: condition, deadline: time + limit, limit: limit, finish: finish))
-        }
-        Self.signal(wake)
-    }
+    func isTrue(_ condition: LoopbackServer.Condition) -> Bool { state.withLock { $0.isTrue(condition) } }
+
+    var summary: String { state.withLock { $0.summary } }
 
     /// Wakes connections. Runs under the lock, because a descriptor is closed only after its connection left the table.
     func release(_ name: String, all: Bool) {
@@ -93,6 +85,7 @@ final class ServerCore: Sendable {
             return state.isStopping
         }
         if wasStopping { return }
+        waiting.close()
         Self.signal(wake)
         end(
             threads.withLock { threads in
@@ -128,24 +121,19 @@ final class ServerCore: Sendable {
     private func acceptLoop() {
         while true {
             joinEnded()
-            let (stopping, deadline) = state.withLock { state in
-                (state.isStopping, state.waiters.map(\.deadline).min())
-            }
-            if stopping { return }
-            waitForConnection(until: deadline)
+            if state.withLock({ $0.isStopping }) { return }
+            waitForConnection()
             Self.drain(wake)
             while let descriptor = Socket.accept(listener) { serve(descriptor) }
-            change { _, _ in }
         }
     }
 
-    private func waitForConnection(until deadline: MonotonicTime?) {
+    private func waitForConnection() {
         var watched = [
             pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
         ]
-        let left = deadline.map { Int32(clamping: ($0 - now()).saturatedNanoseconds / 1_000_000 + 1) } ?? -1
-        _ = unsafe poll(&watched, nfds_t(watched.count), deadline == nil ? -1 : max(0, left))
+        _ = unsafe poll(&watched, nfds_t(watched.count), -1)
     }
 
     private func joinEnded() {

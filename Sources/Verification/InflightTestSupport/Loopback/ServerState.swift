@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// The state of a loopback server: a value that takes events and returns the waits that they end.
+/// The state of a loopback server: a value that takes events.
 ///
 /// It makes no calls and takes no lock. ``ServerCore`` holds it in one.
 struct ServerState {
@@ -29,17 +29,6 @@ struct ServerState {
         var closedByPeer = 0
     }
 
-    /// A caller that waits for a condition.
-    struct Waiter {
-        var condition: Server.Condition
-        var deadline: MonotonicTime
-        var limit: Duration
-        var finish: @Sendable (Result<Void, WaitFailure>) -> Void
-    }
-
-    /// Waiters whose wait is over, with their results, which are delivered after the lock is released.
-    typealias Endings = [(waiter: Waiter, result: Result<Void, WaitFailure>)]
-
     var routes: [String: Route] = [:]
     var fallback: (@Sendable (Server.RecordedRequest) -> Server.Response)?
     var requests: [Server.RecordedRequest] = []
@@ -54,7 +43,6 @@ struct ServerState {
     var permits: [String: Int] = [:]
     /// The connections that wait at a hold, first come, first served.
     var queues: [String: [Int]] = [:]
-    var waiters: [Waiter] = []
     var isStopping = false
 
     // MARK: Connections
@@ -170,35 +158,16 @@ struct ServerState {
         }
     }
 
-    /// Removes and returns the waiters whose wait is over.
-    mutating func takeEndings(at time: MonotonicTime) -> Endings {
-        guard !waiters.isEmpty else { return [] }
-        var endings: Endings = []
-        var rest: [Waiter] = []
-        for waiter in waiters {
-            if isTrue(waiter.condition) {
-                endings.append((waiter, .success(())))
-            } else if isStopping || waiter.deadline <= time {
-                endings.append((waiter, .failure(failure(of: waiter))))
-            } else {
-                rest.append(waiter)
-            }
-        }
-        waiters = rest
-        return endings
-    }
-
-    private func failure(of waiter: Waiter) -> WaitFailure {
-        let why = isStopping ? "the server was stopped" : "\(waiter.limit) have passed"
+    /// What was seen so far, for the description of a failed wait.
+    var summary: String {
+        let stopped = isStopping ? "The server was stopped. " : ""
         let seen = paths.sorted { $0.key < $1.key }.map { path, counts in
             "  \(path): \(counts.requests) requests, \(counts.answered) answered, \(counts.closedByPeer) closed by peer"
         }
         let text =
-            [
-                "Waited for \(waiter.condition), but \(why). \(openedConnections) connections opened, \(connections.count) open."
-            ]
+            ["\(stopped)\(openedConnections) connections opened, \(connections.count) open."]
             + seen + ["The last events:"] + events.suffix(20).map { "  \($0)" }
-        return WaitFailure(description: text.joined(separator: "\n"))
+        return text.joined(separator: "\n")
     }
 
     mutating func note(_ kind: Server.Event.Kind, _ connection: Int, at time: MonotonicTime) {
