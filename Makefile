@@ -81,14 +81,22 @@ lint: deps ## check format, files, imports and mutants; build with warnings as e
 	@$(PLAN)
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
+# Each sanitizer runs the tests in which it can find something: the thread sanitizer those of concurrent code, without
+# arithmetic on pixels, which takes minutes under it; the address sanitizer those of code that calls C or
+# addresses memory, without the pure Swift of the kit and the verification programs.
+THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
+	--filter '^InflightCLITests\.(Ending|Network|Storing|Unavailable)Tests/' \
+	--skip '\.(BuiltInProcessor|Blur|Interest|LinearLight|Resampling)Tests/'
+ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.'
+
 # Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program that
 # does nothing else): no leaks are looked for where it is used.
-sanitize: deps ## run all tests under the thread and the address sanitizer
+sanitize: deps ## run the tests that concern them under the thread and the address sanitizer
 	@echo "==> tests under the thread sanitizer"
-	@$(RUN_TESTS) $(call SANITIZE_FLAGS,thread)
+	@$(RUN_TESTS) $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
 	@echo "==> tests under the address sanitizer"
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
-		$(RUN_TESTS) $(call SANITIZE_FLAGS,address) --skip URLSession
+		$(RUN_TESTS) $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS) --skip URLSession
 	@echo "==> tests over URLSession under the address sanitizer"
 	@ASAN_OPTIONS=detect_leaks=0 $(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) --filter URLSession
 
