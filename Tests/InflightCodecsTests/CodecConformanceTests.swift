@@ -12,8 +12,8 @@ struct CodecConformanceTests {
             name, bytes, format: format, decodesEarly: name.contains("GIF") || name.contains("animated"))
     }
 
-    @Test("Ours pass", arguments: Codecs.standard.indices, CodecConformance.checks)
-    func oursPass3(index: Int, check: ConformanceCheck) async {
+    @Test("Each standard codec passes every check", arguments: Codecs.standard.indices, CodecConformance.checks)
+    func standardCodecs(index: Int, check: ConformanceCheck) async {
         let codec = Codecs.standard[index]
         let samples = Self.samples.filter { codec.decodableFormats.contains($0.format) }
         #expect(!samples.isEmpty)

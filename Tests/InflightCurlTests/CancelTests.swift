@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct CancelTests {
-    @Test("Cancelling closes the connection, and the end says so once") func cancellingClosesConnection() throws {
+    @Test("A cancelled transfer ends once and closes its connection") func connectionClosure() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("0123456789")).held("half", after: 5))
         let transport = try CurlTransport()
@@ -20,8 +20,7 @@ struct CancelTests {
         try server.waitUntilClosedByPeer("/")
     }
 
-    @Test("Cancelling before the loop has seen it, while connecting, and before any answer")
-    func cancellingBeforeLoop() throws {
+    @Test("A transfer can be cancelled right after its start and before the response") func earlyCancellation() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let transport = try CurlTransport()
@@ -44,7 +43,7 @@ struct CancelTests {
         #expect(shaking.waitForEnd().error?.code == .cancelled)
     }
 
-    @Test("The receiver's own answers stop it") func receiversOwnAnswers() throws {
+    @Test("A receiver can cancel the transfer at the head and in the body") func receiverCancellation() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("0123456789")))
         let transport = try CurlTransport()
@@ -58,7 +57,8 @@ struct CancelTests {
         #expect(atBody.heard.chunks == 1)
     }
 
-    @Test("A pause stops the wire until somebody resumes") func pauseStopsWire() throws {
+    @Test("A paused transfer delivers nothing until it is resumed, and does not count as stalled")
+    func pausing() throws {
         let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes(bytes)))
@@ -86,7 +86,7 @@ struct CancelTests {
         #expect(recorder.heard.summary?.bodyBytes == 1_500_000)
     }
 
-    @Test("The end waits for a pause, and a cancel does not") func endWaitsPause() throws {
+    @Test("A paused transfer ends when it is resumed or cancelled") func pausedEnding() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("short")))
         let transport = try CurlTransport()
@@ -101,7 +101,7 @@ struct CancelTests {
         }
     }
 
-    @Test("Shutting down ends everything, and later starts too") func shuttingDownEnds() async throws {
+    @Test("Shutdown ends all transfers and rejects new ones") func shutdown() async throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let transport = try CurlTransport()
@@ -119,7 +119,7 @@ struct CancelTests {
         #expect(try unused.load(server.url("/")).error?.code == .shutDown)
     }
 
-    @Test("Exchanges outlive the transport that they were started on") func exchangesOutliveTransport() throws {
+    @Test("A transfer completes after its transport is released") func releasedTransport() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let recorder = Recorder()

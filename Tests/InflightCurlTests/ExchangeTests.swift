@@ -5,8 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ExchangeTests {
-    @Test("A GET brings the head, the body and one end, and leaves its connection for the next")
-    func getBringsHead() throws {
+    @Test("A GET delivers head, body and one ending, and its connection is reused") func successfulGET() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.reply(Array("hello".utf8), headers: "X-One: 1\r\nx-one:  2 \r\n")
@@ -25,8 +24,7 @@ struct ExchangeTests {
         #expect(server.requests == 2)
     }
 
-    @Test("Fields behind a chunked body are told before the end, and are no part of the head")
-    func fieldsBehindChunked() throws {
+    @Test("Trailers are delivered before the ending and are not part of the head") func trailers() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.send(
@@ -44,7 +42,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Fields behind a body are limited as a head is") func fieldsBehindBody() throws {
+    @Test("Trailers that exceed the limit of a head are rejected") func trailerLimit() throws {
         let server = RawServer { connection in
             while connection.readHead() != nil {
                 connection.send(
@@ -58,7 +56,7 @@ struct ExchangeTests {
         #expect(heard.trailers == nil)
     }
 
-    @Test("Field values are bytes in both directions") func fieldValuesBytes() throws {
+    @Test("Field values are sent and received as raw bytes") func rawFieldValues() throws {
         let tag: [UInt8] = [0x22, 0xFC, 0x80, 0x22]
         let server = try LoopbackServer()
         var response = LoopbackServer.Response.ok(Bytes("x"))
@@ -70,7 +68,7 @@ struct ExchangeTests {
         #expect(server.requests.last?.fields.rawValues("if-none-match").map { Array($0) } == [tag])
     }
 
-    @Test("An origin gets no more connections than it may have") func originGetsNo() throws {
+    @Test("Connections per origin are limited, and a queued transfer does not time out") func connectionLimit() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         var configuration = CurlTransport.Configuration()
@@ -92,7 +90,8 @@ struct ExchangeTests {
         #expect(server.maximumOpenConnections == 3)
     }
 
-    @Test("What is sent is what was asked for") func sentWasAsked() throws {
+    @Test("Fields of a request replace the defaults, and framing or connection fields are not sent")
+    func requestFields() throws {
         let server = try LoopbackServer()
         server.serveOthers { _ in .ok(Bytes("x")) }
         let transport = try CurlTransport()
@@ -119,8 +118,8 @@ struct ExchangeTests {
         for name in ["Content-Length", "Transfer-Encoding", "Connection"] { #expect(!seen[1].contains(name)) }
     }
 
-    @Test("A body is sent whole, with its method", arguments: ["POST", "PUT", "PATCH", "GET"])
-    func bodySentWhole(method: String) throws {
+    @Test("A request body is sent whole and with its method", arguments: ["POST", "PUT", "PATCH", "GET"])
+    func requestBody(method: String) throws {
         let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 17) }
         let server = RawServer { connection in
             while let head = connection.readHead() {
@@ -141,7 +140,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Methods do not stick to the handles that they were used with") func methodsDoNot() throws {
+    @Test("The method of one transfer does not affect the next one") func methods() throws {
         let server = try LoopbackServer()
         server.serveOthers { _ in .ok(Bytes("x")) }
         let transport = try CurlTransport()
@@ -160,7 +159,7 @@ struct ExchangeTests {
             }.error?.code == .invalidRequest)
     }
 
-    @Test("Statuses without a body end at once, and redirects are not followed") func statusesWithoutBody() throws {
+    @Test("A 204 response ends without a body, and redirects are not followed") func bodylessStatuses() throws {
         let server = try LoopbackServer()
         server.serve("/204", .status(204))
         server.serve("/304", .status(304).field("Content-Length", "5"))
@@ -171,7 +170,7 @@ struct ExchangeTests {
         #expect(server.requestCount(of: "/204") == 1)
     }
 
-    @Test("A thousand at once all end, cancelled or not") func thousandOnceAll() throws {
+    @Test("A thousand concurrent transfers all end, cancelled or not") func manyTransfers() throws {
         let server = RawServer { while $0.readHead() != nil { $0.reply([0x78]) } }
         let transport = try CurlTransport()
         let recorders = try (0..<1000).map { number in

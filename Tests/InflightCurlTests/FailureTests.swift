@@ -17,7 +17,7 @@ struct FailureTests {
     }
 
     @Test(
-        "A broken answer is told by its code",
+        "A malformed, truncated or oversized response fails with the matching error code",
         arguments: [
             ("", LoadError.Code.cannotConnect),
             ("SSH-2.0-OpenSSH_9.2\r\n", .badResponse),
@@ -33,19 +33,19 @@ struct FailureTests {
             ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", .badResponse),
             ("HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\nContent-Length: 5\r\n\r\nhello", .badResponse),
         ])
-    func brokenAnswerTold(bytes: String, code: LoadError.Code) throws {
+    func brokenResponses(bytes: String, code: LoadError.Code) throws {
         let heard = try answered(bytes)
         #expect(heard.error?.code == code, "\(String(describing: heard.end))")
         #expect(heard.error?.stage == .fetch)
         #expect(heard.error?.url?.hasPrefix("http://127.0.0.1") == true)
     }
 
-    @Test("Nobody listens") func nobodyListens3() throws {
+    @Test("Connecting to a port without a listener fails") func closedPort() throws {
         let port = RawServer { _ in }.port
         #expect(try CurlTransport().load("http://127.0.0.1:\(port)/").error?.code == .cannotConnect)
     }
 
-    @Test("A reset before any answer, and one inside the body") func resetBeforeAny() throws {
+    @Test("A reset before the response is a connect failure, and one in the body a truncation") func resets() throws {
         let early = RawServer { connection in
             _ = connection.readHead()
             connection.reset()
@@ -66,7 +66,7 @@ struct FailureTests {
         #expect(try transport.load(server.url("/")).error?.code == .truncated)
     }
 
-    @Test("A head may have 256 KiB and no more") func headMayHave() throws {
+    @Test("A response head is limited to 256 KiB or the configured size") func headLimit() throws {
         func head(_ bytes: Int) -> String {
             let line = "X-Filler: " + String(repeating: "x", count: 1012) + "\r\n"
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"
@@ -85,7 +85,8 @@ struct FailureTests {
         #expect(small.head == nil)
     }
 
-    @Test("Interim heads are told, in bounds, and trailers harm nothing") func interimHeadsTold() throws {
+    @Test("Interim responses are delivered up to a limit, and trailers do not change the head")
+    func interimResponses() throws {
         let interim = "HTTP/1.1 103 Early\r\nLink: a\r\n\r\n"
         let final =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nContent-Length: 9\r\nX: y\r\n\r\n"
@@ -99,14 +100,13 @@ struct FailureTests {
         #expect(try answered(String(repeating: interim, count: 65) + final).error?.code == .badResponse)
     }
 
-    @Test("Folded fields are made one line") func foldedFieldsMade() throws {
+    @Test("Folded header fields are joined into one line") func foldedFields() throws {
         let heard = try answered("HTTP/1.1 200 OK\r\nA: one\r\n  two\r\n\tthree\r\nContent-Length: 0\r\n\r\n")
         #expect(heard.head?.fields["a"]?.split(separator: " ").joined(separator: " ").contains("one two") == true)
         #expect(heard.head?.fields.count == 2)
     }
 
-    @Test("The limit on the body holds with a length and without, and equal is within it")
-    func limitBodyHolds() throws {
+    @Test("The body limit is inclusive, with and without a Content-Length") func bodyLimit() throws {
         let server = try LoopbackServer()
         server.serve("/length", .ok(Bytes([UInt8](repeating: 1, count: 1000))))
         server.serve("/chunks", .ok(Bytes([UInt8](repeating: 1, count: 1000))).chunked([100]))
@@ -131,8 +131,8 @@ struct FailureTests {
 
     private static let bomb = Gzip.zeros(runs: 387)
 
-    @Test("The limit holds after decompression, and on the wire where little is decoded")
-    func limitHoldsAfter() throws {
+    @Test("The body limit applies to decoded bytes, and to encoded bytes that decode to fewer")
+    func decodedBodyLimit() throws {
         let server = RawServer { connection in
             while let head = connection.readHead(), head.contains("/bomb") {
                 connection.reply(Self.bomb, headers: "Content-Encoding: gzip\r\n")
@@ -154,7 +154,7 @@ struct FailureTests {
             try transport.load(server.url + "/empty") { $0.limits.maximumBodyBytes = 50_000 }.error?.code == .tooLarge)
     }
 
-    @Test("What cannot be sent is refused before anything is sent") func cannotBeSent() throws {
+    @Test("An invalid request is rejected before a connection is opened") func invalidRequests() throws {
         let server = RawServer { _ in }
         let transport = try CurlTransport()
         #expect(try transport.load(server.url) { $0.method = "GET /x HTTP/1.1\r\nX: y" }.error?.code == .invalidRequest)
@@ -165,7 +165,7 @@ struct FailureTests {
         #expect(server.connections == 0)
     }
 
-    @Test("Limits and CA files are checked when a transport is made") func limitsCAFiles() {
+    @Test("Creating a transport fails if the CA file or the connection limit is invalid") func invalidConfigurations() {
         var configuration = CurlTransport.Configuration()
         for path in ["/missing", "/tmp", "/dev/null", "/etc/passwd"] {
             configuration.caFile = path
@@ -177,7 +177,7 @@ struct FailureTests {
         #expect(throws: LoadError.self) { try CurlTransport(configuration: configuration) }
     }
 
-    @Test("A head that comes line by line and never ends is a stall") func headComesLine() throws {
+    @Test("A response head that never ends counts as stalled") func endlessHead() throws {
         let server = RawServer { connection in
             guard connection.readHead() != nil, connection.send("HTTP/1.1 200 OK\r\n") else { return }
             var watched = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
@@ -188,7 +188,7 @@ struct FailureTests {
         #expect(heard.error?.message.contains("did not end it for 200 ms") == true, "\(heard.error as Any)")
     }
 
-    @Test("Time limits end what connects, stalls or takes too long") func timeLimitsEnd() throws {
+    @Test("Timeouts end a transfer that connects too slowly, stalls or takes too long") func timeouts() throws {
         let server = RawServer { connection in
             guard let head = connection.readHead() else { return }
             if head.contains("/part") {

@@ -16,7 +16,7 @@ struct HTTP2Tests {
         return try CurlTransport(configuration: configuration)
     }
 
-    @Test("Many exchanges share one connection") func manyExchangesShare() throws {
+    @Test("Concurrent HTTP/2 transfers share a few connections") func multiplexing() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         let recorders = try (0..<200).map { _ in
@@ -32,7 +32,7 @@ struct HTTP2Tests {
         #expect(recorders.count { $0.heard.summary?.reusedConnection == false } <= 6)
     }
 
-    @Test("A stream that is cancelled leaves its connection to the others") func streamCancelledLeaves() throws {
+    @Test("Cancelling a stream keeps its connection for other transfers") func cancelledStream() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         #expect(try transport.load(nginx.url + "/small").summary != nil)
@@ -48,7 +48,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A pause of one stream holds up no other, and loses nothing") func pauseOneStream() throws {
+    @Test("A paused stream blocks no other stream and loses no bytes") func pausedStream() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
@@ -61,7 +61,7 @@ struct HTTP2Tests {
     }
 
     /// RFC 9218: The default is omitted, and the caller's own field is kept.
-    @Test("The request's priority is sent with it, over TLS alone") func requestsPrioritySent() throws {
+    @Test("The priority of a request is sent as a header field, over TLS only") func priorityField() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         for (priority, sent) in zip(LoadPriority.allCases + [.veryHigh], ["u=5", "u=4", "", "u=2", "u=1", "u=1"]) {
@@ -76,8 +76,7 @@ struct HTTP2Tests {
         #expect(try !transport.load(plain.url) { $0.priority = .high }.text.contains("riority"))
     }
 
-    @Test("A change of priority moves a connection's bytes from one running stream to another")
-    func changePriorityMoves() throws {
+    @Test("A priority change moves the bandwidth of a connection to another running stream") func bandwidth() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
         let link = NarrowLink(to: nginx.port, holdsAfter: 0)
         let transport = try transport(nginx)
@@ -107,7 +106,7 @@ struct HTTP2Tests {
         #expect((after[0] - before[0]) * 2 < after[1] - before[1], "\(before), \(after)")
     }
 
-    @Test("A change of priority is sent while nothing of the response comes") func changePrioritySent() throws {
+    @Test("A priority change is sent while no response bytes arrive") func stalledPriorityChange() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
         let link = NarrowLink(to: nginx.port, holdsAfter: 100_000)
         let transport = try transport(nginx)
@@ -121,7 +120,7 @@ struct HTTP2Tests {
         #expect(recorder.waitForEnd().body.count == Nginx.hugeCount)
     }
 
-    @Test("Limits and missing paths are told as over HTTP 1") func limitsMissingPaths() throws {
+    @Test("The body limit and status 404 work over HTTP/2") func limitsAndStatuses() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
         let refused = try transport.load(nginx.url + "/large") { $0.limits.maximumBodyBytes = 1000 }
@@ -131,8 +130,7 @@ struct HTTP2Tests {
         #expect(missing.summary != nil)
     }
 
-    @Test("Streams that exceed the budget of bodies in flight hold up no other")
-    func streamsExceedBudget() async throws {
+    @Test("Streams that exceed the budget of bodies in flight block no other stream") func bodyBudget() async throws {
         let nginx = try Nginx()
         var configuration = ImagePipeline.Configuration(
             transports: [.shared(try transport(nginx))], codecs: CodecRegistry([]))

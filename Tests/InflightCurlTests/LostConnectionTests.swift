@@ -20,7 +20,7 @@ struct LostConnectionTests {
     @Test(
         "A request is sent once when a reused connection closes before the response",
         arguments: ["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"])
-    func requestSentOnce(method: String) throws {
+    func singleSend(method: String) throws {
         let body = ["GET", "HEAD"].contains(method) ? nil : Bytes("abc")
         let server = server(bodyBytes: body?.count ?? 0)
         let transport = try CurlTransport()
@@ -34,7 +34,7 @@ struct LostConnectionTests {
         #expect(try transport.load(server.url).summary != nil)
     }
 
-    @Test("A server that closes each reused connection costs few requests") func serverClosesEach() throws {
+    @Test("A server that closes each reused connection loses few requests") func fewLosses() throws {
         let server = server()
         let transport = try CurlTransport()
         let ends = try (0..<45).map { _ in try transport.load(server.url) }
@@ -65,8 +65,7 @@ struct LostConnectionTests {
 
     private static let queue = DispatchQueue(label: "listener")
 
-    @Test("The retry policy repeats what is lost, visibly, and no server exhausts its budget")
-    func retryPolicyRepeats() async throws {
+    @Test("Retries of lost requests are observable and stay within the retry budget") func lostRequests() async throws {
         let server = server()
         let listener = Retries()
         let pipeline = try pipeline(CurlTransport(), listener: listener)
@@ -77,7 +76,7 @@ struct LostConnectionTests {
         #expect((2...12).contains(listener.count))
     }
 
-    @Test("A repeat opens a connection of its own, however many are idle") func repeatOpensConnection() async throws {
+    @Test("A retry opens a new connection, however many are idle") func newConnection() async throws {
         let missing = Guarded(4)
         let opened = DispatchSemaphore(value: 0)
         let server = RawServer { connection in
@@ -100,7 +99,7 @@ struct LostConnectionTests {
         #expect(server.requests == 6)
     }
 
-    @Test("A POST is never repeated, and nothing is where retries are disabled") func postNeverRepeated() async throws {
+    @Test("A POST is never retried, and a GET is not if retries are disabled") func noRetries() async throws {
         for (method, retry) in [("POST", RetryPolicy()), ("GET", nil)] {
             let server = server(bodyBytes: method == "POST" ? 3 : 0)
             let pipeline = try pipeline(CurlTransport(), retry: retry)
@@ -114,8 +113,8 @@ struct LostConnectionTests {
         }
     }
 
-    @Test("Streams that an ending HTTP 2 connection refuses are sent over the next")
-    func streamsEndingHTTP() async throws {
+    @Test("Streams refused by a closing HTTP/2 connection are sent over the next one")
+    func refusedStreams() async throws {
         let nginx = try Nginx(requestsPerConnection: 20)
         var configuration = CurlTransport.Configuration()
         configuration.caFile = nginx.caFile

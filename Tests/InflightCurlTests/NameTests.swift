@@ -13,7 +13,7 @@ struct NameTests {
         return try CurlTransport(configuration: configuration)
     }
 
-    @Test("A name is asked for once for all that wait for it, and remembered") func nameAskedOnce() throws {
+    @Test("Transfers to the same host share one DNS lookup, which is cached") func sharedLookup() throws {
         let names = FakeNameServer(knows: ["one.test": [127, 0, 0, 1], "xn--bcher-kva.test": [127, 0, 0, 1]])
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -31,7 +31,7 @@ struct NameTests {
         #expect(try transport.load("http://one.test.:\(server.port)/").summary != nil)
     }
 
-    @Test("Addresses whose time is over are asked for again") func addressesWhoseTime() throws {
+    @Test("Expired addresses are looked up again") func expiredAddresses() throws {
         let names = FakeNameServer(knows: ["short.test": [127, 0, 0, 1]], secondsToLive: 0)
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -41,7 +41,8 @@ struct NameTests {
         }
     }
 
-    @Test("A name that is not there cannot be connected to") func nameNotThere() throws {
+    @Test("Connecting to a host name that does not resolve fails with an error that names it")
+    func unknownName() throws {
         let names = FakeNameServer()
         let error = try transport(names).load("http://missing.test/").error
         #expect(error?.code == .cannotConnect)
@@ -50,7 +51,7 @@ struct NameTests {
         #expect(invalid?.code == .invalidURL || invalid?.code == .cannotConnect)
     }
 
-    @Test("localhost and addresses are asked of nobody") func localhostAddressesAsked() throws {
+    @Test("Loopback names and IP addresses need no DNS lookup") func localNames() throws {
         let names = FakeNameServer()
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -60,8 +61,8 @@ struct NameTests {
         #expect(names.questions == [])
     }
 
-    @Test("A hundred names that hang hold up nobody, take no threads, and can be cancelled")
-    func hundredNamesHang() throws {
+    @Test("A hundred hanging lookups block no transfer, start few threads and can be cancelled")
+    func hangingLookups() throws {
         let names = FakeNameServer()
         let server = RawServer { while $0.readHead() != nil { $0.reply([1]) } }
         let transport = try transport(names)
@@ -82,7 +83,7 @@ struct NameTests {
         for (recorder, _) in hanging { #expect(recorder.waitForEnd().error?.code == .cancelled) }
     }
 
-    @Test("A name that hangs counts as connecting") func nameHangsCounts() throws {
+    @Test("A hanging lookup counts towards the connect timeout") func lookupTimeout() throws {
         let names = FakeNameServer()
         let error = try transport(names).load("http://hang.test/") { $0.limits.connectTimeout = .milliseconds(50) }
             .error
@@ -90,7 +91,7 @@ struct NameTests {
         #expect(error?.message.contains("name") == true)
     }
 
-    @Test("Shutting down does not wait for a name that hangs") func shuttingDownDoes() async throws {
+    @Test("Shutdown does not wait for a hanging lookup") func shutdown() async throws {
         let names = FakeNameServer()
         let transport = try transport(names)
         let recorder = Recorder()

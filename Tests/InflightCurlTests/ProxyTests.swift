@@ -14,7 +14,7 @@ struct ProxyTests {
         return try CurlTransport(settings: settings)
     }
 
-    @Test("A proxy is asked for the whole URL, and the origin's name is its business") func proxyAskedWhole() throws {
+    @Test("A proxy receives the whole URL and resolves the name of the origin") func forwarding() throws {
         let names = FakeNameServer(knows: ["proxy.test": [127, 0, 0, 1]])
         let proxy = RawServer { connection in
             while let head = connection.readHead() { connection.reply(Array(head.utf8)) }
@@ -31,7 +31,8 @@ struct ProxyTests {
         #expect(!direct.text.contains("Proxy-Authorization"))
     }
 
-    @Test("TLS goes through a tunnel, and a proxy's refusal is no answer of the origin") func tlsGoesThrough() throws {
+    @Test("TLS uses a CONNECT tunnel, and its refusal by the proxy is not delivered as a response")
+    func tunnel() throws {
         let proxy = RawServer { connection in
             guard let head = connection.readHead(), head.hasPrefix("CONNECT 127.0.0.2:443 ") else { return }
             connection.send("HTTP/1.1 407 Proxy Authentication Required\r\nX: y\r\nContent-Length: 0\r\n\r\n")
@@ -43,8 +44,8 @@ struct ProxyTests {
         #expect(heard.error?.message.contains("407") == true)
     }
 
-    @Test("A proxy that accepts no connection is named in the failure", arguments: ["http", "https"])
-    func proxyAcceptsNo(scheme: String) throws {
+    @Test("A connect failure names the proxy without its password", arguments: ["http", "https"])
+    func unreachableProxy(scheme: String) throws {
         let port = RawServer { _ in }.port
         let proxied = try transport(["all_proxy": "http://me:secret@127.0.0.1:\(port)"])
         let error = try proxied.load("\(scheme)://127.0.0.2/").error
@@ -56,14 +57,15 @@ struct ProxyTests {
         #expect(try nameless.load("\(scheme)://127.0.0.2/").error?.message.contains("the proxy proxy.test") == true)
     }
 
-    @Test("A variable that names no proxy is told, without what it holds") func variableNamesNo() throws {
+    @Test("A malformed proxy variable fails the request without revealing its password")
+    func malformedVariable() throws {
         let error = try transport(["http_proxy": "gopher://me:secret@p"]).load("http://127.0.0.1/").error
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("http_proxy") == true)
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test("Without the environment nothing of it counts") func withoutEnvironmentNothing() throws {
+    @Test("Connections are direct if environment proxies are disabled") func disabledEnvironment() throws {
         var configuration = CurlTransport.Configuration()
         configuration.usesEnvironmentProxies = false
         #expect(try Settings(configuration).proxies.proxy(for: Origin(scheme: "http", host: "a", port: 80)) == nil)

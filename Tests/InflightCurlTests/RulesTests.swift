@@ -12,7 +12,7 @@ struct RulesTests {
         try ProxyRules(environment: environment).proxy(for: origin)?.text
     }
 
-    @Test("Each scheme has its own variable, and all_proxy serves both") func eachSchemeHas() throws {
+    @Test("Each scheme has its own proxy variable, and all_proxy applies to both") func proxyVariables() throws {
         #expect(try text(["http_proxy": "p:1"], Self.http) == "http://p:1")
         #expect(try text(["http_proxy": "p:1"], Self.https) == nil)
         #expect(try text(["HTTP_PROXY": "p:1"], Self.http) == nil)
@@ -26,7 +26,7 @@ struct RulesTests {
     }
 
     @Test(
-        "no_proxy names hosts by their ends",
+        "The no_proxy variable exempts a host name and its subdomains",
         arguments: [
             ("*", true), ("example.org", true), (".example.org", true), ("a.example.org", true),
             ("A.Example.Org.", true),
@@ -34,23 +34,23 @@ struct RulesTests {
             ("", false),
             ("a.example.org.evil", false),
         ])
-    func noProxyNames(list: String, isDirect: Bool) throws {
+    func exemptNames(list: String, isDirect: Bool) throws {
         #expect(ProxyExceptions(list).contains("a.example.org") == isDirect)
     }
 
     @Test(
-        "no_proxy names addresses and networks",
+        "The no_proxy variable exempts addresses and networks",
         arguments: [
             ("10.1.2.3", "10.1.2.3", true), ("10.0.0.0/8", "10.200.0.1", true), ("10.0.0.0/8", "11.0.0.1", false),
             ("10.0.0.0/9", "10.200.0.1", false), ("fd00::/8", "fd12::1", true), ("[::1]", "::1", true),
             ("::1", "0:0:0:0:0:0:0:1", true), ("0.0.0.0/0", "1.2.3.4", true), ("0.0.0.0/0", "::1", false),
             ("10.0.0.0/33", "10.0.0.0", false),
         ])
-    func noProxyNamesAddresses(list: String, host: String, isDirect: Bool) {
+    func exemptAddresses(list: String, host: String, isDirect: Bool) {
         #expect(ProxyExceptions(list).contains(host) == isDirect)
     }
 
-    @Test("A host is an address, loopback, or a name") func hostAddressLoopback() {
+    @Test("A host is classified as an address, loopback or a name") func hostKinds() {
         for host in ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "::1", "1.2.3.4."] {
             #expect(HostName(host) == .address, "\(host)")
         }
@@ -62,18 +62,18 @@ struct RulesTests {
     }
 
     @Test(
-        "Other sources of names are seen",
+        "Sources of host names other than files and DNS are found in nsswitch.conf",
         arguments: [
             ("hosts: files dns", false), ("hosts:files mdns4_minimal [NOTFOUND=return] dns", true),
             ("passwd: nis\nhosts: files [!UNAVAIL=return x] dns # resolve", false), ("#hosts: nis\n", false),
             ("", false),
             ("hosts:\tfiles myhostname", true),
         ])
-    func otherSourcesNames(text: String, others: Bool) {
+    func nameSources(text: String, others: Bool) {
         #expect(NameServiceSwitch.hasOtherSources(text) == others)
     }
 
-    @Test("A route says what libcurl has to know") func routeSaysLibcurl() throws {
+    @Test("A route has the names to resolve and the ASCII form of its origin") func routes() throws {
         let idn = Origin(scheme: "http", host: "bücher.test", port: 8080)
         let direct = try Route(to: idn, through: .none)
         #expect(direct.replacedStart == "http://xn--bcher-kva.test:8080")
@@ -87,7 +87,7 @@ struct RulesTests {
             site.text(of: try ResourceURL("http://bücher.test:8080/ä?q")) == "http://xn--bcher-kva.test:8080/%C3%A4?q")
     }
 
-    @Test("Messages carry no control characters") func messagesCarryNo() {
+    @Test("Control characters in messages are replaced, and long messages are truncated") func messages() {
         #expect(Message.cleaned("a\u{1B}[31m\r\n\u{9B}b\u{202E}") == "a?[31m???b?")
         #expect(Message.cleaned(String(repeating: "x", count: 1000)).count == 300)
     }
@@ -96,7 +96,7 @@ struct RulesTests {
         unsafe Array(text.utf8).withUnsafeBufferPointer { unsafe HeadParser.parse($0, lines: 9) }
     }
 
-    @Test("A head is taken apart") func headTakenApart() {
+    @Test("A response head is parsed into version, status and fields") func heads() {
         let fields = HTTPFields([("A", "1"), ("b", ""), ("A", "x  y")])
         #expect(
             parse("HTTP/1.1 200 OK\r\nA: 1\r\nnothing\r\n: x\r\nb:\r\nb c: 1\nA:\t x  y \r\n\r\n")
@@ -115,7 +115,7 @@ struct RulesTests {
     }
 
     @Test(
-        "A head says how the body comes",
+        "A response head determines the framing and coding of the body",
         arguments: [
             ("Content-Length: 5", HeadParser.Framing(contentLength: 5)),
             ("content-length: 5, 5\r\nContent-Length:5", HeadParser.Framing(contentLength: 5)),
@@ -124,15 +124,15 @@ struct RulesTests {
             ("Content-Encoding: gzip", HeadParser.Framing(isCoded: true)),
             ("Content-Encoding: Identity", HeadParser.Framing()),
         ])
-    func headSaysHow(lines: String, framing: HeadParser.Framing) {
+    func bodyFraming(lines: String, framing: HeadParser.Framing) {
         guard case .final(_, framing) = parse("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n") else {
             Issue.record("not so: \(parse("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n"))")
             return
         }
     }
 
-    @Test("A length that is none is malformed", arguments: ["5\r\nContent-Length: 6", "5, 6", "-1", "x", ""])
-    func lengthNoneMalformed(value: String) {
+    @Test("An invalid Content-Length is malformed", arguments: ["5\r\nContent-Length: 6", "5, 6", "-1", "x", ""])
+    func malformedLengths(value: String) {
         guard case .malformed = parse("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n") else {
             Issue.record("taken for a length")
             return

@@ -25,7 +25,7 @@ struct TLSTests {
         return try CurlTransport(configuration: configuration)
     }
 
-    @Test("A CA file vouches for its servers, and only there") func caFileVouches() throws {
+    @Test("A custom CA is trusted only by a transport with its CA file") func customAuthority() throws {
         let (server, scratch) = try server()
         #expect(try transport(scratch.appending("ca.pem")).load(server.url("/")).text == "secret")
         let error = try transport(nil).load(server.url("/")).error
@@ -33,8 +33,8 @@ struct TLSTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("A certificate that is wrong is not trusted", arguments: [LoopbackServer.Certificate.expired, .wrongHost])
-    func certificateWrongNot(certificate: LoopbackServer.Certificate) throws {
+    @Test("An invalid certificate is not trusted", arguments: [LoopbackServer.Certificate.expired, .wrongHost])
+    func invalidCertificates(certificate: LoopbackServer.Certificate) throws {
         let (server, scratch) = try server(certificate)
         let error = try transport(scratch.appending("ca.pem")).load(server.url("/")).error
         #expect(error?.code == .untrusted)
@@ -43,8 +43,8 @@ struct TLSTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test("A server that speaks no TLS is not trusted, one that hangs up cannot be connected to")
-    func serverSpeaksNo() throws {
+    @Test("A server without TLS is not trusted, and one that closes the connection cannot be reached")
+    func noTLS() throws {
         let plain = RawServer { connection in
             connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")
             connection.waitForClose()

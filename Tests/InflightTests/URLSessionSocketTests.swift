@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Standard pipeline with URLSession instead of libcurl", .timeLimit(.minutes(10)))
 struct URLSessionSocketTests {
-    @Test("loads pictures and coded bodies, and reads no more of a picture than its header takes")
-    func loadsPicturesCoded() async throws {
+    @Test("The pipeline loads images and gzip bodies, and gets image info from a partial body")
+    func loading() async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
         let picture = try Pictures.jpeg(width: 320, height: 240)

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("libvips codec conformance", .timeLimit(.minutes(10)))
 struct ConformanceTests {
-    @Test("AVIF and HEIC pass", arguments: CodecConformance.checks)
-    func avifHEICPass(check: ConformanceCheck) async {
+    @Test("AVIF and HEIC decoding conforms", arguments: CodecConformance.checks)
+    func avifAndHEIC(check: ConformanceCheck) async {
         let failures = await CodecConformance(
             IsolatedCodec(decodableFormats: [.avif, .heic]),
             samples: [
@@ -22,8 +22,8 @@ struct ConformanceTests {
     }
 
     // The JPEG XL sample is in a container: the end of a bare codestream is known only after decoding.
-    @Test("JPEG XL, TIFF and SVG pass", arguments: CodecConformance.checks)
-    func jpegXLTIFF(check: ConformanceCheck) async {
+    @Test("JPEG XL, TIFF and SVG decoding conforms", arguments: CodecConformance.checks)
+    func jpegXLAndTIFFAndSVG(check: ConformanceCheck) async {
         let failures = await CodecConformance(
             IsolatedCodec(decodableFormats: [.jpegXL, .tiff, .svg]),
             samples: [

@@ -6,7 +6,7 @@ import Testing
 struct TimerQueueTests {
     private func time(_ nanoseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: nanoseconds) }
 
-    @Test("Elements are due by deadline, and in their order where deadlines are equal") func elementsDueDeadline() {
+    @Test("Elements are due by deadline, and in insertion order if deadlines are equal") func order() {
         var queue = TimerQueue<Int>()
         let deadlines: [Int64] = [5, 3, 9, 3, 1, 9, 5, 0]
         let first = deadlines.enumerated().map { index, deadline in
@@ -20,7 +20,7 @@ struct TimerQueueTests {
         #expect(queue.earliest == time(9))
     }
 
-    @Test("Useless elements are removed before they are half of a long queue") func uselessElementsRemoved() {
+    @Test("Useless elements are removed when the queue reaches 1024 elements") func removal() {
         var queue = TimerQueue<Int>()
         for number in 0..<100_000 { _ = queue.insert(number, at: time(Int64(number % 977))) { $0 < number - 100 } }
         #expect(queue.count <= 1024)
@@ -33,9 +33,9 @@ struct TimerQueueTests {
 @Suite(.timeLimit(.minutes(1)))
 struct DescriptorLimitTests {
     @Test(
-        "A quarter of the descriptors is left for files and decoders",
+        "Connections leave a quarter of the descriptors for files and decoders",
         arguments: [(0, 1), (8, 1), (29, 7), (250, 173), (1000, 736)])
-    func quarterDescriptorsLeft(available: Int, connections: Int) {
+    func connectionShare(available: Int, connections: Int) {
         #expect(DescriptorLimit.connections(of: available) == connections)
     }
 }

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Image cache conformances", .timeLimit(.minutes(10)))
 struct ImageCacheTests {
-    @Test("Ours passes every check", arguments: ImageCacheConformance.checks)
-    func oursPassesEvery(check: ConformanceCheck) async {
+    @Test("The memory cache passes every image cache conformance check", arguments: ImageCacheConformance.checks)
+    func memoryCache(check: ConformanceCheck) async {
         let conformance = ImageCacheConformance { limit in
             // It stores no image that costs more than a tenth of its limit.
             MemoryCache<ImageCacheKey, LoadedImage>(
@@ -16,8 +16,8 @@ struct ImageCacheTests {
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("A dictionary that lets nothing go fails, and so does one that keeps nothing")
-    func dictionaryLetsNothing() async {
+    @Test("The image cache checks find a cache that never evicts and one that stores nothing")
+    func faultyCaches() async {
         let endless = await ImageCacheConformance { _ in PlainCache(keeps: true) }.run()
         #expect(endless.contains { $0.description.contains("it keeps") })
         #expect(endless.contains { $0.description == "a picture was released with a lock held" })
@@ -25,7 +25,7 @@ struct ImageCacheTests {
         #expect(forgetful.contains { $0.description.contains("the first is not found") })
     }
 
-    @Test("A pipeline asks the cache that it is given, and two may share it") func pipelineAsksCache() async throws {
+    @Test("Two pipelines can share a custom image cache") func sharedCache() async throws {
         let cache = PlainCache(keeps: true)
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers(.ok(FakeCodec.picture()))
@@ -48,8 +48,7 @@ struct ImageCacheTests {
         await two.shutdown(.finish)
     }
 
-    @Test("A cache may call the pipeline back: none of its calls comes with a lock held")
-    func cacheMayCall() async throws {
+    @Test("An image cache can call the pipeline from its methods") func reentrancy() async throws {
         let cache = PlainCache(keeps: true)
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers(.ok(FakeCodec.picture()))

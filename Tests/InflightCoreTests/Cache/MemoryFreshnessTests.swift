@@ -34,7 +34,7 @@ struct MemoryFreshnessTests {
                 requestTime: date.adding(milliseconds: -delay), responseTime: date, bodyRange: 0..<0, totalLength: nil))
     }
 
-    @Test("A response says how long its images are served from memory") func responseSaysHow() {
+    @Test("The freshness lifetime of images in memory follows from the response") func lifetimes() {
         func seconds(_ freshness: MemoryFreshness) -> Double {
             Double(freshness.expiry.milliseconds(since: Self.date)) / 1000
         }
@@ -53,7 +53,7 @@ struct MemoryFreshnessTests {
         #expect(seconds(Self.freshness(Self.fresh, ("Vary", "*"))) < 0)
     }
 
-    @Test("Only no-store forbids keeping, and what must be asked about is never served stale") func onlyNoStore() {
+    @Test("The no-store directive forbids caching, and no-cache and must-revalidate forbid stale use") func noStore() {
         #expect(!Self.freshness(("Cache-Control", "no-store")).mayBeKept)
         #expect(Self.freshness(("Cache-Control", "no-cache")).mayBeKept)
         #expect(Self.freshness(("Cache-Control", "no-store, must-understand, max-age=9")).mayBeKept)
@@ -62,7 +62,7 @@ struct MemoryFreshnessTests {
         #expect(!Self.freshness(("Cache-Control", "max-age=9, must-revalidate")).mayBeServedStale)
     }
 
-    @Test("Lifetimes that nothing holds are swept out of the table") func lifetimesNothingHolds() {
+    @Test("The lifetime table sweeps out lifetimes that no image uses") func sweeping() {
         var table = LifetimeTable()
         let head = ResponseHead(status: 200, fields: StoreStage.fields([Self.fresh]))
         let response = StoredResponse(
@@ -75,8 +75,7 @@ struct MemoryFreshnessTests {
         #expect(held.isSuperseded)
     }
 
-    @Test("A response with the validator of one that must not be kept has a lifetime of its own")
-    func responseValidatorOne() {
+    @Test("A response with the validator of a no-store response gets its own lifetime") func noStoreValidator() {
         var table = LifetimeTable()
         let kept = [("max-age=9", "1"), ("no-store", "2"), ("max-age=9", "2")].map { control, tag in
             let fields = StoreStage.fields([("Cache-Control", control), ("ETag", "\"\(tag)\"")])
@@ -90,8 +89,8 @@ struct MemoryFreshnessTests {
 
     // MARK: Loads
 
-    @Test("What must not be reused unasked is fetched again", arguments: ["no-store", "no-cache", "max-age=0"])
-    func mustNotBe(control: String) async throws {
+    @Test("A no-store, no-cache or max-age=0 image is fetched again", arguments: ["no-store", "no-cache", "max-age=0"])
+    func refetching(control: String) async throws {
         let stage = try stage(image(1, ("Cache-Control", control)), image(2, ("Cache-Control", control)))
         let request = ImageRequest(StoreStage.url)
         #expect(try await stage.pipeline.image(for: request).width == 1)
@@ -102,7 +101,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("A fresh image comes from memory until its lifetime is over") func freshImageComes() async throws {
+    @Test("A fresh image is served from memory until its lifetime ends") func expiry() async throws {
         let stage = try stage(image(1, Self.fresh))
         let request = ImageRequest(StoreStage.url)
         _ = try await stage.pipeline.image(for: request)
@@ -115,8 +114,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("A stale image is revalidated with the store, which makes every size fresh again")
-    func staleImageRevalidated() async throws {
+    @Test("Revalidating a stale image makes its other sizes in memory fresh again") func revalidation() async throws {
         let stage = try stage(
             image(16, Self.fresh, ("ETag", "\"a\"")),
             .status(304, HTTPFields([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")])), change: { _ in })
@@ -130,8 +128,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("A newer response replaces every image made of the older one", arguments: [false, true])
-    func newerResponseReplaces(asBytes: Bool) async throws {
+    @Test("A newer response makes every image of the older one stale", arguments: [false, true])
+    func newerResponse(asBytes: Bool) async throws {
         let stage = try stage(image(16, Self.fresh), image(17, Self.fresh))
         let changes: [@Sendable (inout ImageRequest) -> Void] = [
             { _ in }, { $0.resize = Resize(width: 2, height: 2) },
@@ -155,7 +153,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("What the caller's fields make another response is left alone") func callersFieldsMake() async throws {
+    @Test("A response to other request header fields leaves an image in memory fresh") func otherFields() async throws {
         let stage = try stage(image(1, Self.fresh))
         var other = ImageRequest(StoreStage.url)
         other.fields = HTTPFields([("Accept-Language", "de")])
@@ -165,8 +163,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("A request that changes something, and a 404, make what is in memory stale")
-    func requestChangesSomething() async throws {
+    @Test("A POST makes an image in memory stale, and the next request fetches it again")
+    func unsafeMethod() async throws {
         let stage = try stage(image(1, Self.fresh), image(1, Self.fresh), .status(404))
         let request = ImageRequest(StoreStage.url)
         _ = try await stage.pipeline.image(for: request)
@@ -176,7 +174,7 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("An image behind a redirect is fresh as long as both") func imageBehindRedirect() async throws {
+    @Test("An image behind a redirect is fresh only while both responses are") func redirects() async throws {
         let stage = try stage(image(1, ("Cache-Control", "max-age=90")))
         func redirect(_ path: String, _ fields: (String, String)...) {
             let script = ScriptedTransport.Script.status(
@@ -198,8 +196,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("Memory is served regardless where the request, the pipeline or the policy wants it")
-    func memoryServedRegardless() async throws {
+    @Test("A stale image is served from memory if the request, the pipeline or the policy allows it")
+    func staleUse() async throws {
         for isOfAll in [false, true] {
             let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh)) {
                 $0.store = nil
@@ -225,8 +223,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("A request's own directives count in memory too", arguments: ["no-cache", "no-store", "max-age=0"])
-    func requestsOwnDirectives(control: String) async throws {
+    @Test("Cache-Control of a request applies to images in memory", arguments: ["no-cache", "no-store", "max-age=0"])
+    func requestDirectives(control: String) async throws {
         let stage = try stage(image(1, Self.fresh))
         var request = ImageRequest(StoreStage.url)
         request.fields = HTTPFields([("Cache-Control", control)])
@@ -235,7 +233,8 @@ struct MemoryFreshnessTests {
         await stage.end()
     }
 
-    @Test("no-store is shared in flight") func noStoreShared() async throws {
+    @Test("Requests in flight share a no-store response, and the memory cache does not store it")
+    func noStoreCoalescing() async throws {
         let stage = try StoreStage { $0.store = nil }
         stage.transport.serve(StoreStage.url, image(1, ("Cache-Control", "no-store")).stalled("body"))
         let queue = ManualQueue()
@@ -253,7 +252,7 @@ struct MemoryFreshnessTests {
         #expect(stage.pipeline.memoryCacheStatistics.count == 0)
     }
 
-    @Test("A loader loads anew what is stale in memory") @MainActor func loaderLoadsAnew() async throws {
+    @Test("An image loader replaces a stale image in memory") @MainActor func loader() async throws {
         let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh))
         _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
         let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: .main)

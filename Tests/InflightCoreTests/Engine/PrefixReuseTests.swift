@@ -24,8 +24,8 @@ struct PrefixReuseTests {
         }
     }
 
-    @Test("A finished prefix in memory is processed further without a fetch or a decode")
-    func finishedPrefixMemory() async throws {
+    @Test("A cached prefix in memory is processed further without a fetch or a decode")
+    func memoryPrefix() async throws {
         let stage = try StoreStage { $0.store = nil }
         serve(stage)
         let (first, second, third) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"), FakeProcessor(name: "c"))
@@ -41,8 +41,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("A decoded image in memory is the shortest prefix, and other processors are none")
-    func decodedImageMemory() async throws {
+    @Test("Processors start from a decoded image in memory, but not from another size or other processors")
+    func emptyPrefix() async throws {
         let stage = try StoreStage { $0.store = nil }
         serve(stage)
         _ = try await image(stage, [])
@@ -55,8 +55,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("A finished prefix on disk is processed further, and the result is stored too")
-    func finishedPrefixDisk() async throws {
+    @Test("A cached prefix on disk is processed further, and the result is stored, too")
+    func diskPrefix() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
@@ -71,7 +71,7 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("What was stored with loss is not processed further") func wasStoredLoss() async throws {
+    @Test("A prefix with a lossy encoding on disk is not processed further") func lossyPrefix() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
@@ -83,8 +83,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("Two requests that differ in their last processor share the prefix on disk")
-    func twoRequestsDiffer() async throws {
+    @Test("Two requests that differ in their last processor use the same prefix on disk")
+    func commonPrefix() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
@@ -98,7 +98,7 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("A stored image is looked for in memory before the store is asked") func storedImageLooked() async throws {
+    @Test("A processed image in memory and on disk is served from memory") func memoryBeforeDisk() async throws {
         let stage = try StoreStage()
         serve(stage)
         let first = FakeProcessor(name: "a")
@@ -107,8 +107,8 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("A shared decode is stored as the image that its own subscriber asked for")
-    func sharedDecodeStored() async throws {
+    @Test("A coalesced decode is stored only under the key of the subscriber that stores it")
+    func coalescedDecode() async throws {
         let stage = try StoreStage {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }

@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Processor conformance checks", .timeLimit(.minutes(10)))
 struct ProcessorConformanceTests {
-    @Test("One that turns colours round passes", arguments: ProcessorConformance.checks)
-    func oneTurnsColours(check: ConformanceCheck) async {
+    @Test("A processor that inverts colours passes every check", arguments: ProcessorConformance.checks)
+    func correctProcessor(check: ConformanceCheck) async {
         let failures = await ProcessorConformance { Negative() }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("Each fault is found by the check that is made for it") func eachFaultFound() async {
+    @Test("The processor checks find each fault of a processor") func faultyProcessors() async {
         let faults: [(Negative.Fault, String)] = [
             (.changingIdentity, "the identity changes"), (.readsGaps, "the pixels differ"),
             (.ignoresCancellation, "it ended with success"), (.refusesNarrow, "1 × 17"),

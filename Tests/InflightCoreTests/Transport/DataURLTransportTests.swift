@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct DataURLTransportTests {
     @Test(
-        "A data URL is decoded",
+        "A data URL is decoded into a body and a media type",
         arguments: [
             ("data:,hello%20world", "hello world", "text/plain;charset=US-ASCII"),
             ("data:text/html;charset=utf-8,<b>ä%", "<b>ä%", "text/html;charset=utf-8"),
@@ -18,7 +18,7 @@ struct DataURLTransportTests {
             ("data:a%0Ab,x", "x", "text/plain;charset=US-ASCII"),
             ("data:,", "", "text/plain;charset=US-ASCII"),
         ])
-    func dataURLDecoded(url: String, body: String, type: String) throws {
+    func decoding(url: String, body: String, type: String) throws {
         let heard = try DataURLTransport().load(url)
         #expect(heard.text == body)
         #expect(heard.head?.status == 200)
@@ -29,17 +29,17 @@ struct DataURLTransportTests {
     }
 
     @Test(
-        "What is malformed is an invalid URL",
+        "A malformed data URL fails as an invalid URL",
         arguments: [
             "data:nothing", "data:;base64,a", "data:;base64,aGVsbG8==", "data:;base64,aG=VsbG8", "data:;base64,a*b=",
         ])
-    func malformedInvalidURL(url: String) throws {
+    func malformed(url: String) throws {
         let heard = try DataURLTransport().load(url)
         #expect(heard.error?.code == .invalidURL)
         #expect(heard.head == nil)
     }
 
-    @Test("The limit holds before decoding, and equal is within it") func limitHoldsBefore() throws {
+    @Test("The body limit applies to the decoded data of a data URL and is inclusive") func bodyLimit() throws {
         let transport = DataURLTransport()
         let base64 = "data:;base64," + String(repeating: "QUJD", count: 1000)
         let plain = "data:," + String(repeating: "%41", count: 1000)
@@ -51,7 +51,7 @@ struct DataURLTransportTests {
         #expect((refused.error?.url?.utf8.count ?? 1000) < 300)
     }
 
-    @Test("A long one comes in pieces that can be paused and cancelled") func longOneComes() throws {
+    @Test("A data URL transfer can be paused, resumed and cancelled") func pausing() throws {
         let url = "data:," + String(repeating: "x", count: 200_000)
         let transport = DataURLTransport()
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
@@ -64,7 +64,7 @@ struct DataURLTransportTests {
         #expect(stopped.waitForEnd().error?.code == .cancelled)
     }
 
-    @Test("After shutting down nothing is served") func afterShuttingDown() async throws {
+    @Test("A data URL transport serves nothing after shutdown") func shutdown() async throws {
         let transport = DataURLTransport()
         #expect(try transport.load("data:,a").text == "a")
         await transport.shutdown()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct FileTransportTests {
-    @Test("A file comes whole, with its length, in order") func fileComesWhole() throws {
+    @Test("A file is delivered whole, in order and with its length") func wholeFile() throws {
         let folder = TemporaryDirectory()
         let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
         let heard = try FileTransport().load(folder.url(writing: bytes, to: "a b%20ä.bin"))
@@ -19,7 +19,7 @@ struct FileTransportTests {
         #expect(heard.summary == TransportSummary(wireBytes: 3_000_000, bodyBytes: 3_000_000))
     }
 
-    @Test("HEAD brings the head alone, and POST is refused") func headBringsHead() throws {
+    @Test("HEAD of a file delivers no body, and POST is rejected") func methods() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [1, 2, 3], to: "a")
         let head = try FileTransport().load(url) { $0.method = "HEAD" }
@@ -29,7 +29,7 @@ struct FileTransportTests {
         #expect(try FileTransport().load(url) { $0.method = "POST" }.error?.code == .invalidRequest)
     }
 
-    @Test("An empty file and one of unknown length are read to their end") func emptyFileOne() throws {
+    @Test("An empty file and one of unknown length are read to the end") func unusualLengths() throws {
         let folder = TemporaryDirectory()
         let empty = try FileTransport().load(folder.url(writing: [], to: "empty"))
         #expect(empty.summary?.bodyBytes == 0)
@@ -38,7 +38,8 @@ struct FileTransportTests {
         #expect(status.text.hasPrefix("Name:"))
     }
 
-    @Test("What is not there, no file, or not permitted cannot be read") func notThereNo() throws {
+    @Test("A missing file, a folder or a pipe cannot be read, and a NUL in a path is invalid")
+    func unreadable() throws {
         let folder = TemporaryDirectory()
         unsafe mkfifo(folder.path + "/pipe", 0o600)
         for name in ["missing", "", "pipe"] {
@@ -49,7 +50,7 @@ struct FileTransportTests {
         #expect(try FileTransport().load("file:///a%00b").error?.code == .invalidURL)
     }
 
-    @Test("The limit on bytes holds from the head on, and equal is within it") func limitBytesHolds() throws {
+    @Test("The body limit is inclusive, and a file known to exceed it delivers no head") func bodyLimit() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 100), to: "a")
         #expect(try FileTransport().load(url) { $0.limits.maximumBodyBytes = 100 }.summary?.bodyBytes == 100)
@@ -60,14 +61,14 @@ struct FileTransportTests {
         #expect(unknown.error?.code == .tooLarge)
     }
 
-    @Test("A pause holds the bytes back until somebody resumes") func pauseHoldsBytes() throws {
+    @Test("A paused file transfer delivers no bytes until it is resumed, and blocks no other") func pausing() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
         let transport = FileTransport()
         let transfer = transport.start(try .of(url), receiver: recorder)
         _ = recorder.wait { $0.chunks == 1 }
-        // Other exchanges complete meanwhile: a paused transfer blocks no thread.
+        // Other transfers complete meanwhile: a paused transfer blocks no thread.
         for _ in 0..<4 { #expect(try transport.load(url).summary?.bodyBytes == 300_000) }
         #expect(recorder.heard.chunks == 1)
         transfer.resume()
@@ -76,7 +77,7 @@ struct FileTransportTests {
         transfer.cancel()
     }
 
-    @Test("Cancelling ends it, paused or not, from inside and outside") func cancellingEndsPaused() throws {
+    @Test("A file transfer can be cancelled while paused and from its receiver") func cancellation() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let transport = FileTransport()
@@ -95,7 +96,7 @@ struct FileTransportTests {
         #expect(early.waitForEnd().end != nil)
     }
 
-    @Test("Shutting down ends what is under way, and what is started later") func shuttingDownEnds() async throws {
+    @Test("Shutdown ends file transfers in flight and rejects new ones") func shutdown() async throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let transport = FileTransport()
@@ -108,7 +109,7 @@ struct FileTransportTests {
         await transport.shutdown()
     }
 
-    @Test("Exchanges outlive the transport that they were started on") func exchangesOutliveTransport() throws {
+    @Test("A file transfer completes after its transport is released") func releasedTransport() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [UInt8](repeating: 1, count: 300_000), to: "a")
         let recorder = Recorder(onHead: { _ in .pause })
@@ -118,7 +119,7 @@ struct FileTransportTests {
         #expect(recorder.waitForEnd().summary?.bodyBytes == 300_000)
     }
 
-    @Test("A total time that is over ends it") func totalTimeOver() throws {
+    @Test("A file transfer fails when its total timeout has passed") func totalTimeout() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [1], to: "a")
         #expect(try FileTransport().load(url) { $0.limits.totalTimeout = .zero }.error?.code == .timedOut)

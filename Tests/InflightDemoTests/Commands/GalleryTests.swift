@@ -5,15 +5,15 @@ import Testing
 
 @Suite("Gallery images of the demo", .timeLimit(.minutes(10)))
 struct GalleryTests {
-    @Test("They have names of their own, every format and every scene") func theyHaveNames() {
+    @Test("Gallery images have unique names and cover every format and scene") func coverage() {
         let plans = Gallery.plans
         #expect(Set(plans.map(\.name)).count == plans.count)
         #expect(Set(plans.map(\.format)) == [.jpeg, .png, .webp, .gif])
         #expect(Set(plans.map(\.scene)) == Set(Scene.allCases))
     }
 
-    @Test("They can be read again in every format", arguments: [ImageFormat.jpeg, .png, .webp, .gif])
-    func theyCanBe(format: ImageFormat) throws {
+    @Test("A gallery image of each format decodes to its scene", arguments: [ImageFormat.jpeg, .png, .webp, .gif])
+    func decoding(format: ImageFormat) throws {
         let plan = Gallery.Plan(scene: .lake, width: 90, height: 60, format: format, seed: 3, name: "lake")
         let item = try Gallery.item(plan).get()
         let info = try CodecRegistry.standard.validate(item.bytes)
@@ -25,7 +25,7 @@ struct GalleryTests {
         #expect(meanDifference(pixels, painted) < 6)
     }
 
-    @Test("Noise, which no run of colours repeats, survives GIF") func noiseWhichNo() throws {
+    @Test("Noise that fills the code table survives GIF") func noise() throws {
         // As many different codes as possible, so that the table fills and restarts several times.
         var dice = Dice(seed: 5)
         let noise = PixelBuffer(

@@ -5,16 +5,16 @@ import Testing
 
 @Suite("Painted scenes", .timeLimit(.minutes(10)))
 struct SceneTests {
-    @Test("A seed gives the same picture again, another seed another one", arguments: Scene.allCases)
-    func seedGivesSame(scene: Scene) {
+    @Test("Equal seeds paint equal images, and different seeds paint different ones", arguments: Scene.allCases)
+    func seeds(scene: Scene) {
         let first = scene.picture(width: 80, height: 60, seed: 7)
         #expect(first.bytes == scene.picture(width: 80, height: 60, seed: 7).bytes)
         #expect(first.bytes != scene.picture(width: 80, height: 60, seed: 8).bytes)
         #expect(first.format == .rgbx)
     }
 
-    @Test("Any shape can be painted", arguments: Scene.allCases)
-    func anyShapeCan(scene: Scene) {
+    @Test("A scene can be painted at extreme sizes and aspect ratios", arguments: Scene.allCases)
+    func shapes(scene: Scene) {
         for (width, height) in [(1, 1), (3, 200), (200, 3)] {
             #expect(scene.picture(width: width, height: height, seed: 1).width == width)
         }

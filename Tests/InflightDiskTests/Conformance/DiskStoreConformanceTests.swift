@@ -6,27 +6,27 @@ import Testing
 
 @Suite("Response store conformance", .timeLimit(.minutes(10)))
 struct DiskStoreConformanceTests {
-    @Test("The disk store conforms", arguments: ResponseStoreConformance.checks)
-    func diskStoreConforms(check: ResponseStoreConformance.Check) async {
+    @Test("The disk store passes every check", arguments: ResponseStoreConformance.checks)
+    func diskStore(check: ResponseStoreConformance.Check) async {
         let folder = Folder()
         let failures = await ResponseStoreConformance { folder.store() }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("A disk store that waits for the disk at each commit conforms", arguments: ResponseStoreConformance.checks)
-    func diskStoreWaits(check: ResponseStoreConformance.Check) async {
+    @Test("The disk store with power-cut durability passes every check", arguments: ResponseStoreConformance.checks)
+    func durableDiskStore(check: ResponseStoreConformance.Check) async {
         let folder = Folder()
         let failures = await ResponseStoreConformance { folder.store { $0.durability = .powerCut } }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("The memory store conforms", arguments: ResponseStoreConformance.checks)
-    func memoryStoreConforms(check: ResponseStoreConformance.Check) async {
+    @Test("The memory store passes every check", arguments: ResponseStoreConformance.checks)
+    func memoryStore(check: ResponseStoreConformance.Check) async {
         let failures = await ResponseStoreConformance { MemoryStore() }.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("What one store kept the next one finds") func oneStoreKept() async {
+    @Test("A new store finds the responses of an earlier store in the same folder") func reopening() async {
         let folder = Folder()
         let first = folder.store()
         let body = Bytes.random(100_000, seed: 1)
@@ -39,7 +39,7 @@ struct DiskStoreConformanceTests {
         await second.shutdown()
     }
 
-    @Test("A store that is let go of without a shutdown does what was asked") func storeLetGo() async {
+    @Test("A store released without a shutdown completes its pending operations") func release() async {
         let folder = Folder()
         await Bridge.wait { done in
             folder.store().keep(.example("a", body: Bytes("x")), body: Bytes("x"), under: StoreKey("a"), replacing: [])

@@ -11,8 +11,8 @@ struct ModelTests {
         var key: StoreKey
     }
 
-    @Test("Random operations have the same results as on a dictionary, through shutdowns too", arguments: 1...12)
-    func randomOperationsHave(seed: UInt64) async {
+    @Test("Random operations and restarts have the same results as in a model", arguments: 1...12)
+    func randomOperations(seed: UInt64) async {
         let folder = Folder()
         var random = SeededGenerator(seed: seed)
         var store = folder.store()

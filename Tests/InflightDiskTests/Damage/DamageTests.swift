@@ -36,7 +36,7 @@ struct DamageTests {
         return there
     }
 
-    @Test("A bit that flips in a body's file costs that entry alone, and is told once") func bitFlipsBodys() async {
+    @Test("A flipped bit in a body file costs only its own entry and is reported once") func flippedBitInBody() async {
         let folder = Folder()
         await Self.filled(folder)
         let name = folder.bodies[3]
@@ -50,7 +50,7 @@ struct DamageTests {
         #expect(await Self.check(folder) == 23)
     }
 
-    @Test("A body's file that is shorter, or gone, or a folder costs that entry alone") func bodysFileShorter() async {
+    @Test("A truncated, empty or missing body file costs only its own entry") func truncatedBodyFiles() async {
         let folder = Folder()
         await Self.filled(folder)
         let names = folder.bodies
@@ -63,7 +63,7 @@ struct DamageTests {
         #expect(log.quarantined.allSatisfy { $0?.hasPrefix("http://") == true })
     }
 
-    @Test("Bodies that were swapped for each other's are not served") func bodiesWereSwapped() async {
+    @Test("Body files swapped with each other are not served") func swappedBodyFiles() async {
         let folder = Folder()
         await Self.filled(folder)
         let names = folder.bodies
@@ -73,8 +73,8 @@ struct DamageTests {
         #expect(await Self.check(folder) == 22)
     }
 
-    @Test("A bit that flips in the index costs no more than what lies there", arguments: 0..<60)
-    func bitFlipsIndex(seed: UInt64) async {
+    @Test("A flipped bit in the index serves no wrong bytes, and some entries survive", arguments: 0..<60)
+    func flippedBitInIndex(seed: UInt64) async {
         let folder = Folder()
         await Self.filled(folder)
         var random = SeededGenerator(seed: seed)
@@ -86,8 +86,8 @@ struct DamageTests {
         #expect(await Self.check(folder) > 0)
     }
 
-    @Test("A bit that flips in any file never serves a wrong byte", arguments: 0..<20)
-    func bitFlipsAny(seed: UInt64) async {
+    @Test("A flipped bit in any file serves no wrong bytes, and some entries survive", arguments: 0..<20)
+    func flippedBitInAnyFile(seed: UInt64) async {
         let folder = Folder()
         await Self.filled(folder)
         var random = SeededGenerator(seed: seed)
@@ -101,9 +101,9 @@ struct DamageTests {
 
     /// The root pages of all tables, and the first page, which holds the schema.
     @Test(
-        "A page on the way to rows that is overwritten costs none of them",
+        "Overwriting the root page of a table loses no entries",
         arguments: ["sqlite_schema", "entry", "body", "cache"], [0, 0x5A] as [UInt8])
-    func pageWayRows(table: String, byte: UInt8) async throws {
+    func overwrittenRootPage(table: String, byte: UInt8) async throws {
         let folder = Folder()
         await Self.filled(folder, count: 80)
         let store = folder.store()
@@ -124,7 +124,8 @@ struct DamageTests {
         await verified.shutdown()
     }
 
-    @Test("What was removed does not come back from pages that are not in use") func wasRemovedDoes() async throws {
+    @Test("Repairing the index does not restore removed entries from unused pages")
+    func removedEntriesStayRemoved() async throws {
         let folder = Folder()
         await Self.filled(folder, count: 80)
         let store = folder.store()
@@ -140,8 +141,8 @@ struct DamageTests {
         await next.shutdown()
     }
 
-    @Test("An index that was cut off keeps what is left", arguments: [0, 1, 100, 4096, 4097, 20_000, 100_000])
-    func indexWasCut(length: Int) async {
+    @Test("A truncated index serves no wrong bytes", arguments: [0, 1, 100, 4096, 4097, 20_000, 100_000])
+    func truncatedIndex(length: Int) async {
         let folder = Folder()
         await Self.filled(folder)
         let bytes = folder.read("index.sqlite")
@@ -152,8 +153,8 @@ struct DamageTests {
         #expect(await Self.check(folder) >= 0)
     }
 
-    @Test("An index of random bytes is made anew", arguments: 0..<4)
-    func indexRandomBytes(seed: UInt64) async {
+    @Test("An index of random bytes is replaced by an empty one, and all body files are removed", arguments: 0..<4)
+    func randomIndex(seed: UInt64) async {
         let folder = Folder()
         await Self.filled(folder)
         folder.write("index.sqlite", Bytes.random(50_000, seed: seed).array)
@@ -163,7 +164,7 @@ struct DamageTests {
         #expect(folder.bodies.isEmpty, "files that no index names stay")
     }
 
-    @Test("Another cache's index serves nothing") func anotherCachesIndex() async {
+    @Test("An index copied from another cache serves no entries") func foreignIndex() async {
         let (folder, other) = (Folder(), Folder())
         await Self.filled(folder)
         await Self.filled(other)
@@ -171,7 +172,7 @@ struct DamageTests {
         #expect(await Self.check(folder) == 0)
     }
 
-    @Test("The log of another cache is put aside, and nothing of this one is lost") func logAnotherCache() async {
+    @Test("A write-ahead log copied from another cache causes a repair that loses no entries") func foreignLog() async {
         let (folder, other) = (Folder(), Folder())
         await Self.filled(folder)
         let writing = other.store()
@@ -184,8 +185,8 @@ struct DamageTests {
         #expect(log.repairs == [24])
     }
 
-    @Test("A folder of random files in place of the cache's own keeps working or says why not")
-    func folderRandomFiles() async {
+    @Test("A folder whose files are all overwritten with random bytes is rejected with one report")
+    func randomFiles() async {
         for seed: UInt64 in 0..<4 {
             let folder = Folder()
             await Self.filled(folder)
@@ -202,7 +203,7 @@ struct DamageTests {
         }
     }
 
-    @Test("A tag that was damaged is written again from what the index says") func tagWasDamaged() async {
+    @Test("A damaged CACHEDIR.TAG loses no entries") func damagedTag() async {
         let folder = Folder()
         await Self.filled(folder)
         var tag = folder.read("CACHEDIR.TAG")

@@ -8,11 +8,9 @@ import Testing
 @Suite("Disk cache: failing files", .timeLimit(.minutes(10)))
 struct FailingFilesTests {
     @Test(
-        "Whichever operation fails, nothing wrong is served, and what was acknowledged is there",
+        "If any file operation fails, no wrong bytes are served and at most one stored entry is lost",
         arguments: FailingFileSystem.Fault.allCases)
-    fileprivate func whicheverOperationFails(
-        fault: FailingFileSystem.Fault
-    ) async {
+    fileprivate func singleFault(fault: FailingFileSystem.Fault) async {
         var failing = 1
         while true {
             let folder = Folder()
@@ -42,7 +40,7 @@ struct FailingFilesTests {
         #expect(failing > (fault == .noSpace ? 15 : 40), "only \(failing) operations were tried")
     }
 
-    @Test("No file is touched on the caller's thread") func noFileTouched() async {
+    @Test("No file operation runs on the thread of the caller") func callerThread() async {
         let folder = Folder()
         let files = FailingFileSystem()
         let callers = Guarded<Set<UInt>>([])
@@ -60,7 +58,7 @@ struct FailingFilesTests {
         #expect(files.threads.isDisjoint(with: callers.withLock { $0 }))
     }
 
-    @Test("A write that takes for ever holds up no hit") func writeTakesEver() async {
+    @Test("A blocked write does not delay cache hits") func blockedWrite() async {
         let folder = Folder()
         let isBlocking = Guarded(false)
         let (reached, released) = (Bridge(), Guarded(false))

@@ -10,11 +10,9 @@ struct FailingIndexTests {
     private static let parts = 8
 
     @Test(
-        "Whichever operation fails, nothing wrong is served, and what was acknowledged is there",
+        "If any index file operation fails, no wrong bytes are served and acknowledged entries survive",
         arguments: IndexFaults.Fault.allCases, 0..<parts)
-    func whicheverOperationFails(
-        fault: IndexFaults.Fault, part: Int
-    ) async {
+    func singleFault(fault: IndexFaults.Fault, part: Int) async {
         var first = part + 1
         while true {
             let folder = Folder()
@@ -45,11 +43,9 @@ struct FailingIndexTests {
     }
 
     @Test(
-        "While everything fails loads go on without the cache, told once, and it is used again when it can be",
+        "While index operations fail, nothing is stored; failure and recovery are each reported once",
         arguments: IndexFaults.Fault.allCases)
-    func whileEverythingFails(
-        fault: IndexFaults.Fault
-    ) async {
+    func lastingFault(fault: IndexFaults.Fault) async {
         if fault == .lost { return }
         let folder = Folder()
         let faults = IndexFaults()

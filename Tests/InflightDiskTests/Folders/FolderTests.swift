@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Disk cache: folder", .timeLimit(.minutes(10)))
 struct FolderTests {
-    @Test("It is for this user alone, and says that it is a cache") func thisUserAlone() async {
+    @Test("The cache folder and its bodies are private to the user, and it has a CACHEDIR.TAG")
+    func privateFolder() async {
         let folder = Folder()
         let store = folder.store()
         await store.keep("a", .random(100_000, seed: 1))
@@ -32,7 +33,8 @@ struct FolderTests {
         }.sorted()
     }
 
-    @Test("Its files are for this user alone, whatever the umask, and when they were not") func filesThisUser() async {
+    @Test("Cache files get mode 0600 whatever the umask, and again after their mode has changed")
+    func privateFiles() async {
         let folder = Folder()
         let mask = umask(0)
         let store = folder.store()
@@ -55,7 +57,7 @@ struct FolderTests {
         await mended.shutdown()
     }
 
-    @Test("One with others' files is refused, told once, and nothing in it is touched") func oneOthersFiles() async {
+    @Test("A folder with unrelated files is rejected with one report and left unchanged") func unrelatedFiles() async {
         let folder = Folder()
         folder.write("letter.txt", Array("dear".utf8))
         let log = EventLog()
@@ -76,7 +78,8 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test("It may lie behind symbolic links, whether it is there already or not") func mayLieBehind() async throws {
+    @Test("The cache folder may be reached through symbolic links, before and after it exists")
+    func symbolicLinks() async throws {
         let folder = Folder()
         unsafe mkdir(folder.parent + "/real", 0o700)
         unsafe symlink("real", folder.parent + "/link")
@@ -94,12 +97,12 @@ struct FolderTests {
         #expect(unsafe access(folder.parent + "/real/cache/index.sqlite", F_OK) == 0)
     }
 
-    @Test("One of another user is refused, told once, and nothing in it is touched") func oneAnotherUser() async {
+    @Test("A folder owned by another user is rejected with one report and left unchanged") func otherOwner() async {
         let folder = Folder()
         let first = folder.store()
         #expect(await first.keep("a", Bytes("x")) != nil)
         await first.shutdown()
-        // Opens the folder as another user, whom the modes allow everything.
+        // Opens the folder as another user, to whom the modes grant full access.
         for name in folder.files.keys { unsafe chmod(folder.appending(name), 0o666) }
         for path in [folder.parent, folder.path] { unsafe chmod(path, 0o777) }
         let before = folder.files
@@ -111,8 +114,8 @@ struct FolderTests {
         #expect(folder.files == before)
     }
 
-    @Test("One whose bodies lie behind a link is refused, and nothing behind it is touched")
-    func oneWhoseBodies() async {
+    @Test("A symbolic link in place of the bodies folder is rejected, and its target stays empty")
+    func linkedBodies() async {
         let folder = Folder()
         let first = folder.store()
         #expect(await first.keep("a", Bytes("x")) != nil)
@@ -128,7 +131,7 @@ struct FolderTests {
         #expect(unsafe rmdir(folder.parent + "/elsewhere") == 0)
     }
 
-    @Test("Another program's cache folder is refused") func anotherProgramsCache() async {
+    @Test("A folder tagged by another program is rejected") func foreignTag() async {
         let folder = Folder()
         folder.write("CACHEDIR.TAG", Array("Signature: 8a477f597d28d172789f06886806bc55\n# somebody's\n".utf8))
         let log = EventLog()
@@ -139,7 +142,7 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test("One that is deleted under the store is made again") func oneDeletedUnder() async {
+    @Test("A folder that is deleted while its store is open is created again") func deletedFolder() async {
         let folder = Folder()
         let log = EventLog()
         let store = folder.store(log: log)
@@ -155,8 +158,8 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test("Where a file is in its place, nothing is kept, told once, until it can be made")
-    func whereFilePlace() async {
+    @Test("A file in place of the cache folder disables the cache, with one report, until it is removed")
+    func fileInPlace() async {
         let folder = Folder()
         let clock = VirtualClock()
         let log = EventLog()
@@ -173,7 +176,8 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test("Where none is to be made, none is, and one that is there is used") func whereNoneBe() async throws {
+    @Test("If makesFolder is false, a missing folder is not created and an existing cache is used")
+    func existingOnly() async throws {
         let folder = Folder()
         let clock = VirtualClock()
         let store = folder.store(clock: clock) { $0.makesFolder = false }
@@ -196,7 +200,7 @@ struct FolderTests {
         await second.shutdown()
     }
 
-    @Test("A newer layout is refused and left alone") func newerLayoutRefused() async throws {
+    @Test("An index with a newer layout is rejected and left unchanged") func newerLayout() async throws {
         let folder = Folder()
         let newer = Layout(version: 2, migrations: [1: Self.migration], tables: Layout.tables + Self.addition)
         let first = folder.store { $0.layout = newer }
@@ -219,7 +223,7 @@ struct FolderTests {
     private static let addition = "CREATE TABLE addition (id INTEGER PRIMARY KEY);"
     private static let migration = addition
 
-    @Test("An older layout is brought up to date, and its entries stay") func olderLayoutBrought() async {
+    @Test("An index with an older layout is migrated, and its entries survive") func olderLayout() async {
         let folder = Folder()
         let first = folder.store()
         await first.keep("a", Bytes("x"))

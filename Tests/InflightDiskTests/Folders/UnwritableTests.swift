@@ -4,7 +4,7 @@ import InflightDisk
 import InflightTestSupport
 import Testing
 
-/// Folders that cannot be written, for various reasons, and later can.
+/// Folders that are unwritable for a while, for various reasons.
 @Suite("Disk cache: unwritable folder", .timeLimit(.minutes(10)))
 struct UnwritableTests {
     private static let bodies = (0..<8).map { StoreWork.body($0) }
@@ -22,8 +22,8 @@ struct UnwritableTests {
         for name in folders.union(["", "bodies"]) { unsafe chmod(folder.appending(name), allows ? 0o700 : 0o500) }
     }
 
-    @Test("Where modes forbid it loads go on without it, told once, until they do not", arguments: Forbidding.allCases)
-    func whereModesForbid(what: Forbidding) async {
+    @Test("A read-only folder stores nothing, with one report, until it is writable", arguments: Forbidding.allCases)
+    func readOnlyFolder(what: Forbidding) async {
         let folder = Folder()
         OtherUser.own(folder.parent)
         let first = folder.store { $0.fileSystem = OtherUser() }
@@ -49,7 +49,8 @@ struct UnwritableTests {
         await store.shutdown()
     }
 
-    @Test("Where modes change under the store what is there is still found, told once") func whereModesChange() async {
+    @Test("In a folder that becomes read-only, stored bodies are still found; the failure is reported once")
+    func changedModes() async {
         let folder = Folder()
         OtherUser.own(folder.parent)
         let log = EventLog()
@@ -68,8 +69,8 @@ struct UnwritableTests {
         await store.shutdown()
     }
 
-    @Test("While the disk is full what is there is found, told once, and more is kept when there is room")
-    func whileDiskFull() async {
+    @Test("On a full disk, stored bodies are still found, and storing resumes when there is space")
+    func fullDisk() async {
         let folder = Folder()
         let (files, index) = (FailingFileSystem(), IndexFaults())
         let log = EventLog()

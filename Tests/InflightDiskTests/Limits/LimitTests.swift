@@ -10,11 +10,9 @@ struct LimitTests {
 
     /// Writes far more than the limit and checks the size of the folder after each commit.
     @Test(
-        "Whatever is written, the folder never takes more, its log and shared memory included",
+        "The folder never exceeds its limit, write-ahead log and shared memory included",
         arguments: [1...2000, 20_000...60_000, 65_537...400_000, 1...300_000])
-    func whateverWrittenFolder(
-        sizes: ClosedRange<Int>
-    ) async {
+    func folderSize(sizes: ClosedRange<Int>) async {
         let folder = Folder()
         let log = EventLog()
         let store = folder.store(limit: Self.limit, log: log)
@@ -41,7 +39,7 @@ struct LimitTests {
         #expect(folder.bytes <= Self.limit)
     }
 
-    @Test("Room that small bodies took is given to large ones, and back") func roomSmallBodies() async {
+    @Test("Space freed by small bodies is reused for large ones, and vice versa") func reusedSpace() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         for number in 0..<240 { await store.keep("small \(number)", .random(30_000, seed: UInt64(number))) }
@@ -58,7 +56,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test("A limit below 8 MiB is refused, once, with what to do") func limitBelow8() async {
+    @Test("A limit below 8 MiB is rejected with one report that states the minimum") func minimumLimit() async {
         let folder = Folder()
         let log = EventLog()
         let store = folder.store(limit: DiskStore.Configuration.minimumLimit - 1, log: log)
@@ -69,7 +67,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test("Folders of bodies go with their last file") func foldersBodiesGo() async throws {
+    @Test("A body folder is removed with its last file") func emptyBodyFolders() async throws {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         for number in 0..<200 { await store.keep("\(number)", .random(100_000, seed: UInt64(number))) }
@@ -81,7 +79,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test("A body of more than a quarter of the limit is not kept, and costs nobody else") func bodyMoreThan() async {
+    @Test("A body larger than a quarter of the limit is not stored and evicts nothing") func largestBody() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         await store.keep("a", Bytes("x"))
@@ -91,7 +89,7 @@ struct LimitTests {
         await store.shutdown()
     }
 
-    @Test("Parts of bodies go first, then what was used least") func partsBodiesGo() async {
+    @Test("Partial bodies are evicted first, then the least used entries") func evictionOrder() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         let part = StoredResponse.example("part", bytes: 0..<100_000, total: 300_000)
@@ -109,7 +107,7 @@ struct LimitTests {
         await next.shutdown()
     }
 
-    @Test("What was used often long ago goes too, in time") func wasUsedOften() async {
+    @Test("An entry used often in the past is evicted once it is no longer used") func agingUses() async {
         let folder = Folder()
         let store = folder.store(limit: Self.limit)
         await store.keep("used", .random(100_000, seed: 2))
@@ -121,10 +119,7 @@ struct LimitTests {
         await next.shutdown()
     }
 
-    @Test("Entries that are too old are not found and are removed, and a date that is set back removes nothing")
-    func entriesTooOld()
-        async
-    {
+    @Test("Entries past the age limit are removed; setting the date back removes nothing") func ageLimit() async {
         let folder = Folder()
         let clock = VirtualClock()
         let store = folder.store(clock: clock) { $0.ageLimit = .seconds(3600) }

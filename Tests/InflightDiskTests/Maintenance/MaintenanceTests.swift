@@ -14,7 +14,7 @@ struct MaintenanceTests {
         _ = await store.keep(part, body: .random(1000, seed: 3), under: StoreKey("http://host0.org/part"))
     }
 
-    @Test("Statistics say what there is") func statisticsSayThere() async throws {
+    @Test("Statistics count entries, bytes and files") func statistics() async throws {
         let folder = Folder()
         let store = folder.store(limit: 10_000_000)
         #expect(try await store.statistics().entries == 0)
@@ -31,7 +31,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test("After a kill statistics count the bytes that are there") func afterKillStatistics() async throws {
+    @Test("After a crash, statistics count the bytes that are on disk") func statisticsAfterCrash() async throws {
         let folder = Folder()
         let part = Bytes.random(600_000, seed: 1)
         let isKilled = Guarded<Folder?>(nil)
@@ -66,7 +66,7 @@ struct MaintenanceTests {
         }
     }
 
-    @Test("A list comes in pages, in the order of storing") func listComesPages() async throws {
+    @Test("Entries are listed in pages, in the order in which they were stored") func list() async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -85,14 +85,14 @@ struct MaintenanceTests {
     }
 
     @Test(
-        "What is to be removed is removed, and nothing else",
+        "Clearing by URL, host or date, or all, removes the matching entries and no others",
         arguments: [
             (DiskStore.Clearing.all, 12), (.url("http://host0.org/4"), 1), (.host("host1.ORG"), 6),
             (.host("host2.org"), 0),
             (.storedBefore(WallTime(milliseconds: 0)), 0),
             (.storedBefore(WallTime(milliseconds: 4_000_000_000_000)), 12),
         ])
-    func beRemovedRemoved(which: DiskStore.Clearing, count: Int) async throws {
+    func clear(which: DiskStore.Clearing, count: Int) async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -102,7 +102,8 @@ struct MaintenanceTests {
         if count == 12 { #expect(folder.bytes < 100_000, "\(folder.bytes) bytes stay") }
     }
 
-    @Test("Entries whose rows are damaged go with all, and with nothing less") func entriesWhoseRows() async throws {
+    @Test("Clearing a host skips entries with damaged rows; clearing all removes them")
+    func clearDamagedRows() async throws {
         let folder = Folder()
         let first = folder.store()
         await Self.filled(first)
@@ -119,7 +120,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test("Verifying a cache that is whole finds nothing") func verifyingCacheWhole() async throws {
+    @Test("Verifying an intact cache finds no damage") func verifyIntact() async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -128,8 +129,8 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test("Verifying names what is damaged and changes nothing, and leftovers are no damage")
-    func verifyingNamesDamaged() async throws {
+    @Test("Verifying reports damage and changes nothing; leftover files do not count as damage")
+    func verifyDamaged() async throws {
         let folder = Folder()
         let store = folder.store()
         await Self.filled(store)
@@ -147,7 +148,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test("An index that was made anew is told by the next verification") func indexWasMade() async throws {
+    @Test("Verifying reports once that the index was rebuilt") func verifyRebuilt() async throws {
         let folder = Folder()
         let first = folder.store()
         await Self.filled(first)
@@ -159,7 +160,7 @@ struct MaintenanceTests {
         await store.shutdown()
     }
 
-    @Test("A folder that is not a cache's is an error that says so") func folderNotCaches() async {
+    @Test("Maintenance of a folder that is not a cache throws and leaves it unchanged") func unrelatedFolder() async {
         let folder = Folder()
         folder.write("letter.txt", [1])
         let store = folder.store()

@@ -7,17 +7,17 @@ import Testing
 @Suite("Disk cache: index records", .timeLimit(.minutes(10)))
 struct RecordTests {
     @Test(
-        "The checksum is XXH64",
+        "Checksums equal the XXH64 reference values",
         arguments: [
             ("", 0xEF46_DB37_51D8_E999 as UInt64), ("a", 0xD24E_C4F1_A98C_6E5B), ("abc", 0x44BC_2CF5_AD77_0999),
             ("Nobody inspects the spammish repetition", 0xFBCE_A83C_8A37_8BF1),
         ])
-    func checksumXXH643(text: String, sum: UInt64) {
+    func xxh64(text: String, sum: UInt64) {
         #expect(Checksum.of(text, seed: 0) == sum)
         #expect(Checksum.of(text, seed: 1) != sum)
     }
 
-    @Test("In pieces it is the same as at once") func piecesSameOnce() {
+    @Test("A checksum computed in pieces equals one computed at once") func checksumInPieces() {
         let bytes = Bytes.random(1000, seed: 1).array
         let whole = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: 7) }
         for size in [1, 7, 31, 32, 33, 64, 999] {
@@ -33,12 +33,12 @@ struct RecordTests {
         key: StoreKey("http://a/b"), stored: WallTime(milliseconds: -5),
         response: .example("http://a/b", bytes: 5..<17, total: 99))
 
-    @Test("A record is read as it was written") func recordReadWas() throws {
+    @Test("A record decodes to what was encoded") func roundTrip() throws {
         #expect(try EntryRecord(Self.record.encoded()) == Self.record)
         #expect(Self.record.encoded().count <= EntryRecord.size(key: Self.record.key, Self.record.response) ?? 0)
     }
 
-    @Test("Every record that is cut off or goes on is refused") func everyRecordCut() {
+    @Test("A truncated record and one with trailing bytes are malformed") func truncatedRecords() {
         let bytes = Self.record.encoded()
         for count in 0..<bytes.count {
             #expect(throws: ByteReader.Malformed.self) { try EntryRecord(Array(bytes[..<count])) }
@@ -46,8 +46,8 @@ struct RecordTests {
         #expect(throws: ByteReader.Malformed.self) { try EntryRecord(bytes + [0]) }
     }
 
-    @Test("Bytes that nobody wrote are refused or read, and nothing is taken for what they promise", arguments: 0..<50)
-    func bytesNobodyWrote(seed: UInt64) {
+    @Test("Corrupt record bytes are rejected or decode to a record that round-trips", arguments: 0..<50)
+    func corruptRecords(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             var bytes = Self.record.encoded()
@@ -57,7 +57,7 @@ struct RecordTests {
         }
     }
 
-    @Test("Lengths beyond the bytes, and ranges beyond all numbers, are refused") func lengthsBeyondBytes() {
+    @Test("Lengths beyond the input and numbers beyond 64 bits are malformed") func outOfBounds() {
         var writer = ByteWriter()
         writer.byte(1)
         writer.number(UInt64.max)

@@ -8,7 +8,7 @@ import Testing
 /// Several stores on one folder: SQLite's locks and ours treat them like separate processes.
 @Suite("Disk cache: shared folder", .timeLimit(.minutes(10)))
 struct SharingTests {
-    @Test("What one keeps the others find, and what one removes is gone for all") func oneKeepsOthers() async {
+    @Test("What one store adds or removes, all stores of the folder see") func visibility() async {
         let folder = Folder()
         let stores = (0..<3).map { _ in folder.store() }
         for (index, store) in stores.enumerated() {
@@ -20,8 +20,8 @@ struct SharingTests {
         for store in stores { await store.shutdown() }
     }
 
-    @Test("Writing at once they lose nothing that was acknowledged, and keep the limit together")
-    func writingOnceThey() async {
+    @Test("Concurrent stores lose no acknowledged entry and keep to the limit together")
+    func concurrentWriters() async {
         let folder = Folder()
         let limit: Int64 = 8 << 20
         let log = EventLog()
@@ -55,8 +55,8 @@ struct SharingTests {
         for store in stores { await store.shutdown() }
     }
 
-    @Test("Eight writers and a long reader keep the limit: stores are skipped until the reader ends")
-    func eightWritersLong() async throws {
+    @Test("Beside a long reader, eight writers keep to the limit and skip entries until it ends")
+    func longReader() async throws {
         let folder = Folder()
         let limit: Int64 = 8 << 20
         let log = EventLog()

@@ -8,17 +8,17 @@ import Testing
     import FoundationNetworking
 #endif
 
-// Serialized: sessions that read as fast as a loopback server writes leave hardly a thread to each other, and to
-// everything else that waits for Dispatch.
+// Serialized: sessions that read as fast as a loopback server writes leave hardly a Dispatch thread to each other and
+// to everything else.
 @Suite("URLSession: transport conformance", .serialized, .timeLimit(.minutes(10)))
 struct URLSessionConformanceTests {
-    /// The limitations that its documentation states.
+    /// The limitations stated in the documentation of `URLSessionTransport`.
     private let shortcomings: Set<TransportConformance.Shortcoming> = [
         .joinsDoubledFields, .hidesReusedConnections, .breaksOnTrailers, .readsOnInPauses,
     ]
 
-    @Test("with a session of its own", arguments: TransportConformance.checks)
-    func sessionOwn3(check: TransportConformance.Check) async {
+    @Test("The transport conforms with its own session", arguments: TransportConformance.checks)
+    func ownSession(check: TransportConformance.Check) async {
         let conformance = TransportConformance(waitingAtMost: .seconds(30), shortcomings: shortcomings) {
             URLSessionTransport()
         }
@@ -26,8 +26,8 @@ struct URLSessionConformanceTests {
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("with a session that is lent", arguments: TransportConformance.checks)
-    func sessionLent3(check: TransportConformance.Check) async {
+    @Test("The transport conforms with a lent session", arguments: TransportConformance.checks)
+    func lentSession(check: TransportConformance.Check) async {
         let session = URLSession(
             configuration: .ephemeral, delegate: URLSessionTransport.SessionDelegate(),
             delegateQueue: URLSessionTransport.makeDelegateQueue())

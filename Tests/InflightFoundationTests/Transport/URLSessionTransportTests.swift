@@ -33,8 +33,8 @@ struct URLSessionTransportTests {
         return request
     }
 
-    @Test("Redirects are the engine's: followed one by one, with its rules")
-    func redirectsEnginesFollowed() async throws {
+    @Test("The engine follows redirects itself, one by one, and rejects loops and file URLs")
+    func redirects() async throws {
         server.serve("/a", .redirect(to: "/b", status: 301))
         server.serve("/b", .redirect(to: "c?x=1", status: 307))
         server.serve("/c", .ok(Bytes("here")))
@@ -52,8 +52,8 @@ struct URLSessionTransportTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("The last of three who leave closes the connection, and the next load goes on")
-    func lastThreeWho() async throws {
+    @Test("Cancelling the last of three tasks closes the connection, and the next request succeeds")
+    func lastCancellation() async throws {
         server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
         server.serve("/next", .ok(Bytes("x")))
         let pipeline = try makePipeline()
@@ -71,8 +71,8 @@ struct URLSessionTransportTests {
         await pipeline.shutdown(.finish)
     }
 
-    @Test("A hundred loads that are cancelled at any moment all end, and leave the session at work")
-    func hundredLoadsCancelled() async throws {
+    @Test("Requests cancelled at any moment leave no job behind, and the session stays usable")
+    func cancellations() async throws {
         server.serveOthers { _ in .ok(Bytes([UInt8](repeating: 7, count: 200_000))) }
         server.serve("/redirect", .redirect(to: "/there"))
         server.serve("/who", .status(401, text: "who?").field("WWW-Authenticate", "Basic realm=\"x\""))
@@ -88,7 +88,7 @@ struct URLSessionTransportTests {
                     progress: { task, _ in if index % 3 == 0 { task.cancel() } },
                     completion: { _, _ in heard.withLock { $0 += 1 } }))
             if index % 5 == 4 {
-                // How far the four before have come depends on timing.
+                // How far the previous four have advanced depends on timing.
                 _ = try await pipeline.response(for: request(server.url("/turn?\(index)")))
                 for task in tasks.suffix(4) { task.cancel() }
             }
@@ -99,7 +99,8 @@ struct URLSessionTransportTests {
         #expect(heard.withLock { $0 } <= 100)
     }
 
-    @Test("A name that does not resolve, and a cancel meanwhile, each end once") func nameDoesNot() async throws {
+    @Test("A cancelled exchange ends with cancelled, a refused connection with cannotConnect")
+    func failures() async throws {
         let transport = URLSessionTransport()
         let recorder = Ending()
         var request = TransportRequest(url: try ResourceURL("http://no-such-host.invalid/"))
@@ -116,7 +117,8 @@ struct URLSessionTransportTests {
         await transport.shutdown()
     }
 
-    @Test("A session that is lent stays its owner's, before, during and after") func sessionLentStays() async throws {
+    @Test("A lent session serves its owner during and after the lifetime of the transport")
+    func lentSession() async throws {
         let session = URLSession(
             configuration: .ephemeral, delegate: URLSessionTransport.SessionDelegate(),
             delegateQueue: URLSessionTransport.makeDelegateQueue())
@@ -138,8 +140,7 @@ struct URLSessionTransportTests {
         session.finishTasksAndInvalidate()
     }
 
-    @Test("A session with another delegate or a concurrent delegate queue is refused, with what to do")
-    func sessionAnotherDelegate() {
+    @Test("A session with another delegate or a concurrent delegate queue is rejected") func unsuitableSessions() {
         let delegate = URLSessionTransport.SessionDelegate()
         let concurrent = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: OperationQueue())
         for session in [URLSession.shared, concurrent] {
@@ -149,7 +150,7 @@ struct URLSessionTransportTests {
         concurrent.finishTasksAndInvalidate()
     }
 
-    @Test("What a transport that is let go of has begun goes on to its end") func transportLetGo() async throws {
+    @Test("An exchange completes after its transport is released") func releasedTransport() async throws {
         server.serve("/a", .ok(Bytes("a")).held("head"))
         let ending = Ending()
         var transport: URLSessionTransport? = URLSessionTransport()

@@ -13,7 +13,7 @@ struct VirtualClockTests {
 
     private var names: [String] { fired.withLock { $0 } }
 
-    @Test("Timers fire in the order of their deadlines, then of their making") func timersFireOrder() {
+    @Test("Timers fire in the order of their deadlines, then of their creation") func firingOrder() {
         for (name, delay) in [("c", 3), ("a", 1), ("b1", 2), ("b2", 2), ("late", 10)] {
             _ = schedule(name, in: .seconds(delay))
         }
@@ -24,7 +24,8 @@ struct VirtualClockTests {
         #expect(clock.timerCount == 1)
     }
 
-    @Test("A timer's body sees its own deadline, and what it schedules runs in the same move") func timersBodySees() {
+    @Test("A timer sees its deadline as the current time, and timers it schedules fire in the same advance")
+    func nestedTimers() {
         let clock = clock
         let fired = fired
         _ = clock.schedule(at: clock.now() + .seconds(1)) {
@@ -37,7 +38,7 @@ struct VirtualClockTests {
         #expect(names == ["1000000005", "2000000005"])
     }
 
-    @Test("A deadline that has passed fires with the next move, and not before") func deadlineHasPassed() {
+    @Test("A timer with a past deadline fires on the next advance and not before") func pastDeadline() {
         _ = schedule("past", in: .seconds(-1))
         #expect(names.isEmpty)
         clock.advance(by: .zero)
@@ -45,7 +46,7 @@ struct VirtualClockTests {
         #expect(clock.now().nanoseconds == 5)
     }
 
-    @Test("A cancelled timer does not fire, and lets go of what it captured") func cancelledTimerDoes() {
+    @Test("A cancelled timer does not fire and releases its captures") func cancelledTimer() {
         final class Witness: Sendable {}
         var witness: Witness? = Witness()
         weak let seen = witness
@@ -64,7 +65,7 @@ struct VirtualClockTests {
         #expect(clock.timerCount == 0)
     }
 
-    @Test("Many timers, most of them cancelled, stay in order") func manyTimersMost() {
+    @Test("A thousand timers, most of them cancelled, fire in order") func manyTimers() {
         var expected: [Int] = []
         for index in 0..<1000 {
             let delay = index * 7919 % 1000
@@ -76,7 +77,7 @@ struct VirtualClockTests {
         #expect(names == expected.sorted().map(String.init))
     }
 
-    @Test("The date goes with the time, and jumps where it is told") func dateGoesTime() {
+    @Test("The date advances with the clock and can be set independently") func settingDate() {
         #expect(clock.secondsSince1970() == 1000)
         clock.advance(by: .milliseconds(1500))
         #expect(clock.secondsSince1970() == 1001.5)
@@ -85,7 +86,8 @@ struct VirtualClockTests {
         #expect(clock.now().nanoseconds == 1_500_000_005)
     }
 
-    @Test("A test can wait until another thread has scheduled") func testCanWait() async throws {
+    @Test("Waiting for timers returns when another thread has scheduled one, and can time out")
+    func waiting() async throws {
         async let waited: Void = clock.waitForTimers()
         _ = schedule("a", in: .seconds(1))
         try await waited

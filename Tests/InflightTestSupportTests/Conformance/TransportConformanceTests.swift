@@ -7,19 +7,20 @@ import Testing
 @Suite("Transport conformance checks", .timeLimit(.minutes(10)))
 struct TransportConformanceTests {
     @Test("The libcurl transport conforms", arguments: TransportConformance.checks)
-    func libcurlTransportConforms(check: TransportConformance.Check) async {
+    func libcurl(check: TransportConformance.Check) async {
         let conformance = TransportConformance { try CurlTransport(configuration: .init()) }
         let failures = await conformance.run(check)
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    @Test("A transport that answers inside start fails every check", arguments: TransportConformance.checks)
-    func transportAnswersInside(check: TransportConformance.Check) async {
+    @Test("A transport that calls its receiver inside start fails every check", arguments: TransportConformance.checks)
+    func callInsideStart(check: TransportConformance.Check) async {
         let failures = await TransportConformance(waitingAtMost: .milliseconds(50)) { HastyTransport() }.run(check)
         #expect(failures.contains { $0.description.contains("inside a call of start") })
     }
 
-    @Test("A transport that ends twice, skips bytes and loses its order fails") func transportEndsTwice() async {
+    @Test("A transport that ends twice, skips bytes and returns a wrong body fails with each reason")
+    func brokenTransport() async {
         let script: [@Sendable (any TransportReceiver) -> Void] = [
             { _ = $0.didReceive(ResponseHead(status: 200), expectedBytes: 3) },
             { receiver in _ = unsafe Bytes("abc").withUnsafeBytes { unsafe receiver.didReceive($0, at: 1) } },

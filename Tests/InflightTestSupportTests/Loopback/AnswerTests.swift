@@ -17,7 +17,7 @@ struct AnswerTests {
         return client.hearAll().text
     }
 
-    @Test("A body is sent with its length and its fields in their order") func bodySentLength() throws {
+    @Test("A response has a Content-Length and its header fields in order") func headerFields() throws {
         server.serve("/a", .ok(Bytes("picture"), type: "image/png").field("X", "1").field("X", "2"))
         let answer = try exchange("/a")
         #expect(
@@ -25,35 +25,36 @@ struct AnswerTests {
                 + "Connection: close\r\n\r\npicture")
     }
 
-    @Test("A path without a script is not found") func pathWithoutScript() throws {
+    @Test("A path without a script gets a 404 response") func unknownPath() throws {
         #expect(try exchange("/nowhere").hasPrefix("HTTP/1.1 404 Not Found\r\n"))
     }
 
-    @Test("HEAD is answered with the length and without the body") func headAnsweredLength() throws {
+    @Test("A HEAD response has the Content-Length but no body") func headMethod() throws {
         server.serve("/a", .ok(Bytes("picture")))
         #expect(try exchange("/a", method: "HEAD").hasSuffix("Content-Length: 7\r\nConnection: close\r\n\r\n"))
     }
 
-    @Test("A status without a body announces none", arguments: [204, 304]) func statusWithoutBody(status: Int) throws {
+    @Test("A status without a body has no Content-Length", arguments: [204, 304])
+    func bodilessStatus(status: Int) throws {
         server.serve("/a", .status(status, text: "never seen"))
         let answer = try exchange("/a")
         #expect(answer.hasSuffix("\r\n\r\n"))
         #expect(!answer.contains("Content-Length"))
     }
 
-    @Test("Chunks have the sizes that were asked for, and trailers behind them") func chunksHaveSizes() throws {
+    @Test("Chunks have the requested sizes and are followed by the trailers") func chunks() throws {
         server.serve("/a", .ok(Bytes("abcdefgh")).chunked([3, 1]).trailer("Sum", "9"))
         let answer = try exchange("/a")
         #expect(answer.contains("Transfer-Encoding: chunked\r\n"))
         #expect(answer.hasSuffix("\r\n\r\n3\r\nabc\r\n1\r\nd\r\n3\r\nefg\r\n1\r\nh\r\n0\r\nSum: 9\r\n\r\n"))
     }
 
-    @Test("A place inside a chunk does not change the chunk's size") func placeInsideChunk() throws {
+    @Test("An action inside a chunk does not change the size of the chunk") func actionInsideChunk() throws {
         server.serve("/a", .ok(Bytes("abcdef")).chunked([4]).at(.body(2), .delay(.zero)))
         #expect(try exchange("/a").hasSuffix("\r\n\r\n4\r\nabcd\r\n2\r\nef\r\n0\r\n\r\n"))
     }
 
-    @Test("A body can run to the connection's end") func bodyCanRun() throws {
+    @Test("A body can be delimited by the end of the connection") func bodyUntilClose() throws {
         server.serve("/a", .ok(Bytes("picture")).untilClose())
         let client = try RawClient(server)
         client.get("/a")
@@ -62,7 +63,7 @@ struct AnswerTests {
         #expect(ending == .end)
     }
 
-    @Test("A length that is too long ends with the connection") func lengthTooLong() throws {
+    @Test("A body shorter than its Content-Length ends with the connection") func excessiveLength() throws {
         server.serve("/a", .ok(Bytes("picture")).claiming(contentLength: 100))
         let client = try RawClient(server)
         client.get("/a")
@@ -71,30 +72,30 @@ struct AnswerTests {
         #expect(ending == .end)
     }
 
-    @Test("Malformed lines and raw bytes are sent as they are") func malformedLinesRaw() throws {
+    @Test("Malformed header lines and raw bytes are sent unchanged") func malformedBytes() throws {
         server.serve("/lines", .ok(.empty).rawLine("no colon").rawLine(": no name"))
         #expect(try exchange("/lines").hasSuffix("\r\nno colon\r\n: no name\r\n\r\n"))
         server.serve("/raw", .raw("SSH-2.0-nothing"))
         #expect(try exchange("/raw") == "SSH-2.0-nothing")
     }
 
-    @Test("Interim heads come before the head") func interimHeadsCome() throws {
+    @Test("Interim responses precede the final response") func interimResponses() throws {
         server.serve("/a", .ok(.empty).interim(103, HTTPFields([("Link", "</b>")])))
         #expect(try exchange("/a").hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </b>\r\n\r\nHTTP/1.1 200 OK\r\n"))
     }
 
-    @Test("Redirects name their target") func redirectsNameTheir() throws {
+    @Test("A redirect has its status and Location") func redirects() throws {
         server.serve("/a", .redirect(to: "/b", status: 308))
         #expect(try exchange("/a").hasPrefix("HTTP/1.1 308 Permanent Redirect\r\nLocation: /b\r\n"))
     }
 
-    @Test("A large body arrives whole") func largeBodyArrives() throws {
+    @Test("A large body arrives complete") func largeBody() throws {
         let text = String(repeating: "0123456789", count: 300_000)
         server.serve("/a", .ok(Bytes(text)))
         #expect(try exchange("/a").hasSuffix("\r\n\r\n" + text))
     }
 
-    @Test("An endless body goes on until the peer has had enough") func endlessBodyGoes() async throws {
+    @Test("An endless body continues until the client disconnects") func endlessBody() async throws {
         server.serve("/a", .endless(Bytes("abc")))
         do {
             let client = try RawClient(server)
@@ -104,13 +105,14 @@ struct AnswerTests {
         try await server.waitUntilClosedByPeer("/a")
     }
 
-    @Test("Responses in order are used once each, the last for good") func responsesOrderUsed() throws {
+    @Test("Responses in a sequence are used once each, and the last one repeats") func sequence() throws {
         server.serve("/a", inOrder: [.status(503), .status(429), .ok(Bytes("x"))])
         let statuses = try (0..<4).map { _ in try exchange("/a").dropFirst(9).prefix(3) }
         #expect(statuses == ["503", "429", "200", "200"])
     }
 
-    @Test("A script sees the request, and a query goes before its path") func scriptSeesRequest() throws {
+    @Test("A script receives the request, and a script for a path with its query takes precedence")
+    func scripts() throws {
         server.serve("/a") { request in
             .ok(Bytes("\(request.method) \(request.target) \(request.fields["Who"] ?? "") \(request.body.count)"))
         }
@@ -123,7 +125,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "A range is cut out of the body",
+        "A range request gets the range, a 416 response, or the whole body if it is invalid",
         arguments: [
             ("bytes=2-4", "206", "bytes 2-4/10", "cde"), ("bytes=7-", "206", "bytes 7-9/10", "hij"),
             ("bytes=-2", "206", "bytes 8-9/10", "ij"),
@@ -131,7 +133,7 @@ struct AnswerTests {
             ("bytes=10-", "416", "bytes */10", ""), ("bytes=4-2", "200", nil, "abcdefghij"),
             ("lines=1-2", "200", nil, "abcdefghij"),
         ])
-    func rangeCutOut(range: String, status: String, content: String?, body: String) throws {
+    func rangeRequests(range: String, status: String, content: String?, body: String) throws {
         server.serve("/a") { .ranged(Bytes("abcdefghij"), for: $0, etag: "\"v\"") }
         let answer = try exchange("/a", "Range: \(range)")
         #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
@@ -140,7 +142,7 @@ struct AnswerTests {
         #expect(answer.hasSuffix("\r\n\r\n" + body))
     }
 
-    @Test("A range whose validator does not match is not honoured") func rangeWhoseValidator() throws {
+    @Test("A range request whose If-Range does not match gets the whole body") func ifRange() throws {
         server.serve("/a") { .ranged(Bytes("abcdefghij"), for: $0, etag: "\"v\"") }
         #expect(try exchange("/a", "Range: bytes=2-", "If-Range: \"v\"").hasPrefix("HTTP/1.1 206 "))
         #expect(try exchange("/a", "Range: bytes=2-", "If-Range: \"w\"").hasPrefix("HTTP/1.1 200 "))

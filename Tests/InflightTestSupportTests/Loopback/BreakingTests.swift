@@ -11,7 +11,7 @@ struct BreakingTests {
         server = try LoopbackServer()
     }
 
-    @Test("A hold keeps the rest of the body back until it is released") func holdKeepsRest() async throws {
+    @Test("A hold withholds the rest of the body until it is released") func heldBody() async throws {
         server.serve("/a", .ok(Bytes("abcdef")).held("half", after: 3))
         let client = try RawClient(server)
         client.get("/a")
@@ -23,7 +23,7 @@ struct BreakingTests {
         #expect(client.hear(3) == "def")
     }
 
-    @Test("A hold that was released before lets everybody pass") func holdWasReleased() throws {
+    @Test("A hold that was released in advance delays no response") func earlyRelease() throws {
         server.serve("/a", .ok(Bytes("a")).held("gate"))
         server.release("gate")
         for _ in 0..<3 {
@@ -33,7 +33,7 @@ struct BreakingTests {
         }
     }
 
-    @Test("One release lets one pass, the longest waiter first") func oneReleaseLets() async throws {
+    @Test("Releasing one response of a hold releases the one held longest") func singleRelease() async throws {
         server.serve("/a", .ok(Bytes("a")).held("gate"))
         let first = try RawClient(server)
         first.get("/a")
@@ -49,7 +49,7 @@ struct BreakingTests {
         #expect(second.hearAnswer().hasSuffix("a"))
     }
 
-    @Test("A truncated body ends with the connection") func truncatedBodyEnds() throws {
+    @Test("A truncated body ends with the connection") func truncatedBody() throws {
         server.serve("/a", .ok(Bytes("abcdef")).truncated(after: 2))
         let client = try RawClient(server)
         client.get("/a")
@@ -58,7 +58,7 @@ struct BreakingTests {
         #expect(ending == .end)
     }
 
-    @Test("A reset comes after the bytes before it") func resetComesAfter() throws {
+    @Test("A connection reset follows the bytes sent before it") func resetAfterBytes() throws {
         server.serve("/a", .ok(Bytes("abcdef")).reset(after: 2))
         let client = try RawClient(server)
         client.get("/a")
@@ -67,7 +67,7 @@ struct BreakingTests {
         #expect(ending == .reset)
     }
 
-    @Test("A connection can be closed or reset without an answer") func connectionCanBe() throws {
+    @Test("A connection can be closed or reset without a response") func noResponse() throws {
         server.serve("/close", .closing)
         server.serve("/reset", .resetting)
         for (path, expected) in [("/close", RawClient.Ending.end), ("/reset", .reset)] {
@@ -79,7 +79,7 @@ struct BreakingTests {
         }
     }
 
-    @Test("A silent path hears the peer go") func silentPathHears() async throws {
+    @Test("The server notices a disconnect on a path that sends no response") func silentPath() async throws {
         server.serve("/a", .silent)
         do {
             let client = try RawClient(server)
@@ -91,7 +91,7 @@ struct BreakingTests {
         #expect(server.events.last?.path == "/a")
     }
 
-    @Test("Delays pass") func delaysPass3() throws {
+    @Test("A delayed body that is sent in small pieces arrives complete") func delayedBody() throws {
         server.serve("/a", .ok(Bytes("abcdef")).delayed(.milliseconds(5)).dripping(2, every: .milliseconds(1)))
         let client = try RawClient(server)
         client.get("/a")
@@ -99,13 +99,11 @@ struct BreakingTests {
     }
 
     @Test(
-        "New connections can be refused after they were accepted",
+        "A server can close or reset each connection right after accepting it",
         arguments: [
             (LoopbackServer.Configuration.Greeting.close, RawClient.Ending.end), (.reset, .reset),
         ])
-    func newConnectionsCan(
-        greeting: LoopbackServer.Configuration.Greeting, expected: RawClient.Ending
-    ) throws {
+    func closingOnAccept(greeting: LoopbackServer.Configuration.Greeting, expected: RawClient.Ending) throws {
         var configuration = LoopbackServer.Configuration()
         configuration.greeting = greeting
         let rude = try LoopbackServer(configuration)
@@ -114,7 +112,7 @@ struct BreakingTests {
         #expect(rude.openedConnections == 1)
     }
 
-    @Test("A server that says nothing hears the peer go") func serverSaysNothing() async throws {
+    @Test("A server that never responds notices a disconnect") func silentServer() async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.greeting = .silence
         let mute = try LoopbackServer(configuration)
@@ -127,7 +125,7 @@ struct BreakingTests {
         #expect(mute.requestCount == 0)
     }
 
-    @Test("Stopping ends what is held, at both ends") func stoppingEndsHeld() async throws {
+    @Test("Stopping the server closes held connections and refuses new ones") func stopping() async throws {
         server.serve("/a", .silent)
         let client = try RawClient(server)
         client.get("/a")
@@ -138,7 +136,7 @@ struct BreakingTests {
         #expect(Socket.connect(port: server.port, blocking: true) == nil)
     }
 
-    @Test("What is not HTTP is answered with 400") func notHTTPAnswered() throws {
+    @Test("Input that is not HTTP gets a 400 response") func notHTTP() throws {
         let client = try RawClient(server)
         client.say("hello\r\n\r\n")
         #expect(client.hearAll().text.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))

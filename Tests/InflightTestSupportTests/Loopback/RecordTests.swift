@@ -11,7 +11,7 @@ struct RecordTests {
         server.serveOthers { .ok(Bytes($0.target)) }
     }
 
-    @Test("Requests of a connection that is used again are numbered") func requestsConnectionUsed() throws {
+    @Test("Requests on a reused connection are recorded in order") func reusedConnection() throws {
         let client = try RawClient(server)
         for path in ["/a", "/b?q", "/a"] {
             client.get(path)
@@ -26,7 +26,7 @@ struct RecordTests {
         #expect(server.openedConnections == 1)
     }
 
-    @Test("Events that are taken are given once, and counts stay") func eventsTakenGiven() throws {
+    @Test("Taking events removes them but keeps the counts") func takingEvents() throws {
         let client = try RawClient(server)
         client.get("/a")
         _ = client.hearAnswer()
@@ -40,7 +40,7 @@ struct RecordTests {
         #expect(server.requestCount == 2)
     }
 
-    @Test("Pipelined requests are answered in order") func pipelinedRequestsAnswered() throws {
+    @Test("Pipelined requests get their responses in order") func pipelining() throws {
         let client = try RawClient(server)
         client.say((1...50).map { "GET /\($0) HTTP/1.1\r\n\r\n" }.joined())
         let expected = (1...50).map { "HTTP/1.1 200 OK\r\nContent-Length: \("/\($0)".utf8.count)\r\n\r\n/\($0)" }
@@ -48,7 +48,7 @@ struct RecordTests {
         #expect(client.hear(expected.utf8.count) == expected)
     }
 
-    @Test("Bodies are read, whatever their framing") func bodiesReadWhatever() throws {
+    @Test("Request bodies are read by Content-Length and in chunks") func requestBodies() throws {
         let client = try RawClient(server)
         client.say("POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello")
         client.say("POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=1\r\nhel\r\n2\r\nlo\r\n0\r\nT: 1\r\n\r\n")
@@ -57,7 +57,8 @@ struct RecordTests {
         #expect(server.requests.map { String(decoding: $0.body.array, as: UTF8.self) } == ["hello", "hello"])
     }
 
-    @Test("Who expects 100 is told to go on") func whoExpects100() throws {
+    @Test("A request with Expect: 100-continue gets a 100 response before its body is sent")
+    func expectContinue() throws {
         let client = try RawClient(server)
         client.say("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
         #expect(client.hear(25) == "HTTP/1.1 100 Continue\r\n\r\n")
@@ -66,7 +67,7 @@ struct RecordTests {
         #expect(server.requests[0].body == Bytes("ok"))
     }
 
-    @Test("Connections are counted, open now and at most") func connectionsCountedOpen() async throws {
+    @Test("Connections are counted: open now, open at most, and in total") func connectionCounts() async throws {
         do {
             let clients = [try RawClient(server), try RawClient(server)]
             try await server.wait(until: .openConnections(2))
@@ -82,7 +83,7 @@ struct RecordTests {
         #expect(server.openConnections == 1)
     }
 
-    @Test("Connection close is honoured from both sides") func connectionCloseHonoured() throws {
+    @Test("Connection: close is honoured in requests and in responses") func connectionClose() throws {
         let client = try RawClient(server)
         client.get("/a", "Connection: close")
         #expect(client.hearAll().ending == .end)
@@ -94,7 +95,7 @@ struct RecordTests {
         #expect(ending == .end)
     }
 
-    @Test("A wait that is in vain fails, and says what was seen") func waitVainFails() async throws {
+    @Test("A wait that times out fails with the requests recorded so far") func timedOutWait() async throws {
         let client = try RawClient(server)
         client.get("/a")
         #expect(client.hearAnswer().hasSuffix("/a"))
@@ -113,7 +114,7 @@ struct RecordTests {
         try server.waitForRequest("/b", within: .milliseconds(1))
     }
 
-    @Test("Stopping ends every wait") func stoppingEndsEvery() async throws {
+    @Test("Stopping the server fails a pending wait") func stopping() async throws {
         async let failed = #expect(throws: WaitFailure.self) {
             try await server.waitForRequest("/never", within: .seconds(1000))
         }
@@ -121,7 +122,7 @@ struct RecordTests {
         #expect(await failed?.description.contains("was stopped") == true)
     }
 
-    @Test("A server listens on IPv6 where it is asked to") func serverListensIPv6() throws {
+    @Test("A server can listen on IPv6") func ipv6() throws {
         var configuration = LoopbackServer.Configuration()
         configuration.ipv6 = true
         let server = try LoopbackServer(configuration)
@@ -132,7 +133,7 @@ struct RecordTests {
         #expect(client.hearAnswer().hasSuffix("six"))
     }
 
-    @Test("Two servers are two origins") func twoServersTwo() throws {
+    @Test("Two servers, and two host names of one server, are different origins") func origins() throws {
         let other = try LoopbackServer()
         #expect(try server.resource("/").origin != other.resource("/").origin)
         #expect(try server.resource("/").origin != server.resource("/", host: "localhost").origin)

@@ -56,7 +56,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A client that trusts the authority is served") func clientTrustsAuthority() throws {
+    @Test("A client that trusts the authority gets its responses on one connection") func trustedAuthority() throws {
         let server = try serve()
         let text = String(repeating: "0123456789", count: 30_000)
         server.serve("/a", .ok(Bytes(text)))
@@ -70,20 +70,20 @@ struct TLSTests {
         #expect(server.openedConnections == 1)
     }
 
-    @Test("A bad certificate is not trusted", arguments: [LoopbackServer.Certificate.expired, .wrongHost])
-    func badCertificateNot(certificate: LoopbackServer.Certificate) async throws {
+    @Test("An invalid certificate fails the handshake", arguments: [LoopbackServer.Certificate.expired, .wrongHost])
+    func badCertificates(certificate: LoopbackServer.Certificate) async throws {
         let server = try serve(certificate)
         #expect(try Client(server, trusting: authority) == nil)
         try await server.wait(until: .openConnections(0))
         #expect(server.requestCount == 0)
     }
 
-    @Test("A stranger's certificate is not trusted") func strangersCertificateNot() throws {
+    @Test("A certificate of another authority is not trusted") func otherAuthority() throws {
         let server = try serve()
         #expect(try Client(server, trusting: LoopbackServer.CertificateAuthority()) == nil)
     }
 
-    @Test("A truncated body ends without a farewell") func truncatedBodyEnds() throws {
+    @Test("A truncated body ends without a TLS close notification") func truncatedBody() throws {
         let server = try serve()
         server.serve("/a", .ok(Bytes("abcdef")).truncated(after: 3))
         let client = try #require(try Client(server, trusting: authority))
@@ -93,7 +93,7 @@ struct TLSTests {
         #expect(end == Int32(INFLIGHT_TLS_FAILED))
     }
 
-    @Test("A client that goes is noticed while an answer is held") func clientGoesNoticed() async throws {
+    @Test("The server notices a disconnect while it holds a TLS response") func disconnect() async throws {
         let server = try serve()
         server.serve("/a", .ok(Bytes("abcdef")).held("half", after: 3))
         var client = try Client(server, trusting: authority)
@@ -103,7 +103,7 @@ struct TLSTests {
         try await server.waitUntilClosedByPeer("/a")
     }
 
-    @Test("A handshake can stall") func handshakeCanStall() async throws {
+    @Test("A TLS handshake can stall until the client disconnects") func stalledHandshake() async throws {
         var configuration = LoopbackServer.Configuration()
         configuration.tls = .init(authority: authority)
         configuration.greeting = .silence
@@ -116,7 +116,7 @@ struct TLSTests {
         try await server.wait(until: .closedByPeer())
     }
 
-    @Test("What is not TLS is noted") func notTLSNoted() async throws {
+    @Test("Input that is not TLS is recorded as a failed handshake") func notTLS() async throws {
         let server = try serve()
         let client = try RawClient(server)
         client.get("/a")
@@ -125,7 +125,7 @@ struct TLSTests {
         #expect(server.events.contains { if case .handshakeFailed = $0.kind { true } else { false } })
     }
 
-    @Test("The authority's certificate can be written to a file") func authoritysCertificateCan() throws {
+    @Test("The certificate of the authority can be written to a file") func certificateFile() throws {
         let folder = TemporaryDirectory()
         try authority.write(toFile: folder.appending("ca.pem"))
         #expect(folder.holds("ca.pem", Array(authority.pem.utf8)))

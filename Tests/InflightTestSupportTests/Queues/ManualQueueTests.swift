@@ -12,7 +12,7 @@ struct ManualQueueTests {
         for number in numbers { queue.submit { [ran] in ran.withLock { $0.append(number) } } }
     }
 
-    @Test("Work runs in order, when it is told to") func workRunsOrder() {
+    @Test("Work runs in order and only on demand") func order() {
         submit(1, 2, 3)
         #expect(ran.withLock { $0 }.isEmpty)
         #expect(queue.count == 3)
@@ -24,7 +24,7 @@ struct ManualQueueTests {
         #expect(queue.submittedCount == 3)
     }
 
-    @Test("What work submits runs with it, and knows its queue") func workSubmitsRuns() {
+    @Test("Work submitted by running work runs in the same pass, and sees its queue as current") func nestedWork() {
         queue.submit { [queue, ran] in
             ran.withLock { $0.append(queue.isCurrent ? 1 : 0) }
             queue.submit { ran.withLock { $0.append(2) } }
@@ -35,7 +35,7 @@ struct ManualQueueTests {
         #expect(!queue.isCurrent)
     }
 
-    @Test("Dropped work is released and never runs") func droppedWorkReleased() {
+    @Test("Dropped work is released and never runs") func droppedWork() {
         final class Witness: Sendable {}
         var witness: Witness? = Witness()
         weak let seen = witness
@@ -46,7 +46,7 @@ struct ManualQueueTests {
         #expect(queue.runAll() == 0)
     }
 
-    @Test("Much work stays in order") func muchWorkStays() {
+    @Test("A thousand pieces of work, submitted and run in turns, stay in order") func manyPieces() {
         for number in 0..<500 {
             submit(number * 2, number * 2 + 1)
             queue.runNext()
@@ -55,7 +55,8 @@ struct ManualQueueTests {
         #expect(ran.withLock { $0 } == Array(0..<1000))
     }
 
-    @Test("A test can wait for work from another thread") func testCanWait() async throws {
+    @Test("Waiting for work returns when another thread has submitted some, and can time out")
+    func waiting() async throws {
         DispatchQueue.global().async { submit(1) }
         try await queue.waitForWork()
         #expect(queue.runAll() == 1)

@@ -14,7 +14,7 @@ struct ScriptedTransportTests {
 
     // MARK: Manual
 
-    @Test("By hand nothing moves until it is told to") func handNothingMoves() throws {
+    @Test("In manual mode, an exchange advances only by steps") func manualSteps() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abcdefg"), chunks: [3, 1]))
         let recorder = Recorder()
@@ -29,8 +29,8 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .high), .ended(a, nil)])
     }
 
-    @Test("A receiver that has heard of the end is let go of, though its exchange is still held")
-    func receiverHasHeard() throws {
+    @Test("A receiver is released when its exchange ends, even if the transfer is retained")
+    func receiverLifetime() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
         weak var receiver: Recorder?
@@ -46,7 +46,7 @@ struct ScriptedTransportTests {
         transfer.cancel()
     }
 
-    @Test("A cancelled exchange ends with its next step") func cancelledExchangeEnds() throws {
+    @Test("A cancelled exchange ends with its next step") func cancelledExchange() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
         let recorder = Recorder()
@@ -62,7 +62,8 @@ struct ScriptedTransportTests {
         #expect(transport.liveCount == 0)
     }
 
-    @Test("Two exchanges of one URL move oldest first, and all in turn") func twoExchangesOne() throws {
+    @Test("Exchanges of one URL advance oldest first, and all exchanges can be finished at once")
+    func oldestFirst() throws {
         let transport = ScriptedTransport(.manual)
         transport.serveOthers { .ok(Bytes(String($0.url.path))) }
         let recorders = [Recorder(), Recorder(), Recorder()]
@@ -77,7 +78,7 @@ struct ScriptedTransportTests {
         #expect(transport.startedURLs == [a, a, b])
     }
 
-    @Test("A stall holds until it is released, and a pause until resume") func stallHoldsUntil() throws {
+    @Test("A stall lasts until it is released, and a pause until it is resumed") func stallAndPause() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abcdef")).stalled("half", after: 4))
         let recorder = Recorder(.pause)
@@ -95,7 +96,7 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .normal), .paused(a), .resumed(a), .ended(a, nil)])
     }
 
-    @Test("A receiver's refusal cancels") func receiversRefusalCancels() throws {
+    @Test("A receiver can cancel its exchange by its disposition") func cancellingReceiver() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(a, .ok(Bytes("abc")))
         let recorder = Recorder(.cancel)
@@ -105,7 +106,7 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .normal), .cancelled(a), .ended(a, .cancelled)])
     }
 
-    @Test("Scripts in order, failures half way, partial answers and redirects") func scriptsOrderFailures() throws {
+    @Test("Scripts in a sequence can fail midway, be partial or have interim responses") func sequence() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(
             a,
@@ -130,7 +131,7 @@ struct ScriptedTransportTests {
 
     private typealias Script = ScriptedTransport.Script
 
-    @Test("Calls against the contract are noted") func callsAgainstContract() throws {
+    @Test("Calls that violate the contract are recorded") func contractViolations() throws {
         let transport = ScriptedTransport(.manual, trapsOnViolation: false)
         let recorder = Recorder()
         let transfer = transport.start(try request("ftp://h/a"), receiver: recorder)
@@ -144,7 +145,7 @@ struct ScriptedTransportTests {
 
     // MARK: Automatic
 
-    @Test("By itself every exchange runs to its end") func itselfEveryExchange() async throws {
+    @Test("In automatic mode, every exchange runs to its end") func automaticExchanges() async throws {
         let transport = ScriptedTransport()
         transport.serveOthers { .ok(Bytes("abcdef"), chunks: [2], tellsLength: $0.method == "GET") }
         let recorders = (0..<100).map { _ in Recorder() }
@@ -158,8 +159,8 @@ struct ScriptedTransportTests {
         }
     }
 
-    @Test("A stalled exchange goes on when it is released, or ends when it is cancelled")
-    func stalledExchangeGoes() async throws {
+    @Test("A stalled exchange continues when it is released and ends when it is cancelled")
+    func stalledExchange() async throws {
         let transport = ScriptedTransport()
         transport.serveOthers { _ in .ok(Bytes("ab")).stalled("gate", after: 1) }
         let recorders = [Recorder(), Recorder()]
@@ -175,7 +176,7 @@ struct ScriptedTransportTests {
         #expect(recorders[1].heard == ["head 200 2", "0: a", "1: b", "end 2"])
     }
 
-    @Test("Pausing and resuming from another thread loses nothing") func pausingResumingFrom() async throws {
+    @Test("Pausing and resuming from another thread loses no bytes") func pauseAndResume() async throws {
         let transport = ScriptedTransport()
         transport.serve(a, .ok(Bytes(String(repeating: "x", count: 50)), chunks: [1]))
         let recorder = Recorder(.pause, .pause, .pause)
@@ -189,7 +190,7 @@ struct ScriptedTransportTests {
         #expect(recorder.state.withLock { $0.body.count } == 50)
     }
 
-    @Test("Shutdown ends what is live, and later starts fail") func shutdownEndsLive() async throws {
+    @Test("Shutdown ends running exchanges, and later starts fail") func shutdownEndsExchanges() async throws {
         let transport = ScriptedTransport()
         transport.serveOthers { _ in .silent }
         let recorders = [Recorder(), Recorder()]
