@@ -23,15 +23,17 @@ struct ColorTests {
         }
     }
 
-    @Test("A profile in two segments is assembled even if they are out of order")
+    @Test("A profile in two segments is assembled, in order or not")
     func parts() throws {
         let half = Self.swapped.count / 2
         let signature = Array("ICC_PROFILE\0".utf8)
-        let second = Pieces.jpeg(
-            Fixtures.rgbJPEG, adding: 0xE2, signature + [1, 2] + Self.swapped[..<half])
-        let file = Pieces.jpeg(second, adding: 0xE2, signature + [2, 2] + Self.swapped[half...])
-        let pixels = try decode(file)
-        #expect(pixels[15, 0][2] > 200 && pixels[15, 0][0] < 160)
+        let first: [UInt8] = signature + [1, 2] + Self.swapped[..<half]
+        let second: [UInt8] = signature + [2, 2] + Self.swapped[half...]
+        for segments in [[first, second], [second, first]] {
+            let file = segments.reduce(Fixtures.rgbJPEG) { Pieces.jpeg($0, adding: 0xE2, $1) }
+            let pixels = try decode(file)
+            #expect(pixels[15, 0][2] > 200 && pixels[15, 0][0] < 160)
+        }
     }
 
     @Test("A truncated profile is ignored", arguments: [0, 3, 131, 132, 200, 300])
@@ -83,14 +85,17 @@ struct ColorTests {
         }
     }
 
-    @Test("PNG: A gamma other than that of sRGB changes the brightness")
+    @Test("PNG: A gamma other than that of sRGB changes the brightness, unless the file declares sRGB")
     func gamma() throws {
         let plain = try decode(Fixtures.rgbPNG)
         let usual = Pieces.chunk("gAMA", Pieces.big32(45455))
         let linear = Pieces.chunk("gAMA", Pieces.big32(100_000))
         let declared = Pieces.chunk("sRGB", [0])
         #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: usual)).likeness { plain[$0, $1] } == 100)
-        #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: declared + usual)).likeness { plain[$0, $1] } == 100)
+        for gamma in [usual, linear] {
+            let file = Pieces.png(Fixtures.rgbPNG, adding: declared + gamma)
+            #expect(try decode(file).likeness { plain[$0, $1] } == 100)
+        }
         let lighter = try decode(Pieces.png(Fixtures.rgbPNG, adding: linear))
         // Half of the light is 188 in sRGB.
         let (x, y) = (8, 6)

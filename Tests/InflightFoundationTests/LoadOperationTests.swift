@@ -134,7 +134,7 @@ struct LoadOperationTests {
         #expect(!other.isCancelled && code(other) == nil)
     }
 
-    @Test("A load operation cancelled while queued finishes as cancelled when its queue reaches it")
+    @Test("A load operation cancelled while queued sends nothing and finishes when its queue reaches it")
     func cancelledBefore() async throws {
         let queue = makeQueue()
         queue.isSuspended = true
@@ -146,6 +146,7 @@ struct LoadOperationTests {
         queue.isSuspended = false
         await finish(queue)
         #expect(loads.allSatisfy { $0.isFinished && code($0) == .cancelled })
+        #expect(transport.startCount == 0)
         #expect(pipeline.statistics.tasksUnderWay == 0)
     }
 
@@ -173,16 +174,18 @@ struct LoadOperationTests {
         #expect(pipeline.statistics.tasksUnderWay == 0)
     }
 
-    @Test("A completionBlock sees the result, and is released with its operation after it ran")
+    @Test("A completionBlock runs once, sees the result, and is released with its operation after it ran")
     func completionBlock() async throws {
         transport.serveOthers(.ok(Bytes("x")))
         weak var seen: LoadOperation<LoadedResponse>?
         let (told, tell) = AsyncStream.makeStream(of: Bool.self)
+        let calls = Guarded(0)
         do {
             let load = makeLoad("http://a.example/1")
             seen = load
             // The block retains the operation, as such blocks do.
             load.completionBlock = {
+                calls.withLock { $0 += 1 }
                 tell.yield(load.result != nil && load.isFinished)
                 tell.finish()
             }
@@ -190,6 +193,7 @@ struct LoadOperationTests {
         }
         for await isThere in told { #expect(isThere) }
         try await eventually("the operation to go") { seen == nil }
+        #expect(calls.withLock { $0 } == 1)
     }
 
     /// Calls a closure when it is released.
@@ -272,7 +276,7 @@ struct LoadOperationTests {
         #expect(try load.result?.get().body == Bytes("x"))
     }
 
-    @Test("A load operation fetches at the priority set before its start, which can change later")
+    @Test("A load operation passes on its priority, set before its start or while it executes")
     func priority() async throws {
         transport.serveOthers(.ok(Bytes("x")).stalled("body", after: 0))
         let load = makeLoad("http://a.example/1")
@@ -281,6 +285,7 @@ struct LoadOperationTests {
         try await transport.wait(for: .started("http://a.example/1", .low), within: .seconds(50))
         load.priority = .high
         #expect(load.priority == .high)
+        try await transport.wait(for: .prioritized("http://a.example/1", .high), within: .seconds(50))
         transport.release("body")
     }
 

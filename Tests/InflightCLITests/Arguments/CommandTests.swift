@@ -188,7 +188,7 @@ struct CommandTests {
         #expect(try Command.parse(line: "show a.jpg http://a/b", terminal: true) == .show(expected))
     }
 
-    @Test("show parses its display, page and limit options")
+    @Test("show parses its options")
     func show() throws {
         var expected = ShowOptions()
         expected.places = ["a"]
@@ -207,6 +207,15 @@ struct CommandTests {
             "show a --mode blocks --colors 256 --size 40x --enlarge --columns 3 --loop 2 --background #ff8000 --page 2 "
             + "--timeout 5 --max-pixels 9 --svg"
         #expect(try Command.parse(line: line, terminal: true) == .show(expected))
+        for isQuiet in [true, false] {
+            var still = ShowOptions()
+            still.places = ["a"]
+            still.isStill = true
+            still.network.isQuiet = isQuiet
+            still.network.isVerbose = !isQuiet
+            let line = "show a --still \(isQuiet ? "--quiet" : "--verbose")"
+            #expect(try Command.parse(line: line, terminal: true) == .show(still))
+        }
     }
 
     @Test("lab parses experiment names in order and its options")

@@ -158,12 +158,14 @@ final class BadInputTests: EndToEndSuite {
         #expect(try failure(server.url("/cut"), "--size", "9x").error?.code == "damaged")
     }
 
-    @Test("--verify finds corrupt pixel data behind a valid structure")
+    @Test("--verify and --size find corrupt pixel data behind a valid structure")
     func verify() throws {
         // The compressed data is replaced, and all checksums of the structure are right.
         let empty = Pictures.hugePNG(60, 40)
         server.serve("/empty.png", .ok(empty))
-        #expect(try failure(server.url("/empty.png"), "--verify").error?.code == "damaged")
+        for options in [["--verify"], ["--size", "9x"]] {
+            #expect(try failure(server.url("/empty.png"), options: options).error?.code == "damaged")
+        }
         let raw = place.run("get", server.url("/empty.png"), "-o", "raw", "--raw")
         #expect(raw.status == 0)
         #expect(place.holds("raw/empty.png", empty.array))

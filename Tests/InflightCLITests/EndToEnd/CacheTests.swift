@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import InflightCore
 import InflightTestSupport
@@ -51,7 +52,7 @@ final class CacheTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("caches")) == ["inflight"])
     }
 
-    @Test("Requests that differ only in Cookie are cached separately")
+    @Test("Requests that differ only in Cookie are cached separately, and no cookie is stored")
     func cookies() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         for (cookie, expected) in [("s3cret=1", "network"), ("s3cret=2", "network"), ("s3cret=1", "disk")] {
@@ -59,6 +60,10 @@ final class CacheTests: EndToEndSuite {
         }
         #expect(try source("/a.jpg", "--cache", "cache") == "network")
         #expect(server.requests(of: "/a.jpg").map { $0.fields["Cookie"] } == ["s3cret=1", "s3cret=2", nil])
+        let files = try FileManager.default.subpathsOfDirectory(atPath: place.appending("cache"))
+        let bytes = files.flatMap { Array($0.utf8) + (place.read("cache/" + $0) ?? []) }
+        #expect(bytes.count > jpeg.count)
+        #expect(bytes.firstRange(of: Array("s3cret".utf8)) == nil)
     }
 
     @Test("A stale image replaces an unreachable server only with --stale-on-disconnect")

@@ -1,4 +1,5 @@
 import InflightCore
+import InflightPictures
 import InflightTestSupport
 import Testing
 
@@ -135,10 +136,17 @@ final class InfoTests: EndToEndSuite {
         #expect(place.run("info", "none", "--quiet").errors.isEmpty)
     }
 
-    @Test("Control characters in a file name never reach the terminal")
+    @Test("Control characters in a file name or in metadata never reach the terminal")
     func safety() {
         let result = place.run("info", "no\u{1B}[2Jne")
         #expect(result.status == 1)
         #expect(!result.errors.contains("\u{1B}"))
+        // A record with the name of the camera, as in `metadata()`.
+        let record: [UInt8] =
+            Array("Exif\0\0II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x0F, 0x01, 2, 0, 4, 0, 0, 0]
+            + Array("C\u{1B}m\0\0\0\0\0".utf8)
+        place.write("a.jpg", Pieces.jpeg(jpeg.array, adding: 0xE1, record))
+        let shown = place.run("info", "--exif", "a.jpg").text
+        #expect(shown.contains("C\\u{1b}m") && !shown.contains("\u{1B}"), "\(shown)")
     }
 }

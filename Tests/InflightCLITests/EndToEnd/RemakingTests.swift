@@ -80,11 +80,12 @@ final class RemakingTests: EndToEndSuite {
         #expect(try Pictures.decode(place.read("out/" + file)).1.format.rawValue == format)
     }
 
-    @Test("Resized images keep their format, or become PNG if it cannot be encoded")
-    func keeping() throws {
-        let result = place.run(
-            "get", server.url("/a.jpg"), server.url("/clear.png"), server.url("/dot.gif"), "-o", "out", "--json",
-            "--size", "20x")
+    @Test(
+        "Resized images keep their format, or become PNG if it cannot be encoded",
+        arguments: [[], ["--format", "keep"]])
+    func keeping(_ options: [String]) throws {
+        let urls = ["/a.jpg", "/clear.png", "/dot.gif"].map { server.url($0) }
+        let result = place.run(["get"] + urls + ["-o", "out", "--json", "--size", "20x"] + options)
         #expect(try result.lines.map(\.file) == ["out/a.jpg", "out/clear.png", "out/dot.png"])
         #expect(try result.lines.map(\.sourceFormat) == ["jpeg", "png", "gif"])
     }

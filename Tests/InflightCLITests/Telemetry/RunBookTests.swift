@@ -225,17 +225,4 @@ struct RunBookTests {
         #expect(samples.values.last?.value == -1)
         #expect(zip(samples.values, samples.values.dropFirst()).allSatisfy { $0.at < $1.at })
     }
-
-    @Test("A displayed command omits credentials and is quoted for a shell")
-    func command() {
-        let text = ShownCommand.text([
-            "get", "https://u:p@a.example/x y", "https://u:p@a.example/1", "--header", "Authorization: secret",
-            "--header=X: y", "--header-for", "a.example", "K: V", "-o", "it's",
-        ])
-        #expect(!text.contains("secret") && !text.contains(" y'") || !text.contains("u:p@a.example/1"))
-        #expect(
-            text.hasSuffix(
-                "https://a.example/1 --header 'Authorization: …' '--header=X: …' --header-for a.example 'K: …' "
-                    + #"-o 'it'\''s'"#))
-    }
 }

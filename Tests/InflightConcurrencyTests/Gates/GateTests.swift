@@ -186,7 +186,7 @@ struct GateTests {
         }
     }
 
-    @Test("A replaced handler, and one set after a cancel, are released at once")
+    @Test("A replaced handler, and one set after a cancel or after the end, are released at once")
     func releasedByReplacing() {
         let gate = makeGate()
         let log = log
@@ -197,11 +197,14 @@ struct GateTests {
         gate.setEndHandler(nil)
         #expect(log.all == ["first"])
         gate.cancel()
-        do {
-            let witness = Witness { log.note("second") }
+        let ended = makeGate()
+        ended.end(with: "end")
+        hand.runAll()
+        for gate in [gate, ended] {
+            let witness = Witness { log.note("late") }
             gate.setEndHandler { _ in witness.touch() }
         }
-        #expect(log.all == ["first", "second"])
+        #expect(log.all == ["first", "end", "late", "late"])
     }
 
     @Test("A pending delivery keeps its gate alive")

@@ -205,11 +205,12 @@ struct StartPolicyTests {
         #expect(desk.log.all == ["begin a", "stop a", "begin b"])
     }
 
-    @Test("A start cancelled as its turn comes delivers nothing, and the next start still runs")
+    @Test("A start cancelled as its turn comes delivers nothing, its token is cancelled, and the next start runs")
     func handOver() async {
-        /// The end of the second start, called after the start was cancelled.
+        /// The end and the token of the second start, if it began; the end is called after the start was cancelled.
         struct Second {
             var end: Search.End?
+            var token: CancellationToken?
             var isCancelled = false
         }
         let rounds = 150
@@ -226,7 +227,7 @@ struct StartPolicyTests {
                 case "b":
                     token.onCancel {}
                     let endsNow = second.withLock {
-                        if !$0.isCancelled { $0.end = end }
+                        if !$0.isCancelled { ($0.end, $0.token) = (end, token) }
                         return $0.isCancelled
                     }
                     if endsNow { end(2) }
@@ -246,10 +247,11 @@ struct StartPolicyTests {
             DispatchQueue.concurrentPerform(iterations: 2) { index in
                 if index == 0 { first.withLock { $0.take() }?(1) } else { run.cancel() }
             }
-            let end = second.withLock {
+            let (end, token) = second.withLock {
                 $0.isCancelled = true
-                return $0.end.take()
+                return ($0.end.take(), $0.token)
             }
+            if token?.isCancelled == false { wrong.withLock { $0 += 1 } }
             end?(2)
         }
         // The last start of each queue runs.

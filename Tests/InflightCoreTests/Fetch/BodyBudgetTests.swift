@@ -107,7 +107,8 @@ struct BodyBudgetTests {
 
     // MARK: Fetches
 
-    private static let kilobyte = [UInt8](repeating: 7, count: 1024)
+    /// Eight pieces of 1 KiB, each different.
+    private static let body = Bytes((0..<8 as Range<UInt8>).flatMap { [UInt8](repeating: $0, count: 1024) })
 
     /// Serves bodies of 8 KiB in pieces of 1 KiB. Transfers pause above 8 KiB in total.
     private func stage(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> Stage {
@@ -115,8 +116,7 @@ struct BodyBudgetTests {
             $0.maximumBodyBytesInFlight = 16 * 1024
             change(&$0)
         }
-        let body = Bytes((0..<8).flatMap { _ in Self.kilobyte })
-        stage.transport.serveOthers(.ok(body, chunks: [1024]))
+        stage.transport.serveOthers(.ok(Self.body, chunks: [1024]))
         return stage
     }
 
@@ -127,8 +127,8 @@ struct BodyBudgetTests {
     @Test("A transfer pauses when the budget is exhausted, and resumes when the older one has ended")
     func pauses() throws {
         let stage = try stage()
-        let lengths = Log()
-        for number in 0..<2 { load(stage, number, lengths) }
+        let log = Log()
+        for number in 0..<2 { load(stage, number, log) }
         for number in 0..<2 { for _ in 0..<6 { stage.transport.step(url(number)) } }
         #expect(stage.pipeline.statistics.pausedTransfers == 1)
         #expect(held(stage) == 9 * 1024)
@@ -136,15 +136,15 @@ struct BodyBudgetTests {
         for number in 0..<2 { while stage.transport.finish(url(number)) { stage.runTurns() } }
         #expect(stage.pipeline.statistics.pausedTransfers == 0)
         stage.queue.runAll()
-        #expect(lengths.lines == ["0: 8192", "1: 8192"])
+        #expect(log.lines == ["0: whole", "1: whole"])
         #expect(held(stage) == 0)
     }
 
-    @Test("The oldest transfer spills and, unless cancelled, delivers its full length", arguments: [true, false])
+    @Test("The oldest transfer spills and, unless cancelled, delivers its body", arguments: [true, false])
     func spills(isCancelled: Bool) throws {
         let stage = try stage { $0.maximumBodyBytesInFlight = 4 * 1024 }
-        let lengths = Log()
-        let task = load(stage, 0, lengths)
+        let log = Log()
+        let task = load(stage, 0, log)
         for _ in 0..<4 { stage.transport.step(url(0)) }
         #expect(!stage.transport.step(url(0)))
         // The transfer waits for a worker thread to spill its body.
@@ -155,7 +155,7 @@ struct BodyBudgetTests {
         stage.transport.finishAll()
         stage.runTurns()
         stage.queue.runAll()
-        #expect(lengths.lines == (isCancelled ? [] : ["0: 8192"]))
+        #expect(log.lines == (isCancelled ? [] : ["0: whole"]))
         #expect(held(stage) == 0)
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
@@ -181,26 +181,29 @@ struct BodyBudgetTests {
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
     }
 
-    @Test("Without a writable temporary folder, the oldest transfer fails with tooLarge")
+    @Test("Without a writable temporary folder, the oldest transfer fails with tooLarge and says why")
     func noFile() throws {
         let stage = try stage {
             $0.maximumBodyBytesInFlight = 1024
             $0.temporaryFolder = "/nowhere/at/all"
         }
         let log = Log()
-        stage.load(url(0), log: log)
+        stage.pipeline.loadResponse(ImageRequest(url(0)), on: stage.queue.callbackQueue) { _, result in
+            if case .failure(let error) = result { log.add("\(error.code.rawValue): \(error.message)") }
+        }
         stage.transport.finish(url(0))
         stage.runTurns()
         stage.transport.finishAll()
         stage.queue.runAll()
-        #expect(log.lines == ["end: tooLarge"])
+        #expect(log.lines.map { $0.hasPrefix("tooLarge: ") && $0.contains("no temporary file") } == [true])
         #expect(held(stage) == 0)
     }
 
     @discardableResult
     private func load(_ stage: Stage, _ number: Int, _ log: Log) -> ImageTask {
         stage.pipeline.loadResponse(ImageRequest(url(number)), on: stage.queue.callbackQueue) { _, result in
-            log.add("\(number): \((try? result.get())?.body.count ?? -1)")
+            let body = (try? result.get())?.body
+            log.add("\(number): \(body == Self.body ? "whole" : "\(body?.count ?? -1) bytes")")
         }
     }
 }

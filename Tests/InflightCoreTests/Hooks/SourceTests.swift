@@ -179,7 +179,7 @@ struct SourceTests {
 
     // MARK: Identity
 
-    @Test("Requests with one identity share images in memory across URLs, but not across fields")
+    @Test("Requests with one identity share a fetch and images across URLs, but not across fields")
     func identity() async throws {
         let transport = ScriptedTransport(.automatic)
         transport.serveOthers { request in .ok(FakeCodec.picture(width: request.fields["x-big"] == nil ? 1 : 2)) }
@@ -201,6 +201,12 @@ struct SourceTests {
         let plain = "http://a.example/7?signature=a"
         #expect(pipeline.cached(request("a", identity: plain)) == nil)
         #expect(pipeline.cached(ImageRequest("photo 7")) == nil)
+        let stage = try Stage()
+        stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        for signature in ["e", "f"] {
+            stage.pipeline.load(request(signature), on: stage.queue.callbackQueue) { _, _ in }
+        }
+        #expect(stage.transport.startedURLs == ["http://a.example/7?signature=e"])
     }
 
     // MARK: Fallbacks

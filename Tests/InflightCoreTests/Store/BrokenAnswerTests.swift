@@ -85,19 +85,6 @@ struct BrokenAnswerTests {
         await stage.end()
     }
 
-    @Test("An onlyCached request removes an undecodable stored body and fails without a fetch")
-    func uselessAndOnlyCached() async throws {
-        let stage = try StoreStage()
-        stage.serve(StoreStage.url, StoreStage.ok("no picture", ("Cache-Control", "max-age=60")))
-        _ = try await stage.get()
-        let error = await #expect(throws: LoadError.self) { try await stage.image { $0.cachePolicy = .onlyCached } }
-        #expect(error?.code == .notStored && error?.message.contains("was removed") == true)
-        #expect(stage.sent.count == 1)
-        await stage.settled()
-        #expect(stage.store.entries.isEmpty)
-        await stage.end()
-    }
-
     /// `Cache-Control` of the truncated 200, of the truncated 206, and of the last 206.
     private static let forbidding = [
         ["no-store", "no-store", "no-store"], ["no-store", "max-age=100", "max-age=100"],

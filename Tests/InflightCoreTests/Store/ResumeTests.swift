@@ -113,7 +113,7 @@ struct ResumeTests {
         await stage.end()
     }
 
-    @Test("A transfer without a strong validator is restarted, not resumed")
+    @Test("A transfer without a strong validator is restarted, not resumed, and no part of it is stored")
     func weak() async throws {
         let stage = try StoreStage(retry: Self.twoMore)
         let weak = ("ETag", "W/\"weak\"")
@@ -123,6 +123,12 @@ struct ResumeTests {
         #expect(try await stage.waited { try await stage.data() } == Self.text)
         #expect(stage.sent.last?.fields.contains("range") == false)
         await stage.end()
+        let other = try StoreStage()
+        other.serve(StoreStage.url, StoreStage.ok(Self.text, weak).failing(.truncated, after: Self.cut))
+        await #expect(throws: LoadError.self) { try await other.data() }
+        await other.settled()
+        #expect(other.store.entries.isEmpty)
+        await other.end()
     }
 
     @Test("A request with a transient failure is retried twice and then fails")

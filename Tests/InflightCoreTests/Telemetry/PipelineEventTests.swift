@@ -90,20 +90,23 @@ struct PipelineEventTests {
         #expect(ears.lines.suffix(3) == ["#0 abandoned", "#0 exchange ended", "#0 stopped"])
     }
 
-    @Test("A retry event names the transient failure that caused it")
+    @Test("A retry event names the transient failure and the delay, after which the fetch is queued again")
     func retried() throws {
         let ears = book.ears()
         let stage = try stage(ears) {
             $0.retry = RetryPolicy()
+            $0.random = { 1 }
         }
         stage.transport.serve(Stage.url, inOrder: [.status(503), .ok(Bytes("abc"))])
         stage.load()
         stage.transport.finishAll()
         let retry = ears.events.compactMap { event -> String? in
-            if case .retries(_, let why) = event.kind { why } else { nil }
+            if case .retries(let after, let why) = event.kind { "\(why), \(after / .milliseconds(1))" } else { nil }
         }
-        #expect(retry == ["status 503"])
-        stage.clock.advance(by: .seconds(100))
+        #expect(retry == ["status 503, 500.0"])
+        stage.clock.advance(by: .milliseconds(499))
+        #expect(ears.lines.filter { $0 == "#0 queued fetch" }.count == 1)
+        stage.clock.advance(by: .milliseconds(1))
         stage.transport.finishAll()
         stage.queue.runAll()
         #expect(ears.lines.filter { $0 == "#0 queued fetch" }.count == 2)

@@ -263,13 +263,15 @@ struct ContractModelTests {
         #expect(model.violation?.rule == (cancelsItsOwn ? nil : 7))
     }
 
-    @Test("Contract 7: A token that is made while another is being made is a violation")
-    func tokens() {
+    @Test(
+        "Contract 7: A token that is made while another is good or being made is a violation", arguments: [true, false])
+    func tokens(isGood: Bool) {
         _ = model.tokenIsMade(isCancelled: true)
         let making = model.tokenIsMade(isCancelled: false)
         model.tokenMakingEnds(making, isGood: true)
         model.tokenIsRefused(making)
-        _ = model.tokenIsMade(isCancelled: false)
+        let second = model.tokenIsMade(isCancelled: false)
+        if isGood { model.tokenMakingEnds(second, isGood: true) }
         #expect(model.violation == nil)
         _ = model.tokenIsMade(isCancelled: false)
         #expect(model.violation?.rule == 7)

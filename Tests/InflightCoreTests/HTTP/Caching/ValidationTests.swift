@@ -186,7 +186,10 @@ struct ValidationTests {
         #expect(outcome == .exchangeAgain(CacheExchange(), StoreChanges()))
         let refreshed = Stage.outcome(
             Stage.head(304, [("ETag", "\"b\"")]), [entry], Stage.request(policy: .refresh))
-        guard case .exchangeAgain(let exchange, _) = refreshed else { return }
+        guard case .exchangeAgain(let exchange, _) = refreshed else {
+            Issue.record("\(refreshed)")
+            return
+        }
         #expect(exchange.setting["cache-control"] == "max-age=0" && exchange.offered.isEmpty)
     }
 

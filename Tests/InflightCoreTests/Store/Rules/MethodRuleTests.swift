@@ -85,10 +85,11 @@ struct MethodRuleTests {
         await stage.end()
     }
 
-    /// Sends a GET that becomes stale and a HEAD whose response has `fields`, and returns the response to another GET.
+    /// Sends a GET that becomes stale, a HEAD whose response has `fields`, and another GET. Returns the last response
+    /// and whether its request was conditional.
     private func afterHead(
         _ status: Int, _ fields: [(String, String)], stored: [(String, String)] = []
-    ) async throws -> LoadedResponse {
+    ) async throws -> (answer: LoadedResponse, isConditional: Bool) {
         let stage = try StoreStage()
         stage.serve(
             StoreStage.url,
@@ -100,28 +101,30 @@ struct MethodRuleTests {
         let head = try await stage.ask(method: "HEAD")
         #expect(head.head.status == status && head.source == .network)
         let answer = try await stage.ask()
+        let isConditional = stage.sent.last?.fields.contains("if-none-match") == true
         await stage.end()
-        return answer
+        return (answer, isConditional)
     }
 
     @Test("RFC 9111 4.3.5: A 200 to HEAD freshens the stored response and merges its fields")
     func updatedByHead() async throws {
-        let updated = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-B", "2")])
+        let updated = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-B", "2")]).answer
         #expect(updated.shown == "disk 200 one")
         #expect(updated.head.fields["template-a"] == "1" && updated.head.fields["template-b"] == "2")
-        let replaced = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-A", "2")])
+        let replaced = try await afterHead(200, [("Cache-Control", "max-age=1000"), ("Template-A", "2")]).answer
         #expect(replaced.shown == "disk 200 one")
         #expect(replaced.head.fields.values("template-a") == ["2"])
     }
 
-    @Test("RFC 9111 4.3.5: HEAD with another validator, length or status does not freshen the response")
+    @Test("RFC 9111 4.3.5: HEAD with another validator or length removes the response, another status does not")
     func notUpdatedByHead() async throws {
         let fresh = ("Cache-Control", "max-age=1000")
         for fields in [[fresh, ("Content-Length", "4")], [fresh, ("ETag", "\"b\"")]] {
-            #expect(try await afterHead(200, fields, stored: [("ETag", "\"a\"")]).shown == "network 200 two")
+            let removed = try await afterHead(200, fields, stored: [("ETag", "\"a\"")])
+            #expect(removed.answer.shown == "network 200 two" && !removed.isConditional)
         }
-        let gone = try await afterHead(410, [fresh, ("Template-A", "2")])
-        #expect(gone.shown == "network 200 two")
+        let gone = try await afterHead(410, [fresh, ("Template-A", "2")], stored: [("ETag", "\"a\"")])
+        #expect(gone.answer.shown == "network 200 two" && gone.isConditional)
     }
 
     @Test(

@@ -134,6 +134,8 @@ struct RequestRuleTests {
         let second = try await stage.ask()
         #expect(second.shown == (isAllowed ? "disk 200 one" : "network 200 two"))
         #expect(second.isStale == isAllowed)
+        try await stage.transport.waitForStarts(2)
+        // The background fetch ends before the pipeline shuts down.
         try await stage.idle()
         #expect(try await stage.ask().shown == "disk 200 two")
         #expect(stage.sent.count == 2)
