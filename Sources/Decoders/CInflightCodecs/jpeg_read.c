@@ -114,7 +114,7 @@ int inflight_jpeg_read_header(inflight_jpeg_reader *reader, inflight_jpeg_header
     case JCS_CMYK: header->color = INFLIGHT_JPEG_CMYK; break;
     case JCS_YCCK: header->color = INFLIGHT_JPEG_YCCK; break;
     default:
-        snprintf(reader->message, sizeof reader->message, "invalid number of colour components: %d", header->component_count);
+        snprintf(reader->message, sizeof reader->message, "invalid colour components: %d", header->component_count);
         return INFLIGHT_DAMAGED;
     }
     return INFLIGHT_OK;

@@ -61,7 +61,7 @@ struct DecoderWork {
     private static var noInput: LoadError {
         LoadError(
             .tooManyPixels, stage: .decode,
-            message: "Not enough memory for the image file. Load a smaller file, or raise the memory limit.")
+            message: "Not enough memory for the image file. Load a smaller file, or raise maximumMemory.")
     }
 
     private typealias Answer = (reply: DecoderReply, shared: Descriptor?)

@@ -252,7 +252,7 @@ internal import InflightCore
         // A proxy's address is the operator's choice. The origin behind it was checked before.
         if exchange.site?.route.proxy.isEmpty != false {
             guard settings.addressPolicy.allows(ifKnown: unsafe SocketAddress.ip(address)) else {
-                exchange.refusedAddress = unsafe SocketAddress.text(address) ?? "of an unknown family"
+                exchange.refusedAddress = unsafe SocketAddress.text(address) ?? "unknown address family"
                 return false
             }
         }

@@ -10,7 +10,7 @@ struct DecoderEnding: CustomStringConvertible {
     }
 
     var description: String {
-        if status == 0 { return "for an unknown reason" }
+        if status == 0 { return "unknown cause" }
         if status >= 256 { return "exit status \(status - 256)" }
         let names = [
             SIGSEGV: "crash", SIGBUS: "crash", SIGILL: "crash", SIGTRAP: "crash", SIGFPE: "crash",

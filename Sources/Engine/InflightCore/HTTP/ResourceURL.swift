@@ -79,7 +79,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     private init(parsing text: String) throws(LoadError) {
-        guard text.utf8.count <= Int(UInt32.max) else { throw Self.invalid("", "it is longer than 4 GB") }
+        guard text.utf8.count <= Int(UInt32.max) else { throw Self.invalid("", "it is longer than 4 GiB") }
         if let plain = PlainURL(text) {
             self.init(plain, text: text)
             return
