@@ -56,7 +56,7 @@ struct FormatListTests {
             decodes: Self.isolated, encodes: [], protections: [], missing: ["av1-encoder"])
         #expect(
             list(vips: .success(deaf))[.avif]?.encoding
-                == .absent(reason: "libheif has no encoder of AV1", package: "libheif-plugin-aomenc"))
+                == .absent(reason: "libheif has no AV1 encoder", package: "libheif-plugin-aomenc"))
     }
 
     @Test("If the other decoder responds, inflight-decoder-vips is reported as not installed")

@@ -76,8 +76,8 @@ extension DiskStore {
             guard limit < Self.minimumLimit else { return }
             throw LoadError(
                 .cannotWrite, stage: .store,
-                message: "A limit of \(limit) bytes is too small for the cache \(folder). Set one of at least "
-                    + "\(Self.minimumLimit) bytes (8 MiB): the index and its log take room too.")
+                message: "A limit of \(limit) bytes is too small for the cache \(folder). Use at least "
+                    + "\(Self.minimumLimit) bytes (8 MiB), because the index and its log count too.")
         }
 
         /// The maximum size in bytes of a stored body.

@@ -117,7 +117,7 @@ extension DiskStore {
         core.unavailability
             ?? LoadError(
                 .cannotWrite, stage: .store,
-                message: "The cache \(configuration.folder) cannot be written at present. Try again.")
+                message: "Cannot write the cache \(configuration.folder) at present. Try again.")
     }
 
     func writing(_ work: WriteOperation.Work) async -> WriteOperation.Outcome {
@@ -151,7 +151,7 @@ extension DiskStore {
             throw core.unavailability
                 ?? LoadError(
                     .cannotRead, stage: .store,
-                    message: "The cache \(configuration.folder) cannot be read at present. Try again.")
+                    message: "Cannot read the cache \(configuration.folder) at present. Try again.")
         }
         return value
     }

@@ -26,7 +26,7 @@ extension DiskStore {
         _ = try await reading { (_) throws(DatabaseError) in }
         if let kept = core.takeRepair() {
             found.damage.append(
-                .init(reason: "The index was damaged. It was made anew, with \(kept) entries that were whole."))
+                .init(reason: "The index was corrupt and was rebuilt. Entries recovered: \(kept)."))
         }
         var last = Int64.min
         while true {
@@ -38,7 +38,7 @@ extension DiskStore {
                     try Self.verify(after: start, connection, configuration.bodies(in: connection.index.paths))
                 }
             } catch {
-                found.damage.append(.init(reason: "The index cannot be read: some of its pages are damaged."))
+                found.damage.append(.init(reason: "The index cannot be read: some of its pages are corrupt."))
                 break
             }
             found.entries += page.found.entries
@@ -75,23 +75,23 @@ extension DiskStore {
     private static func problem(
         _ row: EntryRow, _ identity: UInt64, _ connection: ReaderPool.Connection, _ bodies: BodyFiles
     ) throws(DatabaseError) -> String? {
-        guard let record = row.checked(identity: identity) else { return "Its row in the index is damaged." }
+        guard let record = row.checked(identity: identity) else { return "Its row in the index is corrupt." }
         let hash = EntryRow.hash(of: record.key, identity: identity)
         let way = try connection.database.number(
             "SELECT 1 FROM entry INDEXED BY entryByHash WHERE hash = ? AND id = ?", .number(hash), .number(row.id))
-        guard row.hash == hash, way != nil else { return "It cannot be found: the way to it in the index is damaged." }
+        guard row.hash == hash, way != nil else { return "A lookup cannot find it: the index is corrupt." }
         if row.isInFile {
             let name = CachePaths.name(row.file)
             do {
                 let read = try bodies.read(row.file, length: row.length, seed: identity)
-                guard let read else { return "Its file \(name) is shorter than it was." }
-                return read.sum == row.sum ? nil : "Its file \(name) holds other bytes."
+                guard let read else { return "Its file \(name) is truncated." }
+                return read.sum == row.sum ? nil : "Its file \(name) does not match its checksum."
             } catch {
                 return "Its file \(name) cannot be read: \(error.text)."
             }
         }
         let body = try StoredBodies.read(row, identity: identity, in: connection.database)
-        return body == nil ? "Its body in the index is damaged or gone." : nil
+        return body == nil ? "Its body in the index is corrupt or missing." : nil
     }
 
     /// Returns the number of files that belong to no entry.

@@ -82,7 +82,7 @@ int inflight_gif_read_row(inflight_gif_reader *reader, uint8_t *indices, int wid
 
 const char *inflight_gif_error(const inflight_gif_reader *reader) {
     const char *text = reader->file->Error ? GifErrorString(reader->file->Error) : NULL;
-    return text ? text : "its blocks are broken";
+    return text ? text : "malformed blocks";
 }
 
 void inflight_gif_close(inflight_gif_reader *reader) {

@@ -61,7 +61,7 @@ static void look_around(j_common_ptr info) {
         longjmp(reader->escape, 1);
     }
     if (((j_decompress_ptr)info)->input_scan_number > MAXIMUM_SCANS) {
-        snprintf(reader->message, sizeof reader->message, "it has more than %d scans", MAXIMUM_SCANS);
+        snprintf(reader->message, sizeof reader->message, "more than %d scans", MAXIMUM_SCANS);
         reader->status = INFLIGHT_DAMAGED;
         longjmp(reader->escape, 1);
     }
@@ -114,7 +114,7 @@ int inflight_jpeg_read_header(inflight_jpeg_reader *reader, inflight_jpeg_header
     case JCS_CMYK: header->color = INFLIGHT_JPEG_CMYK; break;
     case JCS_YCCK: header->color = INFLIGHT_JPEG_YCCK; break;
     default:
-        snprintf(reader->message, sizeof reader->message, "it has %d colour components", header->component_count);
+        snprintf(reader->message, sizeof reader->message, "invalid colour components: %d", header->component_count);
         return INFLIGHT_DAMAGED;
     }
     return INFLIGHT_OK;
@@ -158,7 +158,7 @@ int inflight_jpeg_read_planes(inflight_jpeg_reader *reader, uint8_t *const plane
     }
     JDIMENSION lines = (JDIMENSION)(info->max_v_samp_factor * info->min_DCT_scaled_size);
     if (jpeg_read_raw_data(info, arrays, lines) == 0) {
-        snprintf(reader->message, sizeof reader->message, "it ends too early");
+        snprintf(reader->message, sizeof reader->message, "unexpected end of file");
         return INFLIGHT_DAMAGED;
     }
     *has_more = info->output_scanline < info->output_height;
@@ -183,7 +183,7 @@ int inflight_jpeg_read_rows(inflight_jpeg_reader *reader, uint8_t *rows, size_t 
     for (int done = 0; done < count;) {
         JSAMPROW row = rows + (size_t)done * bytes_per_row;
         if (jpeg_read_scanlines(&reader->info, &row, 1) == 0) {
-            snprintf(reader->message, sizeof reader->message, "it ends too early");
+            snprintf(reader->message, sizeof reader->message, "unexpected end of file");
             return INFLIGHT_DAMAGED;
         }
         done++;

@@ -54,7 +54,7 @@ int inflight_jpeg_encode(
     // Not on the stack: what changes between setjmp and longjmp would be lost there.
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
-        snprintf(message, 256, "there is no memory");
+        snprintf(message, 256, "out of memory");
         return INFLIGHT_NO_MEMORY;
     }
     writer->message = message;

@@ -28,7 +28,7 @@ static void ignore(png_structp png, png_const_charp text) { (void)png, (void)tex
 
 static void read_bytes(png_structp png, png_bytep target, size_t count) {
     inflight_png_reader *reader = png_get_io_ptr(png);
-    if (count > reader->count - reader->position) png_error(png, "it ends too early");
+    if (count > reader->count - reader->position) png_error(png, "unexpected end of file");
     memcpy(target, reader->bytes + reader->position, count);
     reader->position += count;
 }
@@ -95,7 +95,7 @@ static int read_header(inflight_png_reader *reader, size_t maximum_profile, infl
     png_set_add_alpha(png, 0xFF, PNG_FILLER_AFTER);
     if (header->is_interlaced) png_set_interlace_handling(png);
     png_read_update_info(png, info);
-    if (png_get_rowbytes(png, info) != (size_t)header->width * 4) png_error(png, "its rows have an odd length");
+    if (png_get_rowbytes(png, info) != (size_t)header->width * 4) png_error(png, "invalid row length");
     return INFLIGHT_OK;
 }
 

@@ -22,7 +22,7 @@ static void ignore(png_structp png, png_const_charp text) { (void)png, (void)tex
 
 static void append(png_structp png, png_bytep bytes, size_t count) {
     struct output *output = png_get_io_ptr(png);
-    if (!growing_bytes_reserve(&output->written, count)) png_error(png, "there is no memory");
+    if (!growing_bytes_reserve(&output->written, count)) png_error(png, "out of memory");
     memcpy(output->written.bytes + output->written.count, bytes, count);
     output->written.count += count;
 }
@@ -32,7 +32,7 @@ static void flush(png_structp png) { (void)png; }
 int inflight_png_encode(
     const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, uint8_t **bytes,
     size_t *count, char message[256]) {
-    snprintf(message, 256, "there is no memory");
+    snprintf(message, 256, "out of memory");
     // Not on the stack: what changes between setjmp and longjmp would be lost there.
     struct output *output = calloc(1, sizeof *output);
     if (!output) return INFLIGHT_NO_MEMORY;

@@ -80,7 +80,7 @@ int inflight_webp_encode(
     WebPConfig config;
     WebPPicture picture;
     if (!WebPConfigInit(&config) || !WebPPictureInit(&picture)) {
-        snprintf(message, 256, "libwebp is of another version than this program was built for");
+        snprintf(message, 256, "the libwebp version differs from the one this program was built with");
         return INFLIGHT_DAMAGED;
     }
     if (is_lossless) {
@@ -106,7 +106,7 @@ int inflight_webp_encode(
     if (!is_written) {
         WebPMemoryWriterClear(&writer);
         int is_memory = error == VP8_ENC_ERROR_OUT_OF_MEMORY || error == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY;
-        snprintf(message, 256, is_memory ? "there is no memory" : "libwebp reports error %d", error);
+        snprintf(message, 256, is_memory ? "out of memory" : "libwebp reports error %d", error);
         return is_memory ? INFLIGHT_NO_MEMORY : INFLIGHT_DAMAGED;
     }
     *bytes = writer.mem;

@@ -30,17 +30,17 @@ static JxlDecoder *start(const uint8_t *bytes, size_t count, int events) {
 static int advance(JxlDecoder *decoder, JxlDecoderStatus event, char message[INFLIGHT_VIPS_MESSAGE]) {
     JxlDecoderStatus status = JxlDecoderProcessInput(decoder);
     if (status == event) return INFLIGHT_VIPS_OK;
-    return fail(message, status == JXL_DEC_NEED_MORE_INPUT ? "it ends too early" : "its codestream is broken");
+    return fail(message, status == JXL_DEC_NEED_MORE_INPUT ? "unexpected end of file" : "malformed codestream");
 }
 
 int inflight_jxl_size(
     const uint8_t *bytes, size_t count, int *width, int *height, char message[INFLIGHT_VIPS_MESSAGE]) {
     JxlDecoder *decoder = start(bytes, count, JXL_DEC_BASIC_INFO);
-    if (!decoder) return fail(message, "its decoder cannot start");
+    if (!decoder) return fail(message, "the decoder cannot start");
     JxlBasicInfo info;
     int status = advance(decoder, JXL_DEC_BASIC_INFO, message);
-    if (!status && JxlDecoderGetBasicInfo(decoder, &info)) status = fail(message, "its header is broken");
-    if (!status && (info.xsize > INT32_MAX || info.ysize > INT32_MAX)) status = fail(message, "its size is impossible");
+    if (!status && JxlDecoderGetBasicInfo(decoder, &info)) status = fail(message, "malformed header");
+    if (!status && (info.xsize > INT32_MAX || info.ysize > INT32_MAX)) status = fail(message, "invalid size");
     if (!status) {
         *width = (int)info.xsize;
         *height = (int)info.ysize;
@@ -110,7 +110,7 @@ static VipsImage *decode(JxlDecoder *decoder, char message[INFLIGHT_VIPS_MESSAGE
     JxlBasicInfo info;
     if (advance(decoder, JXL_DEC_BASIC_INFO, message)) return NULL;
     if (JxlDecoderGetBasicInfo(decoder, &info)) {
-        fail(message, "its header is broken");
+        fail(message, "malformed header");
         return NULL;
     }
     JxlPixelFormat format = {
@@ -121,18 +121,18 @@ static VipsImage *decode(JxlDecoder *decoder, char message[INFLIGHT_VIPS_MESSAGE
     if (advance(decoder, JXL_DEC_NEED_IMAGE_OUT_BUFFER, message)) return NULL;
     size_t size;
     if (JxlDecoderImageOutBufferSize(decoder, &format, &size)) {
-        fail(message, "its size is impossible");
+        fail(message, "invalid size");
         return NULL;
     }
     VipsImage *image = make_image(&info, &format, size);
     if (!image) {
-        fail(message, "there is not enough memory for it");
+        fail(message, "out of memory");
         return NULL;
     }
     take_profile(decoder, image);
     void *memory = g_object_get_data(G_OBJECT(image), "inflight-memory");
     int failed = JxlDecoderSetImageOutBuffer(decoder, &format, memory, size) != JXL_DEC_SUCCESS;
-    if (failed) fail(message, "its pixels have an impossible form");
+    if (failed) fail(message, "invalid pixel layout");
     if (failed || advance(decoder, JXL_DEC_FULL_IMAGE, message)) {
         g_object_unref(image);
         return NULL;
@@ -146,7 +146,7 @@ static VipsImage *decode(JxlDecoder *decoder, char message[INFLIGHT_VIPS_MESSAGE
 VipsImage *inflight_jxl_decode(const uint8_t *bytes, size_t count, char message[INFLIGHT_VIPS_MESSAGE]) {
     JxlDecoder *decoder = start(bytes, count, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE);
     if (!decoder) {
-        fail(message, "its decoder cannot start");
+        fail(message, "the decoder cannot start");
         return NULL;
     }
     VipsImage *image = decode(decoder, message);
@@ -160,7 +160,7 @@ static void drop(void *opaque, size_t x, size_t y, size_t count, const void *pix
 
 int inflight_jxl_check(const uint8_t *bytes, size_t count, char message[INFLIGHT_VIPS_MESSAGE]) {
     JxlDecoder *decoder = start(bytes, count, JXL_DEC_FULL_IMAGE);
-    if (!decoder) return fail(message, "its decoder cannot start");
+    if (!decoder) return fail(message, "the decoder cannot start");
     const JxlPixelFormat format = {3, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
     JxlDecoderStatus status = JXL_DEC_FULL_IMAGE;
     while (status == JXL_DEC_FULL_IMAGE || status == JXL_DEC_NEED_IMAGE_OUT_BUFFER) {
@@ -170,5 +170,5 @@ int inflight_jxl_check(const uint8_t *bytes, size_t count, char message[INFLIGHT
     }
     JxlDecoderDestroy(decoder);
     if (status == JXL_DEC_SUCCESS) return INFLIGHT_VIPS_OK;
-    return fail(message, status == JXL_DEC_NEED_MORE_INPUT ? "it ends too early" : "its codestream is broken");
+    return fail(message, status == JXL_DEC_NEED_MORE_INPUT ? "unexpected end of file" : "malformed codestream");
 }

@@ -19,7 +19,7 @@ int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]) {
         int is_last = !next[1];
         if (strstr(*next, "not implemented") || strstr(*next, "not configured") || (is_last && !*line)) line = *next;
     }
-    snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", *line ? line : "its decoder gives no reason");
+    snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", *line ? line : "the decoder reported no reason");
     g_strfreev(lines);
     g_free(text);
     return INFLIGHT_VIPS_FAILED;

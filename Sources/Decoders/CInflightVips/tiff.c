@@ -176,7 +176,7 @@ static const char *read_pixels(const tiff_page *page, uint8_t *pixels, int bands
         TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows);
         if (rows > page->height) rows = page->height;
     }
-    if (columns == 0 || rows == 0) return "its strips have no size";
+    if (columns == 0 || rows == 0) return "strips without a size";
     size_t step = is_separate ? 1 : page->samples;
     uint64_t row_length = ((uint64_t)columns * step * page->bits + 7) / 8;
     for (uint32_t y = 0; y < page->height; y += rows) {
@@ -231,7 +231,7 @@ static const char *decode(tiff_page *page, VipsImage **image) {
     if (is_palette) {
         uint16_t **palette = page->palette;
         if (!TIFFGetField(page->tiff, TIFFTAG_COLORMAP, &palette[0], &palette[1], &palette[2]))
-            return "its palette is missing";
+            return "missing palette";
         widen_palette(page);
     }
     int colours = is_palette ? 3 : page->colours;
@@ -239,10 +239,10 @@ static const char *decode(tiff_page *page, VipsImage **image) {
     // No more pixels than int holds a side, which the caller has bounded together.
     size_t count = (size_t)page->width * page->height;
     tmsize_t length = TIFFIsTiled(page->tiff) ? TIFFTileSize(page->tiff) : TIFFStripSize(page->tiff);
-    if (length <= 0) return "its strips have no size";
+    if (length <= 0) return "strips without a size";
     uint8_t *pixels = g_try_malloc0(count * (size_t)bands);
     uint8_t *buffer = pixels ? g_try_malloc((size_t)length) : NULL;
-    const char *problem = "there is not enough memory for it";
+    const char *problem = "out of memory";
     if (buffer) problem = read_pixels(page, pixels, bands, buffer, length);
     g_free(buffer);
     if (!problem) {
@@ -272,7 +272,7 @@ VipsImage *inflight_tiff_decode(const uint8_t *bytes, size_t count, int number, 
     tiff_page page = {0};
     VipsImage *image = NULL;
     TIFF *tiff = open_page(&file, &page, number);
-    const char *problem = tiff ? decode(&page, &image) : "its header is broken";
+    const char *problem = tiff ? decode(&page, &image) : "malformed header";
     if (tiff) TIFFClose(tiff);
     if (problem && *problem) snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", problem);
     if (problem && !*problem) inflight_vips_fail(message);

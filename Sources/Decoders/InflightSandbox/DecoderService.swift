@@ -33,7 +33,7 @@ public struct DecoderService {
         guard case .message(let first, _) = requests.receive(upTo: 4096),
             case .begin(let maximumMemory, let maximumSeconds) = DecoderRequest(first)
         else {
-            Self.say("inflight-decoder is started by programs that use Inflight, and does nothing by itself.\n")
+            Self.say("inflight-decoder is started by programs that use Inflight. It cannot be run by itself.\n")
             _exit(2)
         }
         var sandbox = Sandbox()

@@ -61,7 +61,7 @@ struct DecoderWork {
     private static var noInput: LoadError {
         LoadError(
             .tooManyPixels, stage: .decode,
-            message: "There is not enough memory for the picture's file. Ask for a smaller one, or raise the limit.")
+            message: "Not enough memory for the image file. Load a smaller file, or raise maximumMemory.")
     }
 
     private typealias Answer = (reply: DecoderReply, shared: Descriptor?)
@@ -93,7 +93,7 @@ struct DecoderWork {
 
     private func codec(_ format: ImageFormat) throws(LoadError) -> any ImageCodec {
         guard let codec = codecs.decoder(of: format) else {
-            throw PictureError.unsupported(format, "its decoder is not here")
+            throw PictureError.unsupported(format, "its decoder is not installed")
         }
         return codec
     }

@@ -25,11 +25,11 @@ struct Sandbox {
         if hasNamespaces, inflight_enter_empty_root() == 0 { protections.insert(.namespaces) }
         if inflight_give_up_files() == 0 { protections.insert(.landlock) }
         status = inflight_give_up_privileges()
-        guard status == 0 else { return "its privileges cannot be given up (error \(-status))" }
+        guard status == 0 else { return "its privileges cannot be dropped (error \(-status))" }
         status = inflight_filter_system_calls()
         guard status == 0 else {
             return
-                "its system calls cannot be filtered (error \(-status)). Have the system allow seccomp, or decode in "
+                "its system calls cannot be filtered (error \(-status)). Enable seccomp in the system, or decode in "
                 + "process"
         }
         protections.insert(.seccomp)

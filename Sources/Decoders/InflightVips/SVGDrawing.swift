@@ -10,7 +10,7 @@ enum SVGDrawing {
 
     static func resized(_ bytes: Bytes, width: Int, height: Int) throws(LoadError) -> Bytes {
         guard case .root(let root) = SVGRoot.find(in: bytes), let size = SVGSize(root, in: bytes) else {
-            throw PictureError.damaged(.svg, "its first element is broken")
+            throw PictureError.damaged(.svg, "its first element is malformed")
         }
         var edits: [(range: Range<Int>, text: String)] = []
         func set(_ name: String, _ value: String, appending: Bool = false) {

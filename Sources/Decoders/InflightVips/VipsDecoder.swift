@@ -36,7 +36,7 @@ public struct VipsDecoder: Sendable {
         return .failure(
             LoadError(
                 .unsupportedFormat, stage: .decode,
-                message: "libvips does not start: \(message.reason). Install libvips 8.14 or later anew."))
+                message: "libvips cannot start: \(message.reason). Reinstall libvips 8.14 or later."))
     }()
 
     /// Decodes the first frame, or the page of a TIFF file that `options` select.
@@ -74,7 +74,7 @@ public struct VipsDecoder: Sendable {
                 guard picture.width == size.width, picture.height == size.height else {
                     throw PictureError.damaged(
                         format,
-                        "its header says \(size.width) × \(size.height) pixels, its decoder "
+                        "its header declares \(size.width) × \(size.height) pixels, its decoder "
                             + "\(picture.width) × \(picture.height)")
                 }
                 try unsafe VipsDecoding(
@@ -112,8 +112,8 @@ public struct VipsDecoder: Sendable {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
                 message:
-                    "The svg picture would have to be drawn with \(size.width) × \(size.height) pixels, and at most "
-                    + "\(options.maximumPixels) pixels are allowed, \(most) a side. Ask for a smaller size.")
+                    "The SVG image would be rendered at \(size.width) × \(size.height) pixels; the limit is "
+                    + "\(options.maximumPixels) pixels and \(most) pixels per side. Request a smaller size.")
         }
         return size
     }

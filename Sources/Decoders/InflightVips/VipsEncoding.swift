@@ -19,12 +19,12 @@ extension VipsDecoder {
         guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
         let quality = options.quality ?? 60
         guard (1...100).contains(quality) else {
-            throw PictureError.cannotEncode(.avif, "the quality has to be 1 … 100, and is \(quality)")
+            throw PictureError.cannotEncode(.avif, "the quality is \(quality), and must be 1 to 100")
         }
         guard pixels.width <= Self.maximumSide, pixels.height <= Self.maximumSide else {
             throw PictureError.cannotEncode(
                 .avif,
-                "it has \(pixels.width) × \(pixels.height) pixels, and \(Self.maximumSide) is the most for a side")
+                "it has \(pixels.width) × \(pixels.height) pixels; the limit per side is \(Self.maximumSide)")
         }
         let source = pixels.converted(to: .rgba).withoutGaps
         var message = VipsMessage()

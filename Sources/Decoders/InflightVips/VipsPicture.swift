@@ -19,7 +19,9 @@ import InflightCore
         _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsPicture) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {
         try VipsDecoder.start()
-        guard let loader = loader(of: format) else { throw PictureError.unsupported(format, "libvips is not asked") }
+        guard let loader = loader(of: format) else {
+            throw PictureError.unsupported(format, "libvips is not used for this format")
+        }
         turn.lock()
         defer { turn.unlock() }
         return try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in

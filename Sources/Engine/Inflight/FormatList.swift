@@ -38,7 +38,7 @@ struct FormatList {
             support.decoding = ability(usual, library) {
                 $0.decodes.contains(format)
             } absent: { _ in
-                .absent(reason: "the decoder that is installed does not know it", package: nil)
+                .absent(reason: "the installed decoder does not support it", package: nil)
             }
         }
         if [.jpeg, .png, .webp, .gif].contains(format) { support.preview = support.decoding }
@@ -50,7 +50,7 @@ struct FormatList {
             format: format, decoding: .none, animation: .none, preview: .none, encoding: .none)
         guard let vips else {
             support.decoding = .absent(
-                reason: "it is decoded in a process of its own alone, and --decode in-process wants none", package: nil)
+                reason: "it needs a decoder process, which --decode in-process disables", package: nil)
             // As the codec does: without a decoder it does not encode.
             if format == .avif { support.encoding = support.decoding }
             return support
@@ -69,7 +69,7 @@ struct FormatList {
         }
         if format == .svg, !drawsSVG, case .present = support.decoding {
             support.decoding = .absent(
-                reason: "\(library) is there, and drawings are made only where that is asked for: drawsSVG, or --svg",
+                reason: "\(library) is installed, but SVG rendering is off: enable it with --svg or drawsSVG",
                 package: nil)
         }
         return support
@@ -103,15 +103,15 @@ struct FormatList {
 
     private static let heifSaver = vips("heifsave_buffer")
     private static let av1Encoder = Part(
-        name: "av1-encoder", reason: "libheif has no encoder of AV1", package: "libheif-plugin-aomenc")
+        name: "av1-encoder", reason: "libheif has no AV1 encoder", package: "libheif-plugin-aomenc")
     private static let decodingParts: [ImageFormat: [Part]] = [
         .avif: [
             vips("heifload_buffer"),
-            Part(name: "av1-decoder", reason: "libheif has no decoder of AV1", package: "libheif-plugin-dav1d"),
+            Part(name: "av1-decoder", reason: "libheif has no AV1 decoder", package: "libheif-plugin-dav1d"),
         ],
         .heic: [
             vips("heifload_buffer"),
-            Part(name: "hevc-decoder", reason: "libheif has no decoder of HEVC", package: "libheif-plugin-libde265"),
+            Part(name: "hevc-decoder", reason: "libheif has no HEVC decoder", package: "libheif-plugin-libde265"),
         ],
         .tiff: [vips("tiffload_buffer")],
         .svg: [vips("svgload_buffer")],
@@ -121,8 +121,8 @@ struct FormatList {
         guard let part = parts.first(where: { missing.contains($0.name) }) else {
             return .absent(
                 reason:
-                    "inflight-decoder-vips is not installed beside inflight-decoder; it is built with Inflight, where "
-                    + "libvips and libjxl are", package: "libvips-dev libjxl-dev")
+                    "inflight-decoder-vips is not installed beside inflight-decoder; install libvips and libjxl, "
+                    + "then rebuild Inflight", package: "libvips-dev libjxl-dev")
         }
         return .absent(reason: part.reason, package: part.package)
     }

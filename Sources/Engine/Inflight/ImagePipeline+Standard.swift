@@ -73,7 +73,7 @@ extension ImagePipeline {
             return try ImagePipeline(configuration: .init())
         } catch {
             // The defaults name no file that could be missing, so this cannot fail.
-            preconditionFailure("the standard pipeline cannot be made: \(error)")
+            preconditionFailure("the standard pipeline cannot be created: \(error)")
         }
     }()
 }

@@ -51,14 +51,14 @@ struct IsolatedFormatsCodec: ImageCodec {
             throw LoadError(
                 .unsupportedFormat, stage: .decode,
                 message:
-                    "Pictures in the format \(format) are decoded in a process of their own alone, and this program "
-                    + "wants none. Let decoding be auto or worker.")
+                    "Decoding \(format) images requires a decoder process, which this configuration disables. "
+                    + "Set decoding to auto or worker.")
         }
         guard format != .svg || drawsSVG else {
             throw LoadError(
                 .unsupportedFormat, stage: .decode,
                 message:
-                    "This is an svg drawing, and drawings are made only where that is asked for: drawsSVG, or --svg.")
+                    "This is an SVG image, and SVG rendering is off. Enable it with drawsSVG (--svg).")
         }
         var options = options
         // Enlarging loses nothing, because an SVG image is rendered at the target size.
@@ -75,8 +75,8 @@ struct IsolatedFormatsCodec: ImageCodec {
         throw LoadError(
             .notAnImage, stage: .decode,
             message:
-                "This is gzip data, not an image. A compressed drawing is made only where that is asked for: drawsSVG, "
-                + "or --svg.")
+                "This is gzip data, not an image. If it is compressed SVG, enable SVG rendering with drawsSVG "
+                + "(--svg).")
     }
 
     private func document(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bytes {

@@ -144,7 +144,7 @@ final class CacheCommandTests: EndToEndSuite {
             for log in ["-wal", "-shm"] { _ = unsafe unlink(place.appending("cache/index.sqlite\(log)")) }
             let result = cache(action)
             #expect(result.status == (action == "verify" ? 1 : 0), "\(result.text)")
-            #expect(result.errors.contains("made anew"))
+            #expect(result.errors.contains("rebuilt"))
             #expect(cache("verify").status == 0)
         }
     }
@@ -162,7 +162,7 @@ final class CacheCommandTests: EndToEndSuite {
             let statistics = cache("stat")
             #expect(statistics.status == 0 && statistics.errors.isEmpty, "\(statistics.errors)")
             let verified = cache("verify")
-            #expect(verified.status == 1 && verified.text.contains("some of its pages are damaged"), "\(verified.text)")
+            #expect(verified.status == 1 && verified.text.contains("some of its pages are corrupt"), "\(verified.text)")
         }
         // The next lookup finds each entry where it was, and repairs the index.
         let again = place.run(
@@ -230,7 +230,7 @@ final class CacheCommandTests: EndToEndSuite {
         place.write("cache/letter.txt", "Dear Sir")
         let words = cache(action)
         #expect(words.status == 66 && words.output.isEmpty)
-        #expect(words.errors.contains("holds files that are not a cache's"))
+        #expect(words.errors.contains("contains other files"))
         #expect(try lines(cache(action, "--json")).first?.error?.code == "cannotWrite")
         #expect(TemporaryDirectory.names(place.appending("cache")) == ["letter.txt"])
     }

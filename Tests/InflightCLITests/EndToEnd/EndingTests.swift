@@ -133,7 +133,7 @@ final class EndingTests: EndToEndSuite {
     func verbose() {
         server.serve("/moved", .redirect(to: "/good.jpg"))
         let result = place.run("get", server.url("/moved"), server.url("/none"), "-o", "out", "--verbose")
-        for part in ["asked for", "redirected to", "200", "60 × 40", "stored as out/moved.jpg", "404"] {
+        for part in ["requested", "redirected to", "200", "60 × 40", "stored as out/moved.jpg", "404"] {
             #expect(result.errors.contains(part), "\(part) in \(result.errors)")
         }
     }

@@ -48,7 +48,7 @@ struct PreviewTests {
             "get", server.url("/a.jpg"), "-o", "out", "--size", "100x", "--json", "--incomplete", "--format", "png")
         #expect(result.status == 0)
         #expect(try result.lines.first?.incomplete == true)
-        #expect(result.errors.contains("is damaged"))
+        #expect(result.errors.contains("is truncated or corrupt"))
         let (pixels, _) = try Pictures.decode(place.read("out/a.png"))
         #expect(pixels.width == 100 && pixels.height == 75)
         #expect(pixels.bytes[3] == 255 && pixels.bytes[74 * pixels.bytesPerRow + 3] == 0)

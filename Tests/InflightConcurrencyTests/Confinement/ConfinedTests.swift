@@ -124,6 +124,6 @@ struct ConfinedTests {
         }
         let message = String(decoding: try #require(observed).standardErrorContent, as: UTF8.self)
         #expect(
-            message.contains("Counter is to be used on the queue “app.counter” alone, and was used on"), "\(message)")
+            message.contains("Counter must be used on the queue “app.counter”, but was used on"), "\(message)")
     }
 }

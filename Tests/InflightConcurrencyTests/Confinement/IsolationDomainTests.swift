@@ -120,7 +120,7 @@ struct IsolationDomainTests {
             _ = Isolated(1, in: IsolationDomain("downloads")).value
         }
         let inside = "downloads: call this inside enter(_:)"
-        for (result, expected) in [(reentered, "downloads: entered from inside"), (written, inside), (read, inside)] {
+        for (result, expected) in [(reentered, "downloads: entered recursively"), (written, inside), (read, inside)] {
             let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
             #expect(message.contains(expected), "\(message)")
         }

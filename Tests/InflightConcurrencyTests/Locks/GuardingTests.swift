@@ -88,6 +88,6 @@ struct GuardingTests {
             guarded.write { _ in guarded.read { _ in } }
         }
         let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-        #expect(message.contains("entered from inside itself"), "\(message)")
+        #expect(message.contains("accessed recursively"), "\(message)")
     }
 }

@@ -103,7 +103,7 @@ struct CurrentQueueTests {
     @Test("Queues and the current thread have names for messages")
     func names() async {
         #expect(CallbackQueue.queue(DispatchQueue(label: "app.list")).name == "the queue “app.list”")
-        #expect(CallbackQueue.queue(DispatchQueue(label: "")).name == "a queue without a label")
+        #expect(CallbackQueue.queue(DispatchQueue(label: "")).name == "an unlabelled queue")
         #expect(MainCallbackQueue.main.queue.name == "the main queue")
         let found = await ask(on: DispatchQueue(label: "app.list")) { CallbackQueue.currentName }
         #expect(found.hasPrefix("the queue “app.list” (thread “"))
@@ -123,7 +123,7 @@ struct CurrentQueueTests {
             wrong.sync { CallbackQueue.queue(right).preconditionIsCurrent("The list") }
         }
         let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-        #expect(message.contains("The list is to be used on the queue “app.list” alone"), "\(message)")
+        #expect(message.contains("The list must be used on the queue “app.list”"), "\(message)")
         #expect(message.contains("was used on the queue “app.network”"), "\(message)")
     }
 }

@@ -143,7 +143,7 @@ struct WorkGroupTests {
             _ = group.enter()
         }
         let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-        #expect(message.contains("a group that has ended was entered"), "\(message)")
+        #expect(message.contains("enter() on a finished group"), "\(message)")
     }
 
     @Test("A work group ends once when many members leave at once")

@@ -77,8 +77,8 @@ struct CircuitBreakerTests {
         #expect(error?.url == url(2))
         #expect(
             error?.message
-                == "http://a.example:80 is unavailable: its last connections failed. It is tried again in 0.7 s. "
-                + "Try later.")
+                == "http://a.example:80 is unavailable: recent connections failed. Next attempt in 0.7 s. "
+                + "Try again later.")
     }
 
     @Test(

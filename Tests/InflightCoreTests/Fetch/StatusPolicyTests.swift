@@ -40,7 +40,7 @@ struct StatusPolicyTests {
 
     @Test("The message states a valid Retry-After, else advises a later retry", arguments: [408, 425, 429, 500, 503])
     func retryAfter(status: Int) {
-        #expect(advice("17", status)?.hasSuffix("It asks to be left alone for 17 s: come back then.") == true)
+        #expect(advice("17", status)?.hasSuffix("Try again in 17 s, as the server asks.") == true)
         #expect(advice("Sun, 06 Nov 1994 08:50:07 GMT", status)?.contains(" 30 s") == true)
         for soon in ["0", "Sun, 06 Nov 1994 08:49:07 GMT", "", "\u{1B}[2J"] {
             #expect(advice(soon, status)?.hasSuffix(". Try again later.") == true)

@@ -272,7 +272,7 @@ struct HookTests {
         let heard = entries.withLock { $0 }
         #expect(
             heard.map(\.message).sorted() == [
-                "exchange begins", "exchange begins", "job failed", "redirected", "task added",
+                "exchange started", "exchange started", "job failed", "redirected", "task added",
             ])
         #expect(heard.first { $0.message == "job failed" }?.level == .error)
         #expect(heard.allSatisfy { !$0.description.contains("hunter2") })

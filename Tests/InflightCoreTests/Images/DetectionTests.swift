@@ -54,7 +54,7 @@ struct DetectionTests {
         #expect(failure([0xFF, 0xD8, 0xFF])?.message.contains("jpeg") == true)
         for (text, word) in [
             ("", "empty"), ("<!DOCTYPE html><p>", "HTML"), ("\n <HTML>", "HTML"), ("{\"error\": 1}", "JSON"),
-            ("not here", "text"), ("<feed/>", "XML"), ("\u{1}\u{2}", "no picture format"),
+            ("not here", "text"), ("<feed/>", "XML"), ("\u{1}\u{2}", "known image format"),
         ] {
             let error = failure(Array(text.utf8))
             #expect(error?.code == .notAnImage && error?.message.contains(word) == true)

@@ -91,7 +91,7 @@ struct ImageLoaderQueueTests {
         }
         let message = String(decoding: try #require(observed).standardErrorContent, as: UTF8.self)
         #expect(
-            message.contains("ImageLoader is to be used on the queue “app.cell” alone, and was used on"), "\(message)")
+            message.contains("ImageLoader must be used on the queue “app.cell”, but was used on"), "\(message)")
     }
 
     private static func misplaced() throws -> ImageLoader {

@@ -13,7 +13,7 @@ struct ContainmentTests {
         "A decoder that crashes or makes a forbidden call fails one decode; the next succeeds",
         arguments: [
             ("crash", "signal"), ("write 16", "signal"), ("write 140737488355328", "signal"), ("exit", "status 7"),
-            ("socket", "asked the system"), ("fork", "asked the system"), ("exec", "asked the system"),
+            ("socket", "forbidden system call"), ("fork", "forbidden system call"), ("exec", "forbidden system call"),
         ])
     func ends(order: String, words: String) async throws {
         let pool = DecoderPool.faulty()
@@ -74,7 +74,8 @@ struct ContainmentTests {
     func lies(number: Int) async throws {
         let pool = DecoderPool.faulty()
         let failure = try #require(await pool.failure("lie \(number)"))
-        #expect(failure.code == .decoderCrashed && failure.message.contains("broke its rules"), "\(failure.message)")
+        #expect(
+            failure.code == .decoderCrashed && failure.message.contains("violated its protocol"), "\(failure.message)")
         #expect(try await pool.order("good 8").width == 8)
     }
 

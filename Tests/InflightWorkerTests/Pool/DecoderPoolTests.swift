@@ -124,7 +124,7 @@ struct DecoderPoolTests {
             #expect(failure.code == .decoderUnavailable && failure.message.contains(path), "\(failure.message)")
         }
         let other = try #require(await DecoderPool(DecoderConfiguration(path: "/bin/true")).failure("good 8"))
-        #expect(other.code == .decoderUnavailable && other.message.contains("did not begin"), "\(other.message)")
+        #expect(other.code == .decoderUnavailable && other.message.contains("did not start"), "\(other.message)")
     }
 
     @Test("A decoder handles small and empty files and files larger than its shared memory")

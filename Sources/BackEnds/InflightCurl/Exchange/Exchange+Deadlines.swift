@@ -51,27 +51,27 @@ extension Exchange {
         case .naming:
             return failure(
                 .timedOut,
-                "Connecting timed out: the name of \(connectee) was not found out within \(limits.connectTimeout.text). "
-                    + "Look at the name servers, or allow more time.")
+                "Resolving the host name of \(connectee) timed out after \(limits.connectTimeout.text). "
+                    + "Check the DNS servers, or raise connectTimeout.")
         case .connecting:
             return failure(
                 .timedOut,
-                "Connecting timed out: \(connectee) did not accept a connection within \(limits.connectTimeout.text). "
-                    + "Try later, or allow more time.")
+                "Connecting to \(connectee) timed out after \(limits.connectTimeout.text). "
+                    + "Try again later, or raise connectTimeout.")
         case .stall where isWithinHead:
             return failure(
                 .timedOut,
-                "The exchange stalled: \(host) began its answer's head and did not end it for "
-                    + "\(limits.stallTimeout.text). Try later, or allow longer pauses.")
+                "The transfer stalled: \(host) did not complete the response header within "
+                    + "\(limits.stallTimeout.text). Try again later, or raise stallTimeout.")
         case .stall:
             return failure(
                 .timedOut,
-                "The exchange stalled: no byte came from \(host) for \(limits.stallTimeout.text). "
-                    + "Try later, or allow longer pauses.")
+                "The transfer stalled: no data from \(host) for \(limits.stallTimeout.text). "
+                    + "Try again later, or raise stallTimeout.")
         case .total:
             return failure(
                 .timedOut,
-                "The exchange with \(host) took longer in all than \(limits.totalTimeout.text). Allow more time.")
+                "The request to \(host) timed out after \(limits.totalTimeout.text). Raise totalTimeout (--timeout).")
         }
     }
 

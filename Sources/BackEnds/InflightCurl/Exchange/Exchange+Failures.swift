@@ -10,53 +10,54 @@ extension Exchange {
         if let refusedAddress, !hasOpenedSocket { return failure(forRefused: refusedAddress) }
         switch code {
         case CURLE_OK:
-            return failure(.truncated, "The connection to \(host) ended inside the head of its answer. Try again.")
+            return failure(.truncated, "The connection to \(host) ended within the response header. Try again.")
         case CURLE_COULDNT_CONNECT where lacksDescriptors:
             return .tooManyOpenFiles(.fetch, url: request.url.string)
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return failure(
-                .cannotConnect, "The name of \(connectee) did not resolve (\(why)). Check how it is written.")
+                .cannotConnect, "Cannot resolve the host name of \(connectee) (\(why)). Check the spelling.")
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_NO_CONNECTION_AVAILABLE, CURLE_INTERFACE_FAILED:
-            let remedy = connectee == host ? "Try later." : "Check the proxy variables of the environment."
-            return failure(.cannotConnect, "No connection to \(connectee) could be made (\(why)). \(remedy)")
+            let remedy = connectee == host ? "Try again later." : "Check the proxy variables of the environment."
+            return failure(.cannotConnect, "Cannot connect to \(connectee) (\(why)). \(remedy)")
         case _ where !hasAnswer && why.contains("CONNECT tunnel failed"):
             return failure(
                 .cannotConnect,
-                "\(connectee) refused the connection to \(host) (\(why)). Check its rules and your access.")
+                "\(connectee) refused a tunnel to \(host) (\(why)). Check the proxy's rules and your credentials.")
         case CURLE_OPERATION_TIMEDOUT:
             return failure(forLimit: hasAnswer ? .stall : .connecting)
         case CURLE_SSL_CACERT_BADFILE:
-            return failure(.cannotRead, "The CA certificates cannot be read (\(why)). Name a readable file.")
+            return failure(.cannotRead, "Cannot read the CA certificates (\(why)). Specify a readable file.")
         case CURLE_SSL_CONNECT_ERROR where Self.meansLostConnection(why):
-            return failure(.cannotConnect, "\(host) closed the connection while TLS was agreed on (\(why)). Try later.")
+            return failure(
+                .cannotConnect, "\(host) closed the connection during the TLS handshake (\(why)). Try again later.")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
             return failure(.untrusted, "The certificate of \(host) is not trusted (\(why)). \(Self.remedy(for: why))")
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
-            return failure(.untrusted, "TLS could not be agreed on with \(host) (\(why)).")
+            return failure(.untrusted, "The TLS handshake with \(host) failed (\(why)).")
         case CURLE_PARTIAL_FILE:
-            return failure(.truncated, "The body ended before its length (\(why)). Try again.")
+            return failure(.truncated, "The body ended before its announced length (\(why)). Try again.")
         case CURLE_RECV_ERROR where why.contains("chunked-encoding"):
-            return failure(.badResponse, "The server broke HTTP's rules: its chunks are malformed (\(why)).")
+            return failure(.badResponse, "The response is malformed: invalid chunked encoding (\(why)).")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_HTTP2,
             CURLE_SEND_FAIL_REWIND, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:
             if !hasAnswer, isOnReusedConnection { return lost(why) }
             return hasAnswer
-                ? failure(.truncated, "The connection to \(host) was lost inside its answer (\(why)). Try again.")
-                : failure(.cannotConnect, "The connection to \(host) was lost before any answer (\(why)). Try again.")
+                ? failure(.truncated, "The connection to \(host) was lost during the response (\(why)). Try again.")
+                : failure(.cannotConnect, "The connection to \(host) was lost before the response (\(why)). Try again.")
         case CURLE_BAD_CONTENT_ENCODING:
-            return failure(.badResponse, "The content coding of the body cannot be undone (\(why)).")
+            return failure(.badResponse, "The body's content coding cannot be decoded (\(why)).")
         case CURLE_UNSUPPORTED_PROTOCOL:
-            return failure(.badResponse, "What \(host) answered is not HTTP (\(why)). Check the port.")
+            return failure(.badResponse, "The response from \(host) is not HTTP (\(why)). Check the port.")
         case CURLE_OUT_OF_MEMORY where !hasHead:
             // libcurl reports a line that is too long this way.
-            return failure(.badResponse, "The head of the answer has a line that is too long (\(why)).")
-        case CURLE_FILESIZE_EXCEEDED: return tooLarge("It announced a body of more bytes than can be counted")
+            return failure(.badResponse, "A line of the response header is too long (\(why)).")
+        case CURLE_FILESIZE_EXCEEDED: return tooLarge("The announced body length is too large to represent")
         case CURLE_URL_MALFORMAT:
-            return failure(.invalidURL, "libcurl does not take this URL (\(why)).")
+            return failure(.invalidURL, "libcurl rejected the URL (\(why)).")
         default:
-            return failure(.badResponse, "The exchange with \(host) failed (\(why)).")
+            return failure(.badResponse, "The request to \(host) failed (\(why)).")
         }
     }
 
@@ -64,7 +65,7 @@ extension Exchange {
         failure(
             .addressNotAllowed,
             "The address policy does not allow a connection to \(peer) (\(address)). "
-                + "Use a public address, or allow this one.")
+                + "Use a public address, or change the policy (--public-only).")
     }
 
     /// The origin, for messages.
@@ -75,10 +76,12 @@ extension Exchange {
 
     /// Returns a remedy for an untrusted certificate, chosen by the TLS library's message.
     private static func remedy(for why: String) -> String {
-        if why.contains("expired") { return "Ask its operator to renew it, and check this machine's clock." }
+        if why.contains("expired") {
+            return "It has expired. Check this machine's clock, or ask the operator to renew it."
+        }
         if why.contains("not yet valid") { return "Check this machine's clock." }
-        if why.contains("subject name") { return "It is another host's. Check the URL." }
-        return "If it should be, name a CA file that vouches for it."
+        if why.contains("subject name") { return "It belongs to another host. Check the URL." }
+        return "If you trust it, specify its CA file (--cacert)."
     }
 
     /// Returns the error for a connection that was lost, or refused the stream, before the response began, so that
@@ -87,7 +90,7 @@ extension Exchange {
         failure(
             .connectionLost,
             "\(peer) closed the connection before the response (\(detail.isEmpty ? "no data" : detail)). "
-                + "The server may have processed the request. Send it again if that does no harm.")
+                + "The server may have processed the request. Send it again only if repeating it is safe.")
     }
 
     func failure(forName host: String, _ why: String) -> LoadError {
@@ -95,7 +98,7 @@ extension Exchange {
         let isProxy = site?.route.proxyName?.hasPrefix(host + ":") ?? false
         return failure(
             .cannotConnect,
-            "The name \(isProxy ? "of the proxy " : "")\(Message.cleaned(host)) did not resolve (\(why)). Check how it is written, and the name servers."
+            "Cannot resolve \(isProxy ? "the proxy " : "")\(Message.cleaned(host)) (\(why)). Check the spelling and the DNS servers."
         )
     }
 

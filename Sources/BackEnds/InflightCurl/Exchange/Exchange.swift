@@ -104,12 +104,12 @@ extension Exchange {
             interimHeads += 1
             guard interimHeads <= Self.maximumInterimHeads else {
                 return didReceive(
-                    .malformed("it sent more than \(Self.maximumInterimHeads) interim answers"), at: now)
+                    .malformed("more than \(Self.maximumInterimHeads) interim responses"), at: now)
             }
             receiver?.didReceive(interim: head)
             return true
         case .malformed(let problem):
-            stop = failure(.badResponse, "The server broke HTTP's rules: \(problem).")
+            stop = failure(.badResponse, "The response is malformed: \(problem).")
             return false
         case .final(let head, let framing):
             hasHead = true
@@ -132,11 +132,11 @@ extension Exchange {
 
     func didReceiveTooMuch(inTrailers: Bool) {
         hasAnswer = true
-        let what = inTrailers ? "What follows the body of its answer" : "The head of its answer"
+        let what = inTrailers ? "The response trailer" : "The response header"
         stop = failure(
             .badResponse,
             "\(what) is longer than \(request.limits.maximumHeadBytes) bytes. "
-                + "The server is broken or hostile; nothing of its answer was used.")
+                + "The server may be broken or malicious. The response was discarded.")
     }
 
     /// Delivers the timings once, if the request wants them. Call it while libcurl's handle is still attached.
@@ -152,7 +152,7 @@ extension Exchange {
         isCoded = framing.isCoded && !hasNoBody
         if isCoded { easy?.watchProgress(true) }
         if let expected, expected > request.limits.maximumBodyBytes {
-            stop = tooLarge("It announced a body of \(expected) bytes")
+            stop = tooLarge("The announced body length is \(expected) bytes")
             return false
         }
         return obey(receiver?.didReceive(head, expectedBytes: expected) ?? .cancel)
@@ -171,11 +171,11 @@ extension Exchange {
         }
         lastActivity = now
         guard hasHead else {
-            stop = failure(.badResponse, "The server sent a body without a head.")
+            stop = failure(.badResponse, "The response is malformed: a body without a header.")
             return .stop
         }
         guard Int64(bytes.count) <= request.limits.maximumBodyBytes - bodyBytes else {
-            stop = tooLarge(isCoded ? "With its content coding undone, the body is longer" : "The body is longer")
+            stop = tooLarge(isCoded ? "After content decoding, the body is too long" : "The body is too long")
             return .stop
         }
         let offset = bodyBytes
@@ -190,7 +190,7 @@ extension Exchange {
             lastActivity = now
         }
         guard wireBytes > request.limits.maximumBodyBytes else { return true }
-        if stop == nil { stop = tooLarge("The body is longer, before its content coding is undone") }
+        if stop == nil { stop = tooLarge("Before content decoding, the body is too long") }
         return false
     }
 
@@ -210,7 +210,7 @@ extension Exchange {
 // MARK: Errors
 
 extension Exchange {
-    var cancelled: LoadError { failure(.cancelled, "It was cancelled.") }
+    var cancelled: LoadError { failure(.cancelled, "The request was cancelled.") }
 
     func failure(_ code: LoadError.Code, _ message: String) -> LoadError {
         LoadError(code, stage: .fetch, url: request.url.string, message: message)
@@ -219,7 +219,7 @@ extension Exchange {
     func tooLarge(_ what: String) -> LoadError {
         failure(
             .tooLarge,
-            "\(what), and the limit is \(request.limits.maximumBodyBytes) bytes. Raise the limit if you trust the server."
+            "\(what); the limit is \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes (--max-bytes)."
         )
     }
 }

@@ -25,7 +25,7 @@ enum HeadParser {
     ///   - text: All lines, including the empty one at the end, with folded lines joined.
     ///   - lines: The approximate number of lines.
     static func parse(_ text: UnsafeBufferPointer<UInt8>, lines: Int) -> Outcome {
-        guard text.count > 0 else { return .malformed("its answer has no head") }
+        guard text.count > 0 else { return .malformed("the response has no header section") }
         do throws(Problem) {
             let (head, framing) = try unsafe parse(Scanner(text), lines)
             // 101 ends the use of HTTP on the connection, so nothing follows it.
@@ -60,7 +60,7 @@ enum HeadParser {
         var head = ResponseHead(status: 0)
         var framing = Framing()
         guard let statusLine = text.line(from: &position), readStatus(text, statusLine, into: &head) else {
-            throw Problem(what: "the first line of its answer is no status line")
+            throw Problem(what: "the first line is not a status line")
         }
         head.fields.reserve(bytes: text.count - position, lines: lines)
         while let line = text.line(from: &position), !line.isEmpty {
@@ -107,15 +107,15 @@ enum HeadParser {
     ) -> String? {
         switch name.count {
         case 14 where text.isNamed(name, "content-length"):
-            guard let length = text.sameNumbers(value) else { return "its Content-Length is no number" }
+            guard let length = text.sameNumbers(value) else { return "Content-Length is not a number" }
             // RFC 9110 section 8.6: differing values are an error.
-            if let earlier = framing.contentLength, earlier != length { return "it sent two different Content-Lengths" }
+            if let earlier = framing.contentLength, earlier != length { return "the values of Content-Length differ" }
             framing.contentLength = length
         case 16 where text.isNamed(name, "content-encoding"):
             if !value.isEmpty, !text.isNamed(value, "identity") { framing.isCoded = true }
         case 17 where text.isNamed(name, "transfer-encoding"):
             for coding in text.members(value) where !transferCodings.contains(where: { text.isNamed(coding, $0) }) {
-                return "it uses a Transfer-Encoding that is unknown, so its body cannot be read"
+                return "the Transfer-Encoding is unknown, so the body cannot be decoded"
             }
             framing.isChunked = true
         default: break

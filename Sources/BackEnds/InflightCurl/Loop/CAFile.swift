@@ -24,7 +24,7 @@ enum CAFile {
         let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
         guard count >= 0 else { throw unreadable(path, unsafe String(cString: strerror(errno))) }
         guard String(decoding: bytes.prefix(count), as: UTF8.self).contains("CERTIFICATE-----") else {
-            throw unreadable(path, "it holds no certificate in PEM form")
+            throw unreadable(path, "it contains no PEM certificate")
         }
     }
 
@@ -32,7 +32,7 @@ enum CAFile {
         LoadError(
             .cannotRead, stage: .request,
             message:
-                "The CA file \(Message.cleaned(path)) cannot be used: \(why). Name a readable file of PEM certificates."
+                "Cannot use the CA file \(Message.cleaned(path)): \(why). Specify a readable file of PEM certificates."
         )
     }
 }

@@ -246,7 +246,9 @@ internal import InflightCore
 
     private func applyMethod(_ request: TransportRequest) -> String? {
         if let problem = RequestRules.problem(withMethod: request.method) { return problem }
-        if request.method == "HEAD", request.body != nil { return "A HEAD request carries no body. Leave it out." }
+        if request.method == "HEAD", request.body != nil {
+            return "A HEAD request cannot have a body. Remove the body."
+        }
         applied.method = request.method
         applied.bodyBytes = request.body?.count
         // Each of these options sets the method that it is named after, which the last call corrects.

@@ -50,12 +50,12 @@ internal import InflightCore
     private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     init(mailbox: Mailbox) {
-        precondition(Self.isLibraryReady, "libcurl cannot be initialised: memory is short")
+        precondition(Self.isLibraryReady, "libcurl cannot be initialised: out of memory")
         self.mailbox = mailbox
         settings = mailbox.settings
         poller = Poller(epoll: mailbox.epollDescriptor, wake: mailbox.wakeDescriptor)
         book = AddressBook(rules: mailbox.settings.proxies)
-        guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl has no memory") }
+        guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl is out of memory") }
         unsafe self.multi = multi
         unsafe share = inflight_share_make()
         resolver = Resolver(loop: self, mailbox: mailbox)
@@ -199,7 +199,7 @@ internal import InflightCore
         while let exchange = active.last {
             finish(
                 exchange,
-                .failure(exchange.failure(.shutDown, "The transport was shut down. Make a new one to go on.")))
+                .failure(exchange.failure(.shutDown, "The transport was shut down. Create a new one.")))
         }
         tellEndings()
     }
@@ -252,7 +252,7 @@ internal import InflightCore
         // A proxy's address is the operator's choice. The origin behind it was checked before.
         if exchange.site?.route.proxy.isEmpty != false {
             guard settings.addressPolicy.allows(ifKnown: unsafe SocketAddress.ip(address)) else {
-                exchange.refusedAddress = unsafe SocketAddress.text(address) ?? "of an unknown family"
+                exchange.refusedAddress = unsafe SocketAddress.text(address) ?? "unknown address family"
                 return false
             }
         }
@@ -283,7 +283,7 @@ internal import InflightCore
         guard let origin = exchange.request.url.origin, origin.scheme == "http" || origin.scheme == "https" else {
             let error = LoadError(
                 .unsupportedScheme, stage: .fetch, url: exchange.request.url.string,
-                message: "libcurl serves http and https here. Give a URL of one of these.")
+                message: "Unsupported URL scheme. Supported by this transport: http, https.")
             return finish(exchange, .failure(error))
         }
         let site: Site
@@ -327,7 +327,9 @@ internal import InflightCore
             return finish(exchange, .failure(exchange.failure(forRefused: address)))
         }
         guard let handle = unsafe pool.popLast() ?? EasyHandle(loop: self, share: share) else {
-            return finish(exchange, .failure(exchange.failure(.cannotConnect, "libcurl has no memory left.")))
+            return finish(
+                exchange,
+                .failure(exchange.failure(.cannotConnect, "libcurl is out of memory. Load fewer images at once.")))
         }
         exchange.phase = .connecting
         exchange.handedAt = now

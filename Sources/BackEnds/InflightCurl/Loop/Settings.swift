@@ -24,7 +24,8 @@ struct Settings: Sendable {
             ("maximumIdleConnections", configuration.maximumIdleConnections),
         ] where !(1...1_000_000).contains(value) {
             throw LoadError(
-                .invalidRequest, stage: .request, message: "\(name) is \(value); give a number from 1 to 1,000,000.")
+                .invalidRequest, stage: .request,
+                message: "Invalid \(name): \(value). Use a number from 1 to 1,000,000.")
         }
         if let path = configuration.caFile { try CAFile.check(path) }
         caFile = configuration.caFile
@@ -35,7 +36,7 @@ struct Settings: Sendable {
         guard RequestRules.isValue(configuration.userAgent.utf8) else {
             throw LoadError(
                 .invalidRequest, stage: .request,
-                message: "The userAgent holds what a header cannot hold. Use printable characters.")
+                message: "Invalid userAgent: it contains a control character. Use printable characters.")
         }
         userAgent = configuration.userAgent
         addressPolicy = configuration.addressPolicy

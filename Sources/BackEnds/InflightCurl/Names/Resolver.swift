@@ -50,7 +50,7 @@ internal import InflightCore
         servers == nil && NameServiceSwitch.systemHasOtherSources() ? SystemResolver() : nil
 
     init(loop: EventLoop, mailbox: Mailbox) {
-        precondition(Self.isLibraryReady, "c-ares cannot be initialised: memory is short")
+        precondition(Self.isLibraryReady, "c-ares cannot be initialised: out of memory")
         self.loop = loop
         self.mailbox = mailbox
         servers = mailbox.settings.dnsServers
@@ -70,7 +70,7 @@ internal import InflightCore
         refreshChannel()
         guard let channel = unsafe channel else {
             pending.remove(host)
-            answers.append((host, .failed("the configuration of the name servers cannot be used")))
+            answers.append((host, .failed("the system's DNS configuration is unusable")))
             return
         }
         asked += 1
@@ -147,7 +147,7 @@ internal import InflightCore
             }
             unsafe next = node.pointee.ai_next
         }
-        return addresses.isEmpty ? .notFound("it has no address") : .found(addresses, secondsToLive: seconds)
+        return addresses.isEmpty ? .notFound("the name has no address") : .found(addresses, secondsToLive: seconds)
     }
 
     /// Creates the channel, or recreates it if the system's configuration has changed and no lookup is pending.

@@ -21,7 +21,7 @@ struct Route: Sendable {
         } catch {
             throw LoadError(
                 .invalidRequest, stage: .fetch,
-                message: "The variable \(error.variable) names no proxy that can be used. Correct it, or unset it.")
+                message: "Invalid proxy in the environment variable \(error.variable). Correct or unset it.")
         }
         if let proxy {
             self.proxy = proxy.text
@@ -62,6 +62,6 @@ struct Route: Sendable {
     private static func noName(_ host: String) -> LoadError {
         LoadError(
             .invalidURL, stage: .fetch,
-            message: "\(Message.cleaned(host)) is no name that a host can have. Check how it is written.")
+            message: "Invalid host name '\(Message.cleaned(host))'. Check the spelling.")
     }
 }

@@ -28,7 +28,7 @@ final class SystemResolver {
                 .named(
                     host,
                     addresses.isEmpty
-                        ? .notFound("no source of names has it")
+                        ? .notFound("the name is unknown")
                         : .found(addresses, secondsToLive: Self.secondsToLive)))
         }
         return true

@@ -6,7 +6,7 @@ struct FolderTag: Hashable {
     var layout: Int64
 
     private static let signature = "Signature: 8a477f597d28d172789f06886806bc55"
-    private static let remark = "# Pictures that Inflight has loaded. All of it may be deleted."
+    private static let remark = "# Disk cache of Inflight. It is safe to delete this directory."
 
     var text: String {
         let line = "# inflight \(layout) \(CachePaths.name(Int64(bitPattern: identity)))"

@@ -17,7 +17,7 @@ struct DatabaseError: Error, Hashable {
     /// Whether another connection held a lock for longer than the busy timeout.
     var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
 
-    static let damaged = DatabaseError(code: SQLITE_CORRUPT, text: "a row does not hold what it has to")
+    static let damaged = DatabaseError(code: SQLITE_CORRUPT, text: "a row has invalid contents")
 }
 
 /// A connection to an index, for one thread at a time.
@@ -60,7 +60,7 @@ struct DatabaseError: Error, Hashable {
                 unsafe sqlite3_open_v2(path, &opened, flags, LimitedFiles.shared.name)
             }
         guard let opened = unsafe opened else {
-            throw DatabaseError(code: SQLITE_NOMEM, text: "there is no memory for an index")
+            throw DatabaseError(code: SQLITE_NOMEM, text: "out of memory")
         }
         unsafe handle = opened
         guard status == SQLITE_OK else {

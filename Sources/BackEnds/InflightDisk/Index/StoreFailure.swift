@@ -29,11 +29,11 @@ enum StoreFailure: Error {
         case .replaced:
             LoadError(
                 .cannotRead, stage: .store,
-                message: "The cache \(folder) was taken away or replaced while it was used. It is opened again.")
+                message: "The cache \(folder) was removed or replaced while in use. It will be reopened.")
         case .crowded:
             LoadError(
                 .cannotWrite, stage: .store,
-                message: "The cache \(folder) has no room within its limit. Raise the limit.")
+                message: "The cache \(folder) is full: nothing more can be evicted. Raise its limit.")
         case .file(let error, let name): Self.unusable("The cache \(folder)", "\(name): \(error.text)", error)
         case .database(let error): Self.unusable("The index of the cache \(folder)", error.text, error)
         }
@@ -42,8 +42,8 @@ enum StoreFailure: Error {
     private static func unusable(_ subject: String, _ reason: String, _ error: any Error) -> LoadError {
         LoadError(
             .cannotWrite, stage: .store,
-            message: "\(subject) cannot be used: \(reason). Check that the folder can be written and that the disk has "
-                + "room.", underlying: error)
+            message: "\(subject) cannot be used: \(reason). Check that the folder is writable and that the disk has "
+                + "free space.", underlying: error)
     }
 
     private static func refusal(_ message: String, _ code: LoadError.Code = .cannotWrite) -> StoreFailure {
@@ -52,31 +52,31 @@ enum StoreFailure: Error {
 
     static func foreign(_ folder: String) -> StoreFailure {
         refusal(
-            "The folder \(folder) holds files that are not a cache's. Nothing in it is touched. Name an empty folder or "
-                + "one that is not there.")
+            "The folder \(folder) contains other files and was not changed. Specify an empty folder or "
+                + "one that does not exist.")
     }
 
     static func othersFolder(_ folder: String) -> StoreFailure {
         refusal(
-            "The cache \(folder) belongs to another user, who could change what is in it. Nothing in it is touched. Name "
-                + "a folder of your own.")
+            "The cache \(folder) belongs to another user, who could change it. It was not changed. Specify "
+                + "a folder that you own.")
     }
 
     static func linked(_ folder: String) -> StoreFailure {
         refusal(
-            "The folder bodies in the cache \(folder) is a symbolic link. Nothing behind it is touched. Remove the "
-                + "link, or make the cache's folder itself the link.")
+            "The folder bodies in the cache \(folder) is a symbolic link, and was not followed. Remove the "
+                + "link, or make the cache folder itself the link.")
     }
 
     /// There is no cache and none may be created.
     static func absent(_ folder: String) -> StoreFailure {
-        refusal("There is no cache in \(folder).", .notStored)
+        refusal("No cache found in \(folder).", .notStored)
     }
 
     static func newer(_ folder: String, layout: Int64, known: Int64) -> StoreFailure {
         refusal(
-            "The cache \(folder) has layout \(layout), and this program knows none above \(known). Nothing in it is "
-                + "touched. Use a newer program, or another folder.", .cannotRead)
+            "The cache \(folder) has layout \(layout); this program supports layouts up to \(known). It was not "
+                + "changed. Use a newer program, or another folder.", .cannotRead)
     }
 }
 

@@ -32,7 +32,7 @@ struct Finding: Sendable {
         } completion: { found in
             guard let found else { return completion([], nil) }
             if !found.tooOld.isEmpty { core.write(.remove(found.tooOld)) { _ in } }
-            for row in found.damaged { quarantine(row, url: nil, reason: "its row in the index is damaged") {} }
+            for row in found.damaged { quarantine(row, url: nil, reason: "its row in the index is corrupt") {} }
             let entries = found.candidates.map(\.entry)
             guard let position = choose(entries), entries.indices.contains(position) else {
                 return completion(entries, nil)
@@ -114,7 +114,7 @@ struct Finding: Sendable {
         // It was evicted, removed or replaced meanwhile, or is damaged. The writer decides by the seal that was read.
         let left = found.left(without: position)
         let candidate = found.candidates[position]
-        quarantine(candidate.row, url: candidate.entry.response.url, reason: "its body is damaged or gone") {
+        quarantine(candidate.row, url: candidate.entry.response.url, reason: "its body is corrupt or missing") {
             completion(left, nil)
         }
     }

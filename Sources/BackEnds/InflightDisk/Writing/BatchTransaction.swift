@@ -427,5 +427,5 @@ final class BatchTransaction {
 
 extension DatabaseError {
     /// The error that SQLite reports when a limit is reached.
-    static let full = DatabaseError(code: 13, text: "there is no room within the limit")
+    static let full = DatabaseError(code: 13, text: "the cache has reached its limit")
 }

@@ -41,7 +41,7 @@ final class FileStore: Sendable {
             if descriptor < 0 { throw .last }
             if unsafe faccessat(descriptor, ".", W_OK | X_OK, 0) != 0 { throw .last }
         } catch {
-            throw Self.cannotWrite("The directory \(directory) cannot be written: \(error.text).", error)
+            throw Self.cannotWrite("Cannot write to the directory \(directory): \(error.text).", error)
         }
         shownPath = Self.relative(directory)
     }
@@ -71,7 +71,7 @@ final class FileStore: Sendable {
                 throw error
             }
         } catch {
-            throw Self.cannotWrite("A file in \(shownPath) cannot be written: \(error.text).", error)
+            throw Self.cannotWrite("Cannot write a file in \(shownPath): \(error.text).", error)
         }
     }
 
@@ -80,7 +80,7 @@ final class FileStore: Sendable {
         guard unsafe renameat(draft.folder.descriptor, draft.name, descriptor, name) == 0 else {
             let error = SystemError.last
             discard(draft)
-            throw Self.cannotWrite("\(path(of: name)) cannot be written: \(error.text).", error)
+            throw Self.cannotWrite("Cannot write \(path(of: name)): \(error.text).", error)
         }
         state.withLock { _ = $0.drafts.remove(draft.number) }
     }
@@ -128,9 +128,9 @@ final class FileStore: Sendable {
     static func cannotWrite(_ message: String, _ error: SystemError) -> LoadError {
         let remedy =
             switch error.code {
-            case ENOSPC, EDQUOT: " Make room, then ask again with --skip-existing."
-            case EACCES, EPERM, EROFS: " Choose another directory with -o, or change who may write there."
-            case ENOTDIR, EEXIST: " Part of that path is no directory; choose another with -o."
+            case ENOSPC, EDQUOT: " Free disk space, then run again with --skip-existing."
+            case EACCES, EPERM, EROFS: " Choose another directory with -o, or change its permissions."
+            case ENOTDIR, EEXIST: " Part of the path is not a directory. Choose another with -o."
             default: ""
             }
         return LoadError(.cannotWrite, stage: .store, message: message + remedy, underlying: error)

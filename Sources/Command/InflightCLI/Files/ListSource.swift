@@ -53,7 +53,7 @@ final class ListSource {
         while true {
             switch splitter.next(isAtEnd: isAtEnd) {
             case .endless(let number)?:
-                failure = "Line \(number) does not end within \(Quantity.grouped(Self.endlessLine)) bytes"
+                failure = "line \(number) is longer than \(Quantity.grouped(Self.endlessLine)) bytes"
                 stop()
                 return nil
             case let line?: return line

@@ -9,7 +9,7 @@ struct SystemError: Error, Equatable {
     /// The system's message, such as "No space left on device".
     var text: String {
         // The code also means that a link was refused, not only that there were too many.
-        if code == ELOOP { return "It is a symbolic link that is not followed" }
+        if code == ELOOP { return "Symbolic link not followed" }
         var buffer = [CChar](repeating: 0, count: 256)
         return unsafe buffer.withUnsafeMutableBufferPointer { buffer in
             unsafe strerror_r(code, buffer.baseAddress!, buffer.count) == 0

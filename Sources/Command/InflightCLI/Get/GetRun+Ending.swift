@@ -10,7 +10,7 @@ extension GetRun {
         var status =
             reporter.totals.failed > 0 ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
         if let failure = list?.failure {
-            narrator.warn("The list could not be read to its end: \(failure).")
+            narrator.warn("Reading the list stopped early: \(failure).")
             status = CommandLineTool.ExitStatus.noInput
         }
         end(status)

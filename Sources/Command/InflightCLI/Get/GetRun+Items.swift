@@ -38,7 +38,7 @@ extension GetRun {
         decide(names.ended(item.id, stem: stem(of: item), .existing(name)))
         var report = Report(outcome: .skipped, file: try? store?.get().path(of: name))
         report.picture = found.picture
-        narrator.tell(item.text, "skipped: \(report.file ?? name) is there")
+        narrator.tell(item.text, "skipped: \(report.file ?? name) already exists")
         finish(item, report)
         show(found.subject, of: item)
     }
@@ -47,7 +47,7 @@ extension GetRun {
         let request = requests.request(item.text, item.url)
         item.startedAt = clock.now()
         if item.url.origin == nil { localLoads += 1 }
-        narrator.tell(item.text, "asked for")
+        narrator.tell(item.text, "requested")
         var progress: (@Sendable (ImageTask, LoadProgress) -> Void)?
         if narrator.showsProgress { progress = { _, value in item.receivedBytes = value.receivedBytes } }
         let preview = options.showsPreviews ? showPreview(of: item) : nil

@@ -46,14 +46,14 @@ extension GetRun {
     func ask(_ line: [UInt8]) {
         if let text = String(validating: line, as: UTF8.self) { return ask(text) }
         let text = String(decoding: line.prefix(200), as: UTF8.self)
-        let message = "This line of the list is not UTF-8. Percent-encode what is not ASCII."
+        let message = "This line of the list is not valid UTF-8. Percent-encode non-ASCII characters."
         refuse(text, LoadError(.invalidURL, stage: .request, message: message))
     }
 
     func refuse(_ beginning: [UInt8], number: Int) {
         let text = String(decoding: beginning, as: UTF8.self) + "…"
         let message =
-            "Line \(number) of the list is longer than \(Quantity.grouped(ListSource.longestLine)) bytes, too long for a URL."
+            "Line \(number) of the list exceeds \(Quantity.grouped(ListSource.longestLine)) bytes, the limit for a URL."
         refuse(text, LoadError(.invalidURL, stage: .request, message: message))
     }
 
@@ -83,12 +83,12 @@ extension GetRun {
         let key = ListItem.key(url)
         if let item = live[key] {
             reporter.totals.shared += 1
-            narrator.tell(text, "the same as one under way: it takes that one's answer")
+            narrator.tell(text, "duplicate of a URL in flight: shares its result")
             item.waiters.append(waiter)
             record(waiter, joined: item)
         } else if let digest = memory[key].flatMap(Report.Digest.init(encoded:)) {
             reporter.totals.shared += 1
-            narrator.tell(text, "the same as an earlier one: it takes that one's answer")
+            narrator.tell(text, "duplicate of an earlier URL: reuses its result")
             conclude(
                 waiter, digest, from: digest.hasSource ? LoadSource.shared.rawValue : nil, story: .repeated(key: key))
             digest.failure.map { reporter.totals.note($0, url: Narrator.shown(text), message: "") }

@@ -8,7 +8,7 @@ extension GetRun {
             guard !isEnding, case .success(let store) = store else { return }
             let name = nextPreviewName(item)
             item.previews.append(store.path(of: name))
-            narrator.tell(item.text, "shown after \(preview.receivedBytes) bytes: \(store.path(of: name))")
+            narrator.tell(item.text, "preview after \(preview.receivedBytes) bytes: \(store.path(of: name))")
             onWorker { [codecs = pipeline.codecs] in
                 Result { () throws(LoadError) in
                     let file = try codecs.encode(preview.pixels, options: EncodeOptions(format: .png))

@@ -62,7 +62,7 @@ extension GetRun {
             load.pictureLine = report.picture.map { _ in line }
             key = ownKey
         case .repeated(let key): repeats = key
-        case nil: load.marks.append(RunRecord.Mark(kind: .cancelled, at: 0, why: "the run was ended"))
+        case nil: load.marks.append(RunRecord.Mark(kind: .cancelled, at: 0, why: "the run was stopped"))
         }
         let duration = Int((end - start).saturatedNanoseconds / 1000)
         recorder.note { [load, repeats, key] book in
@@ -72,7 +72,7 @@ extension GetRun {
             load.end = load.start + duration
             for index in load.marks.indices { load.marks[index].at = load.end }
             if let repeats {
-                load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "an earlier line's answer"))
+                load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "the response of an earlier line"))
                 book.answer(of: repeats).map { load.fill($0) }
             } else if let key {
                 book.remember(load, as: key)

@@ -17,7 +17,7 @@ extension GetRun {
         tell(item, report)
         if let error = report.error { note(error, text: item.text) }
         if report.isIncomplete {
-            narrator.warn("\(Narrator.shown(item.text)) is damaged: what could be decoded of it was taken.")
+            narrator.warn("\(Narrator.shown(item.text)) is truncated or corrupt. Its readable part was decoded.")
         }
         for (index, waiter) in item.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
@@ -58,7 +58,7 @@ extension GetRun {
             waiter.number, waiter.text, digest, from: from,
             milliseconds: Int(duration.saturatedNanoseconds / 1_000_000))
         if let status = reporter.outputLoss {
-            interruption = interruption ?? "Given up"
+            interruption = interruption ?? "Stopped"
             endEarly(status: status)
         }
     }
@@ -78,7 +78,7 @@ extension GetRun {
         if let status = report.status { parts.append("\(status)") }
         if let bytes = report.bytes { parts.append(Quantity.bytes(bytes)) }
         if let source = report.source { parts.append("\(source.format) \(source.width) × \(source.height)") }
-        var text = "\(parts.joined(separator: ", ")) from \(report.from ?? "nowhere") in \(Quantity.time(took))"
+        var text = "\(parts.joined(separator: ", ")) from \(report.from ?? "unknown") in \(Quantity.time(took))"
         if let final = report.finalURL { text += ", redirected to \(final)" }
         if let file = report.file { text += ", stored as \(file)" }
         if let picture = report.picture, picture != report.source, report.file != nil {

@@ -87,7 +87,7 @@ struct ItemMachine<Load, Made> {
             state = .ended
             return .publish(made)
         case (.lookingUp, .runEnded), (.making, .runEnded), (.unnamed, .runEnded): return .none
-        default: preconditionFailure("\(event) cannot happen in \(state)")
+        default: preconditionFailure("the event \(event) is impossible in the state \(state)")
         }
     }
 }

@@ -193,18 +193,18 @@ struct PictureWork: Sendable {
             }
         } catch {
             if error == .closed {
-                throw LoadError(.outputClosed, stage: .store, message: "Nobody reads the output any more.")
+                throw LoadError(.outputClosed, stage: .store, message: "The reader of standard output closed it.")
             }
             throw LoadError(
                 .cannotWrite, stage: .store,
-                message: "Standard output cannot be written: \(error.system.text). Send it elsewhere, or give a "
+                message: "Cannot write to standard output: \(error.system.text). Redirect it, or write to a "
                     + "directory with -o DIR.", underlying: error.system)
         }
     }
 
     private func checkNotCancelled() throws(LoadError) {
         guard cancellation.isCancelled else { return }
-        throw LoadError(.cancelled, stage: .process, message: "The run was ended.")
+        throw LoadError(.cancelled, stage: .process, message: "The run was stopped.")
     }
 
     /// Adds the server's media type, if the body is not an image, and the status of the response.
@@ -213,8 +213,8 @@ struct PictureWork: Sendable {
         if error.code == .notAnImage {
             if message.last != "." { message += "." }
             message +=
-                mediaType.map { " The server called it \(TerminalText.safe(String($0.prefix(100))))." }
-                ?? (status == nil ? "" : " The server did not say what it is.")
+                mediaType.map { " The server's content type is \(TerminalText.safe(String($0.prefix(100))))." }
+                ?? (status == nil ? "" : " The server sent no content type.")
         }
         return LoadError(
             error.code, stage: error.stage, url: error.url, message: message, status: status,

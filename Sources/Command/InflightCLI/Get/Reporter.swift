@@ -68,7 +68,7 @@ final class Reporter {
             outputLoss = CommandLineTool.ExitStatus.closedOutput
             if case .failed(let code) = error {
                 outputLoss = CommandLineTool.ExitStatus.failure
-                narrator.warn("Standard output cannot be written: \(SystemError(code: code).text).")
+                narrator.warn("Cannot write to standard output: \(SystemError(code: code).text).")
             }
         }
     }

@@ -67,7 +67,7 @@ struct BMPStructure: FileStructure {
     ) throws(LoadError) -> HeaderReading<BMPStructure> {
         guard let size = bytes.little32(at: start) else { return .needsMoreBytes(start + 64) }
         guard size == 12 || (16...256).contains(size) else {
-            throw PictureError.damaged(format, "its header has an impossible length")
+            throw PictureError.damaged(format, "invalid header length")
         }
         // The masks may follow the header.
         let needed = start + max(size, masksEnd(size, kind: size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0))
@@ -88,7 +88,7 @@ struct BMPStructure: FileStructure {
             isCompressed = size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0
         }
         guard structure.width > 0, structure.height > 0 else {
-            throw PictureError.damaged(format, "it has no size")
+            throw PictureError.damaged(format, "missing size")
         }
         try structure.readPixelForm(bytes, start, size, isCompressed, format)
         try structure.readPlaces(bytes, start, size, isCompressed, pixelStart, format)
@@ -116,13 +116,13 @@ struct BMPStructure: FileStructure {
             let count = (Self.masksEnd(size, kind: kind) - 40) / 4
             masks = (0..<count).map { UInt32(bytes.little32(at: start + 40 + 4 * $0) ?? 0) }
             guard masks.allSatisfy(Self.isRun), masks.prefix(3).contains(where: { $0 != 0 }) else {
-                throw PictureError.damaged(format, "its colours have impossible bits")
+                throw PictureError.damaged(format, "invalid colour masks")
             }
-        case (4, 24) where isOS2: throw PictureError.unsupported(format, "its pixels are compressed as OS/2 does")
-        case (3, 1) where isOS2: throw PictureError.unsupported(format, "it is a fax")
-        case (4, _), (5, _): throw PictureError.unsupported(format, "another picture, for printers, lies in it")
-        case (0...6, _): throw PictureError.damaged(format, "it has \(bits) bits for each pixel")
-        default: throw PictureError.unsupported(format, "its compression has the number \(kind)")
+        case (4, 24) where isOS2: throw PictureError.unsupported(format, "OS/2 compression")
+        case (3, 1) where isOS2: throw PictureError.unsupported(format, "fax compression")
+        case (4, _), (5, _): throw PictureError.unsupported(format, "an embedded JPEG or PNG image for printers")
+        case (0...6, _): throw PictureError.damaged(format, "invalid depth of \(bits) bits per pixel")
+        default: throw PictureError.unsupported(format, "compression type \(kind)")
         }
     }
 

@@ -50,7 +50,7 @@ import InflightCore
         guard width == structure.frameWidth, height == structure.frameHeight, left + width <= structure.width,
             top + height <= structure.height
         else {
-            throw PictureError.damaged(.gif, "its sizes contradict each other")
+            throw PictureError.damaged(.gif, "inconsistent sizes")
         }
         let isInterlaced = reader.frame.is_interlaced != 0
         // An interlaced frame needs all indices, others those of one row.

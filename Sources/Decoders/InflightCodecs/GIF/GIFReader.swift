@@ -16,7 +16,7 @@ import InflightCore
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = memory.baseAddress else { throw PictureError.cutShort(.gif) }
             let handle = unsafe inflight_gif_open(base.assumingMemoryBound(to: UInt8.self), memory.count)
-            guard let handle = unsafe handle else { throw PictureError.damaged(.gif, "its header is broken") }
+            guard let handle = unsafe handle else { throw PictureError.damaged(.gif, "malformed header") }
             defer { unsafe inflight_gif_close(handle) }
             if let position { unsafe inflight_gif_seek(handle, position) }
             var frame = inflight_gif_frame()

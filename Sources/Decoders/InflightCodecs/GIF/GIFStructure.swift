@@ -41,7 +41,7 @@ struct GIFStructure: FileStructure {
         var structure = GIFStructure()
         switch try structure.walk(bytes) {
         case .needs(let count) where structure.frameCount == 0: return .needsMoreBytes(count)
-        case .trailer where structure.frameCount == 0: throw PictureError.damaged(.gif, "it holds no pixels")
+        case .trailer where structure.frameCount == 0: throw PictureError.damaged(.gif, "no image data")
         case .unknown where structure.frameCount == 0: throw unknownBlock
         case .needs:
             structure.mayHaveMoreFrames = true
@@ -58,11 +58,11 @@ struct GIFStructure: FileStructure {
         case .unknown: throw unknownBlock
         case .trailer: break
         }
-        guard structure.frameCount > 0 else { throw PictureError.damaged(.gif, "it holds no pixels") }
+        guard structure.frameCount > 0 else { throw PictureError.damaged(.gif, "no image data") }
     }
 
     private static var unknownBlock: LoadError {
-        PictureError.damaged(.gif, "it has a block of an unknown kind")
+        PictureError.damaged(.gif, "unknown block type")
     }
 
     /// - Parameter take: called with each block in order.
@@ -119,7 +119,7 @@ struct GIFStructure: FileStructure {
     private mutating func readFrame(_ bytes: Bytes, _ position: Int, _ isTransparent: Bool) throws(LoadError) {
         guard let left = bytes.little16(at: position + 1), let top = bytes.little16(at: position + 3),
             let wide = bytes.little16(at: position + 5), let high = bytes.little16(at: position + 7), wide > 0, high > 0
-        else { throw PictureError.damaged(.gif, "its first frame has no size") }
+        else { throw PictureError.damaged(.gif, "missing size of the first frame") }
         frameWidth = wide
         frameHeight = high
         isInterlaced = bytes[position + 9] & 0x40 != 0

@@ -27,10 +27,10 @@ struct ICOStructure: FileStructure {
         }
         let entries = (0..<count).compactMap { entry(bytes, at: 6 + 16 * $0) }
         guard let best = entries.max(by: { ($0.area, $0.bits) < ($1.area, $1.bits) }) else {
-            throw PictureError.damaged(.ico, "it holds no picture")
+            throw PictureError.damaged(.ico, "no image")
         }
         guard best.offset >= 6 + 16 * count, best.count > 0 else {
-            throw PictureError.damaged(.ico, "its largest picture lies in its own directory")
+            throw PictureError.damaged(.ico, "the largest image overlaps the directory")
         }
         let place = best.offset..<best.offset + best.count
         guard bytes.count > best.offset + 8 else { return .needsMoreBytes(best.offset + 64) }
@@ -48,7 +48,7 @@ struct ICOStructure: FileStructure {
         case .needsMoreBytes(let more): return .needsMoreBytes(more)
         case .header(var structure):
             guard structure.height > 1, structure.compression == .none else {
-                throw PictureError.damaged(.ico, "its largest picture is none that icons have")
+                throw PictureError.damaged(.ico, "the largest image is neither BMP nor PNG")
             }
             structure.height /= 2
             // In icons, the fourth byte is alpha.

@@ -64,12 +64,12 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             case .needs(let count):
                 return .needs(count)
             case .impossible:
-                throw damaged("a box has an impossible length")
+                throw damaged("invalid box length")
             case .box(let box):
                 // No needed box can follow one that extends to the end of the file.
-                if box.isOpen { throw damaged("a box has no length") }
+                if box.isOpen { throw damaged("a box without a length") }
                 if position == 0 {
-                    guard box.has("ftyp", bytes) else { throw damaged("its header is broken") }
+                    guard box.has("ftyp", bytes) else { throw damaged("malformed header") }
                     guard box.end <= bytes.count else { return .needs(box.end) }
                     isSequence = ["avis", "msf1", "hevc", "hevx", "heis"].contains { (brand: StaticString) in
                         stride(from: box.content.lowerBound, to: box.end, by: 4).contains { bytes.has(brand, at: $0) }
@@ -78,7 +78,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
                     return box.end <= bytes.count ? .found(box, isSequence: isSequence) : .needs(box.end)
                 } else if box.has("moov", bytes) {
                     // A still image, if any, would precede it.
-                    throw PictureError.unsupported(format, "a film without a still picture")
+                    throw PictureError.unsupported(format, "an image sequence without a still image")
                 }
                 position = box.end
             }
@@ -86,7 +86,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     }
 
     private mutating func read(_ items: HEIFItems) throws(LoadError) {
-        guard let primary = items.primary else { throw Self.damaged("it does not say which of its pictures is meant") }
+        guard let primary = items.primary else { throw Self.damaged("no primary image") }
         let bytes = items.bytes
         var hasDepth = false
         var aperture: HEIFBox?
@@ -117,7 +117,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             }
         }
         guard width > 0, height > 0, width <= 0x7FFF_FFFF, height <= 0x7FFF_FFFF else {
-            throw Self.damaged("it has no size")
+            throw Self.damaged("missing size")
         }
         if let aperture { try crop(aperture, bytes) }
         // The tiles of a grid describe its samples.
@@ -153,7 +153,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             let high = bytes.big32(at: start + 8), let highParts = bytes.big32(at: start + 12), wideParts > 0,
             highParts > 0, wide % wideParts == 0, high % highParts == 0, (1...width).contains(wide / wideParts),
             (1...height).contains(high / highParts)
-        else { throw PictureError.unsupported(Self.format, "a crop that is not of whole pixels") }
+        else { throw PictureError.unsupported(Self.format, "a crop to fractional pixels") }
         width = wide / wideParts
         height = high / highParts
     }

@@ -54,7 +54,7 @@ public enum IsolatedFormats {
         case .jpegXL: return JPEGXLStructure.self
         case .svg: return SVGStructure.self
         case .tiff: return TIFFStructure.self
-        default: throw PictureError.unsupported(format, "its header is not known here")
+        default: throw PictureError.unsupported(format, "unsupported header")
         }
     }
 }

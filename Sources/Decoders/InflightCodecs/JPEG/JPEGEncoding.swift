@@ -10,15 +10,15 @@ enum JPEGEncoding {
         try options.check(.jpeg)
         guard pixels.width <= maximumSide, pixels.height <= maximumSide else {
             throw PictureError.cannotEncode(
-                .jpeg, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")
+                .jpeg, "it has \(pixels.width) × \(pixels.height) pixels; the limit per side is \(maximumSide)")
         }
         guard !options.isLossless else {
-            throw PictureError.cannotEncode(.jpeg, "it always loses something. Choose png or webp")
+            throw PictureError.cannotEncode(.jpeg, "lossless encoding is not supported. Choose png or webp")
         }
         let quality = try options.checkedQuality(usual: 85)
         let ground = options.background
         guard ground.count == 3 else {
-            throw PictureError.cannotEncode(.jpeg, "the background has to be three numbers, red, green and blue")
+            throw PictureError.cannotEncode(.jpeg, "the background must be three numbers: red, green and blue")
         }
         let opaque = pixels.flattened(onto: ground[0], ground[1], ground[2])
         let file = try unsafe EncodedMemory.make(.jpeg) { bytes, count, message in
@@ -40,14 +40,14 @@ extension EncodeOptions {
         guard format == written else {
             throw LoadError(
                 .unsupportedFormat, stage: .encode,
-                message: "A codec that writes \(written) was asked for \(format). Choose the codec by its formats.")
+                message: "This codec encodes \(written), not \(format). Choose a codec by its encodableFormats.")
         }
     }
 
     func checkedQuality(usual: Int) throws(LoadError) -> Int {
         let quality = quality ?? usual
         guard (1...100).contains(quality) else {
-            throw PictureError.cannotEncode(format, "the quality has to be 1 … 100, and is \(quality)")
+            throw PictureError.cannotEncode(format, "the quality is \(quality), and must be 1 to 100")
         }
         return quality
     }

@@ -131,13 +131,13 @@ struct JPEGStructure: FileStructure {
             position += 2
             return .next
         case 0xD8:
-            throw PictureError.damaged(.jpeg, "a second picture begins inside of it")
+            throw PictureError.damaged(.jpeg, "a second image starts inside it")
         case 0xD9 where hasScan:
             return .ended
         case 0xD9:
-            throw PictureError.damaged(.jpeg, "it holds no pixels")
+            throw PictureError.damaged(.jpeg, "no image data")
         case 0xDA:
-            guard width > 0 else { throw PictureError.damaged(.jpeg, "its pixels come before its size") }
+            guard width > 0 else { throw PictureError.damaged(.jpeg, "image data precedes the size") }
             if let count = bytes.byte(at: position + 4) { hasManyScans = hasManyScans || count < componentCount }
             return .ended
         default: break
@@ -148,7 +148,7 @@ struct JPEGStructure: FileStructure {
             position += 4
             return .next
         }
-        guard length >= 2 else { throw PictureError.damaged(.jpeg, "a segment has no length") }
+        guard length >= 2 else { throw PictureError.damaged(.jpeg, "a segment without a length") }
         let content = position + 4..<position + 2 + length
         // Includes the next segment's marker and length, which are needed anyway.
         guard content.upperBound <= bytes.count else { return .needs(content.upperBound + 4) }
@@ -168,14 +168,14 @@ struct JPEGStructure: FileStructure {
 
     private mutating func readFrame(_ bytes: Bytes, _ content: Range<Int>, _ marker: Int) throws(LoadError) {
         let start = content.lowerBound
-        guard content.count >= 6, width == 0 else { throw PictureError.damaged(.jpeg, "its frame header is broken") }
-        guard bytes[start] == 8 else { throw PictureError.unsupported(.jpeg, "\(bytes[start]) bits a sample") }
+        guard content.count >= 6, width == 0 else { throw PictureError.damaged(.jpeg, "malformed frame header") }
+        guard bytes[start] == 8 else { throw PictureError.unsupported(.jpeg, "\(bytes[start]) bits per sample") }
         height = bytes.big16(at: start + 1) ?? 0
         width = bytes.big16(at: start + 3) ?? 0
         componentCount = Int(bytes[start + 5])
         isProgressive = marker == 0xC2 || marker == 0xCA
         guard width > 0, height > 0, content.count == 6 + 3 * componentCount else {
-            throw PictureError.damaged(.jpeg, "its frame header is broken")
+            throw PictureError.damaged(.jpeg, "malformed frame header")
         }
         guard [1, 3, 4].contains(componentCount) else {
             throw PictureError.unsupported(.jpeg, "\(componentCount) colour components")

@@ -25,10 +25,10 @@ struct JPEGXLStructure: FileStructure {
         let (start, needed) = try codestream(bytes)
         switch JPEGXLHeader.read(start) {
         case .header(let header): return .header(JPEGXLStructure(header: header))
-        case .damaged: throw PictureError.damaged(.jpegXL, "its header is broken")
+        case .damaged: throw PictureError.damaged(.jpegXL, "malformed header")
         case .needsMore:
             guard start.count < longestHeader, let needed else {
-                throw PictureError.damaged(.jpegXL, "its header has no end")
+                throw PictureError.damaged(.jpegXL, "unterminated header")
             }
             return .needsMoreBytes(needed)
         }
@@ -44,11 +44,11 @@ struct JPEGXLStructure: FileStructure {
         var position = 0
         while found.count < longestHeader {
             switch HEIFBox.read(bytes, at: position) {
-            case .impossible: throw PictureError.damaged(.jpegXL, "a box has an impossible length")
+            case .impossible: throw PictureError.damaged(.jpegXL, "invalid box length")
             case .needs(let count): return (found, count)
             case .box(let box):
                 if position == 0, !box.has("JXL ", bytes) {
-                    throw PictureError.damaged(.jpegXL, "its header is broken")
+                    throw PictureError.damaged(.jpegXL, "malformed header")
                 }
                 let isWhole = box.has("jxlc", bytes)
                 if isWhole || box.has("jxlp", bytes) {
@@ -81,7 +81,7 @@ struct JPEGXLStructure: FileStructure {
             }
             if box.has("jxlc", bytes) { return }
             if box.has("jxlp", bytes), (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1 { return }
-            if box.isOpen { throw PictureError.damaged(.jpegXL, "it holds no pixels") }
+            if box.isOpen { throw PictureError.damaged(.jpegXL, "no image data") }
             position = box.end
         }
     }

@@ -26,8 +26,8 @@ enum MetadataWriting {
             guard length <= 0xFFFF else {
                 throw PictureError.cannotEncode(
                     .jpeg,
-                    "its \(name) has \(content.count) bytes, of which a segment holds "
-                        + "\(0xFFFF - 2 - mark.utf8.count). Leave it out, or choose png or webp")
+                    "the \(name) metadata has \(content.count) bytes; the limit is "
+                        + "\(0xFFFF - 2 - mark.utf8.count). Omit it, or choose png or webp")
             }
             segments += [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)]
             segments += mark.utf8
@@ -76,7 +76,7 @@ enum MetadataWriting {
         if let exif = metadata.exifBytes { append("EXIF", exif.array, to: &chunks) }
         if let xmp = metadata.xmpBytes { append("XMP ", xmp.array, to: &chunks) }
         guard chunks.count + 4 <= 0xFFFF_FFFE else {
-            throw PictureError.cannotEncode(.webp, "it would be larger than such files can be")
+            throw PictureError.cannotEncode(.webp, "the file would exceed 4 GiB, the limit of the format")
         }
         return Bytes(Array("RIFF".utf8) + little(chunks.count + 4, 4) + Array("WEBP".utf8) + chunks)
     }

@@ -24,7 +24,7 @@ public enum CompressedSVG {
         let result = try IsolatedFormats.probe(part, format: .svg, isComplete: ending == .whole)
         guard case .needsMoreBytes = result else { return result }
         if goesOn { return needed }
-        if ending == .full { throw PictureError.damaged(.svg, "its first element has no end") }
+        if ending == .full { throw PictureError.damaged(.svg, "unterminated first element") }
         throw PictureError.cutShort(.svg)
     }
 
@@ -40,14 +40,14 @@ public enum CompressedSVG {
             throw LoadError(
                 .tooLarge, stage: .decode,
                 message:
-                    "The compressed svg drawing expands to more than \(maximumCount >> 20) MiB. Load a smaller one.")
+                    "The compressed SVG image expands to more than \(maximumCount >> 20) MiB. Load a smaller one.")
         }
     }
 
     private static var notADrawing: LoadError {
         LoadError(
             .notAnImage, stage: .decode,
-            message: "This is gzip data, and no drawing is compressed in it. Check the address.")
+            message: "This is gzip data without an SVG image in it. Check the URL.")
     }
 
     private enum Ending { case whole, full, cutShort }
@@ -68,7 +68,7 @@ public enum CompressedSVG {
             case Int32(INFLIGHT_GUNZIP_CUT_SHORT): return (Bytes(memory), .cutShort)
             case Int32(INFLIGHT_GUNZIP_FULL) where capacity == limit: return (Bytes(memory), .full)
             case Int32(INFLIGHT_GUNZIP_FULL): capacity = min(limit, capacity * 4)
-            default: throw PictureError.damaged(.svg, "its compression is broken")
+            default: throw PictureError.damaged(.svg, "invalid compressed data")
             }
         }
     }

@@ -14,9 +14,9 @@ struct SVGStructure: FileStructure {
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<SVGStructure> {
         switch SVGRoot.find(in: bytes) {
         case .needsMore: return .needsMoreBytes(bytes.count + 512)
-        case .damaged: throw PictureError.damaged(.svg, "its first element is broken")
+        case .damaged: throw PictureError.damaged(.svg, "malformed first element")
         case .root(let root):
-            guard let size = SVGSize(root, in: bytes) else { throw PictureError.damaged(.svg, "it has no size") }
+            guard let size = SVGSize(root, in: bytes) else { throw PictureError.damaged(.svg, "missing size") }
             return .header(SVGStructure(size: size))
         }
     }

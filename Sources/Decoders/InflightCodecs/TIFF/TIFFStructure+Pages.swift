@@ -16,7 +16,7 @@ extension TIFFStructure {
             else { throw PictureError.cutShort(.tiff) }
             guard next >= reader.headerLength else { throw PictureError.noPage(page, of: number) }
             guard seen.insert(next).inserted else {
-                throw PictureError.damaged(.tiff, "its list of pages has no end")
+                throw PictureError.damaged(.tiff, "endless list of pages")
             }
             position = next
         }

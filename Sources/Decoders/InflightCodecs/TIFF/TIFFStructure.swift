@@ -68,12 +68,12 @@ struct TIFFStructure: FileStructure {
     /// Parses the first directory, wherever it is, and the values it refers to, and counts the available pages.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<TIFFStructure> {
         guard bytes.count >= 16 else { return .needsMoreBytes(64) }
-        guard let reader = TIFFReader(bytes) else { throw PictureError.damaged(.tiff, "its header is broken") }
+        guard let reader = TIFFReader(bytes) else { throw PictureError.damaged(.tiff, "malformed header") }
         if reader.isBig, reader.number16(at: 4) != 8 || reader.number16(at: 6) != 0 {
-            throw PictureError.damaged(.tiff, "its header is broken")
+            throw PictureError.damaged(.tiff, "malformed header")
         }
         guard let start = reader.offset(at: reader.isBig ? 8 : 4) else { return .needsMoreBytes(64) }
-        guard start >= reader.headerLength else { throw PictureError.damaged(.tiff, "it holds no pixels") }
+        guard start >= reader.headerLength else { throw PictureError.damaged(.tiff, "no image data") }
         var structure = TIFFStructure()
         switch try structure.read(reader, start) {
         case .needs(let count): return .needsMoreBytes(count)
@@ -93,7 +93,7 @@ struct TIFFStructure: FileStructure {
         [Int: TIFFReader.Entry], next: Directory
     ) {
         guard let count = reader.entryCount(at: start) else { return ([:], .needs(start.saturating(plus: 256))) }
-        guard (1...0xFFFF).contains(count) else { throw PictureError.damaged(.tiff, "a page has no header") }
+        guard (1...0xFFFF).contains(count) else { throw PictureError.damaged(.tiff, "a page without a header") }
         let end = start + reader.countLength + count * reader.entryLength
         guard let next = reader.offset(at: end) else { return ([:], .needs(end + reader.offsetLength)) }
         var entries: [Int: TIFFReader.Entry] = [:]
@@ -118,13 +118,13 @@ struct TIFFStructure: FileStructure {
         func number(_ tag: Int) -> Int? { entries[tag].flatMap { reader.value($0) } }
         guard let wide = number(Tag.width), let high = number(Tag.height), wide > 0, high > 0,
             wide <= 0x7FFF_FFFF, high <= 0x7FFF_FFFF
-        else { throw PictureError.damaged(.tiff, "it has no size") }
+        else { throw PictureError.damaged(.tiff, "missing size") }
         width = wide
         height = high
         bitsPerSample = number(Tag.bitsPerSample) ?? 1
         samplesPerPixel = number(Tag.samplesPerPixel) ?? 1
         guard (1...64).contains(bitsPerSample), samplesPerPixel > 0 else {
-            throw PictureError.damaged(.tiff, "its pixels have an impossible form")
+            throw PictureError.damaged(.tiff, "invalid pixel layout")
         }
         if let entry = entries[Tag.extraSamples] {
             extraSamples = (0..<min(entry.count, samplesPerPixel, 0xFFFF)).compactMap { reader.value(entry, at: $0) }
@@ -161,7 +161,7 @@ struct TIFFStructure: FileStructure {
         var seen: Set<Int> = []
         while position != 0 {
             guard seen.insert(position).inserted, seen.count <= mostPages else {
-                throw PictureError.damaged(.tiff, "its list of pages has no end")
+                throw PictureError.damaged(.tiff, "endless list of pages")
             }
             var page = TIFFStructure()
             guard case .next(let next) = try page.read(reader, position) else { throw PictureError.cutShort(.tiff) }
@@ -201,7 +201,7 @@ struct TIFFStructure: FileStructure {
             }
             if offsets.count > 0 { return }
         }
-        throw PictureError.damaged(.tiff, "it holds no pixels")
+        throw PictureError.damaged(.tiff, "no image data")
     }
 }
 

@@ -19,7 +19,7 @@ import InflightCore
         precondition(target.count >= plan.width * plan.height * 4)
         precondition(
             structure.frameX + structure.frameWidth <= structure.width
-                && structure.frameY + structure.frameHeight <= structure.height, "the frame leaves the canvas")
+                && structure.frameY + structure.frameHeight <= structure.height, "the frame is outside the canvas")
         self.bytes = bytes
         self.structure = structure
         self.plan = plan
@@ -44,7 +44,7 @@ import InflightCore
             sizes: [size, half, half], pictureWidth: size.width, pictureHeight: size.height, plan: plan)
         try unsafe decode(wantsPlanes: true) { (rows, isDone) throws(LoadError) in
             guard let luma = unsafe rows.luma, let blue = unsafe rows.blue, let red = unsafe rows.red else {
-                throw PictureError.damaged(.webp, "its data cannot be decoded")
+                throw PictureError.damaged(.webp, "invalid image data")
             }
             let stride = (luma: unsafe Int(rows.luma_stride), chroma: unsafe Int(rows.chroma_stride))
             let done = size.height - resizer.rowsLeft(0)
@@ -97,7 +97,7 @@ import InflightCore
         var done = 0
         try unsafe decode(wantsPlanes: false) { (rows, _) throws(LoadError) in
             guard let pixels = unsafe rows.pixels else {
-                throw PictureError.damaged(.webp, "its data cannot be decoded")
+                throw PictureError.damaged(.webp, "invalid image data")
             }
             while done < min(unsafe Int(rows.rows), structure.frameHeight) {
                 let source = unsafe pixels + done * Int(rows.pixel_stride)
@@ -121,7 +121,7 @@ import InflightCore
             (rows, isDone) throws(LoadError) in
             guard unsafe Int(rows.width) == structure.frameWidth, unsafe Int(rows.height) == structure.frameHeight
             else {
-                throw PictureError.damaged(.webp, "its sizes contradict each other")
+                throw PictureError.damaged(.webp, "inconsistent sizes")
             }
             try unsafe take(rows, isDone)
         }

@@ -9,7 +9,7 @@ enum WebPEncoding {
         try options.check(.webp)
         guard pixels.width <= maximumSide, pixels.height <= maximumSide, pixels.bytesPerRow <= Int(Int32.max) else {
             throw PictureError.cannotEncode(
-                .webp, "it has \(pixels.width) × \(pixels.height) pixels, and \(maximumSide) is the most for a side")
+                .webp, "it has \(pixels.width) × \(pixels.height) pixels; the limit per side is \(maximumSide)")
         }
         let quality = try options.checkedQuality(usual: 80)
         let straight = pixels.converted(to: PixelBuffer.Format(order: pixels.format.order, alpha: .straight))

@@ -47,7 +47,7 @@ import InflightCore
                 switch Int(status) {
                 case INFLIGHT_OK: break
                 case INFLIGHT_NO_MEMORY: throw PictureError.noMemory
-                default: throw PictureError.damaged(.webp, "its data cannot be decoded")
+                default: throw PictureError.damaged(.webp, "invalid image data")
                 }
                 var rows = unsafe inflight_webp_rows()
                 unsafe inflight_webp_get_rows(handle, &rows)

@@ -54,7 +54,7 @@ package import InflightCore
 
     /// Returns the first `count` bytes, which retain the memory.
     package func bytes(_ count: Int) -> Bytes {
-        precondition(count <= byteCount, "there are \(byteCount) bytes")
+        precondition(count <= byteCount, "\(count) bytes exceed the \(byteCount) bytes of the shared memory")
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: base, count: count)) { _ in
             withExtendedLifetime(self) {}
         }

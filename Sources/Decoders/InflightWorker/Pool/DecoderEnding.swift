@@ -10,13 +10,13 @@ struct DecoderEnding: CustomStringConvertible {
     }
 
     var description: String {
-        if status == 0 { return "it is not known how" }
-        if status >= 256 { return "it exited with status \(status - 256)" }
+        if status == 0 { return "unknown cause" }
+        if status >= 256 { return "exit status \(status - 256)" }
         let names = [
-            SIGSEGV: "a crash", SIGBUS: "a crash", SIGILL: "a crash", SIGTRAP: "a crash", SIGFPE: "a crash",
-            SIGABRT: "it gave up", SIGSYS: "it asked the system for what decoders may not have",
-            SIGKILL: "it was killed", SIGXCPU: "it computed for too long", SIGXFSZ: "it wanted too much memory",
+            SIGSEGV: "crash", SIGBUS: "crash", SIGILL: "crash", SIGTRAP: "crash", SIGFPE: "crash",
+            SIGABRT: "aborted", SIGSYS: "forbidden system call",
+            SIGKILL: "killed", SIGXCPU: "CPU time limit exceeded", SIGXFSZ: "memory limit exceeded",
         ]
-        return "\(names[status] ?? "a signal") (signal \(status))"
+        return "\(names[status] ?? "terminated") (signal \(status))"
     }
 }

@@ -11,8 +11,8 @@ enum DecoderLocation {
         if let found = candidates.first(where: { unsafe access($0, X_OK) == 0 }) { return found }
         throw LoadError(
             .decoderUnavailable, stage: .decode,
-            message: "There is no decoder to run at \(candidates.joined(separator: " or ")). Install inflight-decoder "
-                + "there, name its place in INFLIGHT_DECODER, or decode in process.")
+            message: "No decoder program at \(candidates.joined(separator: " or ")). Install inflight-decoder "
+                + "there, set INFLIGHT_DECODER to its path, or decode in process (--decode in-process).")
     }
 
     private static var environment: String? {

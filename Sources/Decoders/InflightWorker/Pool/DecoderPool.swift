@@ -92,7 +92,7 @@ public final class DecoderPool: Sendable {
         LoadError(
             .unsupportedFormat, stage: stage,
             message:
-                "The decoder that is installed does not know \(format). Install inflight-decoder-vips beside it, or ask for "
+                "The installed decoder does not support \(format). Install inflight-decoder-vips beside it, or use "
                 + "another format.")
     }
 

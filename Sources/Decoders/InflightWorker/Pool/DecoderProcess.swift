@@ -47,7 +47,7 @@ final class DecoderProcess: @unchecked Sendable {
             let ending = DecoderEnding(inflight_end_process(process))
             if case .notReady(let message) = reply { throw Self.unavailable(path, message) }
             throw Self.unavailable(
-                path, "it did not begin: \(ending). Install it anew, with the libraries that it needs")
+                path, "it did not start: \(ending). Reinstall it and the libraries it needs")
         }
         self.process = process
         self.decodes = Set(decodes)
@@ -67,7 +67,7 @@ final class DecoderProcess: @unchecked Sendable {
         let process = unsafe inflight_start_decoder(
             path, theirRequests.descriptor.number, theirControl.descriptor.number)
         if DescriptorLimit.isReached(-process) { throw .tooManyOpenFiles(.decode) }
-        guard process >= 0 else { throw unavailable(path, "it cannot be started (error \(-process)). Install it anew") }
+        guard process >= 0 else { throw unavailable(path, "it cannot be started (error \(-process)). Reinstall it") }
         return (requests, control, process)
     }
 
@@ -79,7 +79,7 @@ final class DecoderProcess: @unchecked Sendable {
     }
 
     static func unavailable(_ path: String, _ what: String) -> LoadError {
-        LoadError(.decoderUnavailable, stage: .decode, message: "The decoder \(path) is of no use: \(what).")
+        LoadError(.decoderUnavailable, stage: .decode, message: "Cannot use the decoder \(path): \(what).")
     }
 
     /// Whether it can accept a request: it is running, has not reached its limit, and has no unread reply.
@@ -199,7 +199,7 @@ final class DecoderProcess: @unchecked Sendable {
             if DescriptorLimit.available == 0 { throw .tooManyOpenFiles(work.stage) }
             throw LoadError(
                 .tooManyPixels, stage: work.stage,
-                message: "There is no memory to share with a decoder. Load fewer pictures at once.")
+                message: "Cannot allocate shared memory for a decoder. Load fewer images at once.")
         }
         unsafe bytes.withUnsafeBytes { source in
             guard let start = source.baseAddress else { return }
@@ -225,8 +225,8 @@ final class DecoderProcess: @unchecked Sendable {
                 _ = end()
                 throw LoadError(
                     .timedOut, stage: work.stage,
-                    message: "The \(work.format) picture was not decoded within \(work.maximumTime). It may be made to "
-                        + "take long; raise the limit if its source is trusted.")
+                    message: "Decoding the \(work.format) image timed out after \(work.maximumTime). The image may be "
+                        + "malicious. Raise maximumDecodeTime if you trust the source.")
             }
         }
     }
@@ -247,8 +247,8 @@ final class DecoderProcess: @unchecked Sendable {
         if work.cancellation.isCancelled { return PictureError.cancelled }
         return LoadError(
             .decoderCrashed, stage: work.stage,
-            message: "The decoder's process ended while it had this \(work.format) picture: \(ending). Nothing else is "
-                + "affected. The picture may be made to do harm.")
+            message: "The decoder process ended while decoding this \(work.format) image: \(ending). No other load is "
+                + "affected. The image may be malicious.")
     }
 
     /// Ends a decoder that violated the protocol. Its reply is not used.
@@ -256,8 +256,8 @@ final class DecoderProcess: @unchecked Sendable {
         _ = end()
         return LoadError(
             .decoderCrashed, stage: work.stage,
-            message: "The decoder's process broke its rules over this \(work.format) picture, and was ended. Nothing "
-                + "else is affected. The picture may be made to do harm.")
+            message: "The decoder process violated its protocol on this \(work.format) image and was ended. No other "
+                + "load is affected. The image may be malicious.")
     }
 }
 

@@ -52,7 +52,7 @@ package final class ProtectionCheck: Sendable {
             let names = missing.map(\.rawValue).sorted().joined(separator: " and ")
             throw DecoderProcess.unavailable(
                 path,
-                "this system does not give it the required protection \(names). Have the system allow it, or do not "
+                "this system does not provide the required protection \(names). Enable it in the system, or do not "
                     + "require it")
         }
     }

@@ -136,7 +136,7 @@ struct EvictionPolicy {
 
     private func firstVictim(_ order: [SlotQueues.Name]) -> Slot {
         for queue in order where slots.count(of: queue) > 0 { return slots.oldest(of: queue) }
-        preconditionFailure("something has a cost and nothing is there")
+        preconditionFailure("the cache has a cost but no entry")
     }
 
     private mutating func nextForgotten() -> Eviction? {

@@ -37,11 +37,11 @@ extension Engine {
     func unavailable(_ refusal: Machine.Refusal) -> LoadError {
         let retry = refusal.wait.map { wait in
             let milliseconds = max(0, wait.saturatedNanoseconds / 1_000_000)
-            return "It is tried again in \(milliseconds / 1000).\(milliseconds % 1000 / 100) s."
+            return "Next attempt in \(milliseconds / 1000).\(milliseconds % 1000 / 100) s."
         }
         return LoadError(
             .originUnavailable, stage: .fetch,
-            message: "\(refusal.origin) is unavailable: its last connections failed. "
-                + (retry ?? "It is being tried again now.") + " Try later.")
+            message: "\(refusal.origin) is unavailable: recent connections failed. "
+                + (retry ?? "An attempt is in progress.") + " Try again later.")
     }
 }

@@ -53,8 +53,8 @@ extension Engine {
             guard error.code == .cancelled, isLate.isCancelled else { throw error }
             throw LoadError(
                 .timedOut, stage: .decode,
-                message: "The picture was not decoded within \(maximum). It may be made to take long; allow more time "
-                    + "if its source is trusted.")
+                message: "Decoding timed out after \(maximum). The image may be malicious. Raise maximumDecodeTime "
+                    + "if you trust the source.")
         }
     }
 }

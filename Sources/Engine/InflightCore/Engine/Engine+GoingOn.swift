@@ -28,7 +28,7 @@ extension Engine {
         var failure = failure
         if failure.isOfStored, let (request, prefix) = task.takeProcessedLookUp() {
             if let prefix, look(for: prefix, of: request, task, wasTaken: true) { return }
-            goesElsewhere(task, "The picture is not stored as it is asked for.")
+            goesElsewhere(task, "The processed image is not cached.")
             do throws(LoadError) {
                 return submit(task, plan: try plan(request, goal: task.goal), wasTaken: true)
             } catch {
@@ -36,8 +36,8 @@ extension Engine {
             }
         }
         if failure.isOfStored, let request = task.takeRefetch() {
-            goesElsewhere(task, "What is stored is of no use: \(failure.error?.message ?? "")")
-            log(.notice, "what is stored is of no use: asked for once more") {
+            goesElsewhere(task, "The cached response is unusable: \(failure.error?.message ?? "")")
+            log(.notice, "the cached response is unusable: loading it again") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
             do throws(LoadError) {
@@ -47,8 +47,8 @@ extension Engine {
             }
         }
         while let request = task.takeFallback() {
-            goesElsewhere(task, "It failed, and has a fallback: \(failure.error?.message ?? "")")
-            log(.notice, "asking elsewhere") {
+            goesElsewhere(task, "The load failed and continues with a fallback: \(failure.error?.message ?? "")")
+            log(.notice, "loading a fallback") {
                 [("url", URLParts.shown(request.url)), ("because", failure.error?.description ?? "")]
             }
             do throws(LoadError) {
@@ -63,7 +63,7 @@ extension Engine {
     /// Gives the task a stale image, and submits the revalidation.
     func goOn(_ task: ImageTask, behind stale: JobResult) {
         guard task.didReceiveStale(stale) else { return }
-        goesElsewhere(task, "What is stored is stale, and was shown; its origin is asked for what follows.")
+        goesElsewhere(task, "The cached image is stale and was delivered. It is being revalidated.")
         do throws(LoadError) {
             let plan = try plan(
                 task.currentRequest, goal: task.goal, purpose: .revalidation(ofPicture: task.goal == .image))

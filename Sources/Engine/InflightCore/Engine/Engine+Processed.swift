@@ -60,7 +60,7 @@ extension Engine {
                 do throws(LoadError) {
                     body = try codecs.encode(pixels, options: options)
                 } catch {
-                    log(.error, "a processed picture cannot be stored") { [("error", error.description)] }
+                    log(.error, "cannot store a processed image") { [("error", error.description)] }
                     return done()
                 }
                 guard

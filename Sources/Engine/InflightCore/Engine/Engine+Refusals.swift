@@ -4,19 +4,19 @@ extension Engine {
     func unsupported(_ url: ResourceURL) -> LoadError {
         LoadError(
             .unsupportedScheme, stage: .request, url: url.string,
-            message: "URLs of the scheme \(url.scheme): cannot be loaded; these can: "
+            message: "Unsupported URL scheme '\(url.scheme)'. Supported: "
                 + transports.keys.sorted().joined(separator: ", ") + ".")
     }
 
     func shutDown(_ url: ResourceURL) -> LoadError {
         LoadError(
             .shutDown, stage: .request, url: url.string,
-            message: "The pipeline was shut down and takes no more loads. Make another one.")
+            message: "The pipeline was shut down. Create a new one.")
     }
 
     func overloaded(_ url: ResourceURL) -> LoadError {
         LoadError(
             .overloaded, stage: .request, url: url.string,
-            message: "The pipeline is at its limit of loads in progress. Try again later, or raise maximumQueuedTasks.")
+            message: "Too many loads in progress. Try again later, or raise maximumQueuedTasks.")
     }
 }

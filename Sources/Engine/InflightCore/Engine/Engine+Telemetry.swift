@@ -11,7 +11,7 @@ extension Engine {
         for entry in journal {
             switch entry {
             case .made(let id, let position, let after):
-                guard let plan else { preconditionFailure("a job was made for no load") }
+                guard let plan else { preconditionFailure("a job without a request") }
                 telemetry.record(
                     .made(jobKind(position, of: plan), subject: subject(position, of: plan), after: after?.number),
                     job: id.number, at: now)

@@ -33,7 +33,7 @@ extension Engine {
         }
         guard !leaving.isEmpty else { return }
         move(leaving)
-        log(.notice, "fetch for themselves, because the answer varies") {
+        log(.notice, "separate fetches, because the response varies") {
             [
                 ("url", plan.url.string), ("by", names.sorted().joined(separator: ", ")),
                 ("loads", "\(leaving.count)"),
@@ -71,7 +71,7 @@ extension Engine {
                     case (let hit, .success(let own)):
                         if task.isCancelled { continue }
                         telemetry?.record(
-                            .goesElsewhere(why: "The answer is not for all who asked for it."), task: task.number,
+                            .goesElsewhere(why: "The response varies by header fields that differ."), task: task.number,
                             at: now)
                         take(task, plan: own, prefix: hit, into: &machine, now: now, actions: &actions)
                     }

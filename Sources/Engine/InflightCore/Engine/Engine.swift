@@ -478,7 +478,7 @@ final class Engine: @unchecked Sendable {
                 machine.forEachTask { id, _ in ids.append(id) }
                 for id in ids {
                     guard let task = machine.taskCancelled(id, now: now, actions: &actions) else { continue }
-                    let message = "The pipeline was shut down before this load had ended."
+                    let message = "The pipeline was shut down before the load ended."
                     let error = LoadError(.shutDown, stage: .request, url: task.plan?.url.string, message: message)
                     ended.append((task, JobResult(.failure(error))))
                 }

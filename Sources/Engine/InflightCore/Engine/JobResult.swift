@@ -50,7 +50,7 @@ final class JobResult: Sendable {
     private static func noFile(_ url: String) -> LoadError {
         LoadError(
             .invalidRequest, stage: .fetch, url: url,
-            message: "The source gives a picture, and its file was asked for. Ask for the image.")
+            message: "The image source provides pixels, not a file. Request the image instead.")
     }
 
     func image(isShared: Bool) -> Result<LoadedImage, LoadError> {
@@ -59,7 +59,7 @@ final class JobResult: Sendable {
             if isShared, image.source == .network { image.source = .shared }
             return .success(image)
         case .failure(let error): return .failure(error)
-        case .response, .info: preconditionFailure("a task that wants a picture got something else")
+        case .response, .info: preconditionFailure("a task for an image received another result")
         }
     }
 
@@ -70,7 +70,7 @@ final class JobResult: Sendable {
             return .success(response)
         case .failure(let error): return .failure(error)
         case .image(let image): return .failure(Self.noFile(image.url))
-        case .info: preconditionFailure("a task that wants bytes got something else")
+        case .info: preconditionFailure("a task for bytes received another result")
         }
     }
 
@@ -78,7 +78,7 @@ final class JobResult: Sendable {
         switch value {
         case .info(let info): return .success(info)
         case .failure(let error): return .failure(error)
-        case .image, .response: preconditionFailure("a task that wants a header got something else")
+        case .image, .response: preconditionFailure("a task for image information received another result")
         }
     }
 }

@@ -44,7 +44,7 @@ struct MemoryBudget<Waiter> {
     /// - Returns: the waiters that have got their memory now, in order.
     mutating func given(back bytes: Int) -> [Waiter] {
         taken -= bytes
-        precondition(taken >= 0, "more memory was given back than taken")
+        precondition(taken >= 0, "more memory was released than reserved")
         return next()
     }
 

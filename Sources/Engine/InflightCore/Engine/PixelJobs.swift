@@ -37,7 +37,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
 
     /// Does the work, and reports its end.
     final func run() {
-        guard let input = result.take() else { preconditionFailure("work on pixels was started without any") }
+        guard let input = result.take() else { preconditionFailure("a pixel job without input") }
         let isOfStored = input.value.isStoredResponse
         do throws(LoadError) {
             let cancellation = cancellation
@@ -102,7 +102,7 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
     override func work(
         on input: JobResult.Value, cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
-        guard case .image(var image) = input else { preconditionFailure("a processor was started without a picture") }
+        guard case .image(var image) = input else { preconditionFailure("a processor was started without an image") }
         let pixels = try plan.request.processors[appliedProcessors - 1].process(
             image.pixels, cancellation: cancellation)
         // A processor may return another pixel format. The result has the requested one.

@@ -6,7 +6,7 @@ extension LoadError {
         let shown = String(
             contentType.unicodeScalars.prefix(100).filter { $0.properties.generalCategory != .control })
         return LoadError(
-            code, stage: stage, url: url, message: "\(message) The server called it \(shown).", status: status,
+            code, stage: stage, url: url, message: "\(message) The server's content type is \(shown).", status: status,
             underlying: underlying)
     }
 }

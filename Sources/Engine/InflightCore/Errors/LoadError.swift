@@ -89,7 +89,7 @@ extension LoadError {
     package static func tooManyOpenFiles(_ stage: Stage, url: String? = nil) -> LoadError {
         LoadError(
             .tooManyOpenFiles, stage: stage, url: url,
-            message: "This process has no file descriptor left. Load less at once, or raise the limit (ulimit -n).")
+            message: "Too many open files in this process. Load fewer images at once, or raise the limit (ulimit -n).")
     }
 }
 

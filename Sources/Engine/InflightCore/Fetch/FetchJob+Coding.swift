@@ -16,8 +16,8 @@ extension FetchJob {
             return .failure(
                 LoadError(
                     .badResponse, stage: .fetch,
-                    message: "The body comes in a content coding that is not known here: \(name). "
-                        + "Ask for another with Accept-Encoding.", status: head.status))
+                    message: "Unsupported content coding in the response: \(name). "
+                        + "Request another with Accept-Encoding.", status: head.status))
         case .outOfMemory: return .failure(codingFailure(.outOfMemory))
         }
     }
@@ -42,17 +42,17 @@ extension FetchJob {
     func codingFailure(_ error: ContentCodingError) -> LoadError {
         switch error {
         case .damaged:
-            LoadError(.badResponse, stage: .fetch, message: "The content coding of the body is damaged. Try again.")
+            LoadError(.badResponse, stage: .fetch, message: "The content-coded body is corrupt. Try again.")
         case .truncated:
-            LoadError(.truncated, stage: .fetch, message: "The body ended inside its content coding. Try again.")
+            LoadError(.truncated, stage: .fetch, message: "The content-coded body is truncated. Try again.")
         case .outOfMemory:
             LoadError(
-                .tooLarge, stage: .fetch, message: "There is not enough memory to undo the body's content coding.")
+                .tooLarge, stage: .fetch, message: "Not enough memory to decode the body's content coding.")
         case .stopped:
             LoadError(
                 .tooLarge, stage: .fetch,
-                message: "With its content coding undone, the body is longer than the limit, "
-                    + "\(plan.request.limits.maximumBodyBytes) bytes. Raise the limit if you trust the server.")
+                message: "After content decoding, the body exceeds the limit of "
+                    + "\(plan.request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes (--max-bytes).")
         }
     }
 }

@@ -13,8 +13,8 @@ extension FetchJob {
             let sent = work.exchange.sentFields
             beginAnew(work)
             work.attempts.hasAskedAgain = true
-            engine.log(.notice, "asked for better proof") { [("url", currentURL(work).string)] }
-            tell(.sentAgain(why: "The server wants better proof: status \(head.status)."))
+            engine.log(.notice, "retrying with new credentials") { [("url", currentURL(work).string)] }
+            tell(.sentAgain(why: "The server requires other credentials: status \(head.status)."))
             resend(work, reason: .unauthorized(head, sent: sent))
             return nil
         case (.redirect(let next), _):
@@ -74,13 +74,13 @@ extension FetchJob {
 
     private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
         guard let head = work.response.head else {
-            let message = "The server ended the exchange without an answer. Try again."
+            let message = "The server closed the connection without a response. Try again."
             return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
         if let goingOn = work.response.goingOn,
             goingOn.ended(after: work.exchange.receivedBytes, isWhole: true)?.isComplete != true
         {
-            let message = "The server ended the rest of the body before its length. Try again."
+            let message = "The resumed body ended before its announced length. Try again."
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
         if let failure = finishCoding(work) ?? seal(work) {
@@ -111,7 +111,7 @@ extension FetchJob {
         if sum == checksum { return nil }
         return LoadError(
             .damaged, stage: .fetch,
-            message: "The body's checksum is \(sum), and \(checksum) was expected. Check both, or load it elsewhere.")
+            message: "Checksum mismatch: expected \(checksum), received \(sum). Check both, or try another source.")
     }
 
     private func succeeded(_ work: Work, _ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {

@@ -211,8 +211,8 @@ extension FetchJob {
         LoadError(
             .tooLarge, stage: .fetch,
             message:
-                "The bodies in flight use up their memory, \(engine.bodyLimit) bytes, and no temporary file could be "
-                + "written: \(error.text). Make room for temporary files, or raise the limit.")
+                "Response bodies in flight use all \(engine.bodyLimit) bytes of their memory, and no temporary file can be "
+                + "written: \(error.text). Free disk space, or raise maximumBodyBytesInFlight.")
     }
 
     /// Releases the body's share of the budget, and resumes transfers for which there is room now.

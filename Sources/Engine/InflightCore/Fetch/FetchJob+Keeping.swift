@@ -94,7 +94,7 @@ extension FetchJob {
                 LoadError(
                     .tooLarge, stage: .fetch,
                     message:
-                        "The body is longer than the limit, \(limit) bytes. Raise the limit if you trust the server."
+                        "The body exceeds the limit of \(limit) bytes. Raise maximumBodyBytes (--max-bytes) if you trust it."
                 ))
         }
         unsafe work.response.body.append(bytes)

@@ -33,7 +33,7 @@ extension FetchJob {
             return .none(error)
         case .retry(let after):
             tell(.retries(after: after, why: head.map { "status \($0.status)" } ?? error.message))
-            engine.log(.notice, "tries again later") {
+            engine.log(.notice, "retrying later") {
                 [
                     ("url", currentURL(work).string), ("because", error.description),
                     ("after", "\(after.saturatedNanoseconds / 1_000_000) ms"),

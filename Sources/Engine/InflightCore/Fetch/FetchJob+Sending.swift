@@ -38,7 +38,7 @@ extension FetchJob {
         guard let transport = engine.transport(for: request.url.scheme) else {
             return finish(.failure(engine.unsupported(request.url)))
         }
-        engine.log(.debug, "exchange begins") {
+        engine.log(.debug, "exchange started") {
             [("method", request.method), ("url", request.url.string), ("exchange", "\(work.sentExchanges)")]
         }
         let number = work.sentExchanges
@@ -69,8 +69,8 @@ extension FetchJob {
     func resend(_ work: Work, as exchange: CacheExchange) {
         beginAnew(work)
         work.cache?.exchange = exchange
-        tell(.sentAgain(why: "What is stored does not answer it."))
-        engine.log(.debug, "asked another way") { [("url", currentURL(work).string)] }
+        tell(.sentAgain(why: "The stored response cannot be used."))
+        engine.log(.debug, "request sent again with other header fields") { [("url", currentURL(work).string)] }
         resend(work, reason: .first)
     }
 

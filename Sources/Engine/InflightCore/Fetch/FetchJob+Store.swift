@@ -19,7 +19,7 @@ extension FetchJob {
 
     /// Looks up stored responses, and continues with the result.
     func lookUp(_ work: Work, _ cache: CacheTransaction) {
-        guard let store = engine.store else { preconditionFailure("there is no store to look into") }
+        guard let store = engine.store else { preconditionFailure("a cache lookup without a store") }
         cache.lookUps += 1
         engine.storing.whenSettled(cache.key) { [self] in lookUp(work, cache, in: store) }
     }
@@ -126,7 +126,7 @@ extension FetchJob {
         if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         let bytes = Self.body(of: answer, stored)
         tell(.readFromStore(bytes: Int64(bytes.count)))
-        engine.log(.debug, "answer is stored") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
+        engine.log(.debug, "serving from cache") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
         // A partial response is served undecoded, because the content coding is that of the whole body.
         let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
         if isCoded && engine.codings.accepted != nil || plan.checksum != nil || isChecked(head) {
@@ -206,8 +206,8 @@ extension FetchJob {
                 .failure(
                     LoadError(
                         .tooLarge, stage: .fetch,
-                        message: "The stored body has \(body.count) bytes, and the limit is "
-                            + "\(plan.request.limits.maximumBodyBytes). Raise the limit.")))
+                        message: "The cached body has \(body.count) bytes; the limit is "
+                            + "\(plan.request.limits.maximumBodyBytes). Raise maximumBodyBytes (--max-bytes).")))
         }
         var response = LoadedResponse(
             head: head, body: body, url: currentURL(work).string, wireBytes: 0, source: source,
@@ -226,19 +226,19 @@ extension FetchJob {
         guard plan.goal != .response || isRemoved else { return served(.empty, head, work, from: .disk) }
         let what =
             isRemoved
-            ? "What was stored for this URL is no image that can be used, and was removed"
-            : "Nothing that may be used is stored for this URL"
+            ? "The cached response for this URL was not a usable image and was removed"
+            : "No usable response for this URL is cached"
         finish(
             .failure(
                 LoadError(
-                    .notStored, stage: .fetch, message: what + ", and asking the server was not allowed. Allow it.",
+                    .notStored, stage: .fetch, message: what + ", and network access is disabled by the cache policy.",
                     status: head.status)))
     }
 
     /// Reads the body of a stored entry and serves it, after a 304 or if the origin failed.
     func readAndServe(_ answer: StoredAnswer, _ work: Work, from source: LoadSource) {
         guard let store = engine.store, let cache = work.cache else {
-            preconditionFailure("there is no store to read from")
+            preconditionFailure("a read without a store")
         }
         guard answer.bytes != nil else { return serve(answer, nil, work, from: source) }
         store.find(cache.key) { found in

@@ -381,6 +381,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
             message: "The request timed out after \(plan.request.limits.totalTimeout.text). "
-                + "Allow more time, or try again later.")
+                + "Raise totalTimeout (--timeout), or try again later.")
     }
 }

@@ -28,23 +28,23 @@ struct RedirectPolicy {
         guard let location = head.fields["location"], !location.isEmpty else {
             return refuse(
                 exchange, head,
-                "The server answered with a redirect (\(head.status)) that says not where to. Ask whoever runs it.")
+                "The redirect (status \(head.status)) has no Location. Report it to the site's operator.")
         }
         guard exchange.redirectCount < maximumRedirects else {
             return refuse(
                 exchange, head,
-                "There were more than \(maximumRedirects) redirects. Allow more, or load what they lead to.")
+                "More than \(maximumRedirects) redirects. Raise maximumRedirects (--max-redirects).")
         }
         let target: ResourceURL
         do {
             target = try exchange.url.resolving(location)
         } catch {
-            return refuse(exchange, head, "The server redirects to something that is not a URL.")
+            return refuse(exchange, head, "The redirect's Location is not a valid URL.")
         }
         guard target.scheme == "http" || target.scheme == "https" else {
             return refuse(
                 exchange, head,
-                "The server redirects to a \(target.scheme): URL; only http and https are followed.")
+                "Redirect to unsupported URL scheme '\(target.scheme)'. Supported: http, https.")
         }
         return .follow(next(exchange, target: target, status: head.status))
     }

@@ -14,8 +14,8 @@ final class SourceJob: EngineJob, @unchecked Sendable {
     override var logFields: [(name: String, value: String)] { [("job", "source"), ("url", plan.url.string)] }
 
     override func start(priority: LoadPriority) {
-        guard let source = plan.request.source else { preconditionFailure("a source was started that is none") }
-        engine.log(.debug, "source is asked") { [("url", plan.url.string)] }
+        guard let source = plan.request.source else { preconditionFailure("a source job without a source") }
+        engine.log(.debug, "source started") { [("url", plan.url.string)] }
         call.start(on: engine.hooks.taskExecutor, source.load) { [self] result in
             switch result {
             case .success(let output):
@@ -46,8 +46,8 @@ final class SourceJob: EngineJob, @unchecked Sendable {
             guard Int64(bytes.count) <= plan.request.limits.maximumBodyBytes else {
                 throw LoadError(
                     .tooLarge, stage: .fetch,
-                    message: "The source gave \(bytes.count) bytes, and the limit is "
-                        + "\(plan.request.limits.maximumBodyBytes). Raise the limit if that is right.")
+                    message: "The source returned \(bytes.count) bytes; the limit is "
+                        + "\(plan.request.limits.maximumBodyBytes). Raise maximumBodyBytes if that is intended.")
             }
             return .response(
                 LoadedResponse(

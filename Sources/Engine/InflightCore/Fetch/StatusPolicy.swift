@@ -4,23 +4,23 @@ enum StatusPolicy {
     static func error(for head: ResponseHead, request: ImageRequest, now: WallTime) -> LoadError? {
         switch head.status {
         case 204, 205, 304:
-            return refuse(head, "The server answered \(head.status), which carries no picture.")
+            return refuse(head, "The server responded with status \(head.status), which has no body.")
         case 206:
             if request.fields.contains("range") || request.originFields.contains("range") { return nil }
-            return refuse(head, "The server sent a part (206) where the whole was asked for.")
+            return refuse(head, "The server sent a partial response (206) to a request without a range.")
         case 200..<300: return nil
         case 404, 410:
-            return refuse(head, "There is nothing at this URL: the server answered \(head.status).")
+            return refuse(head, "Not found: the server responded with status \(head.status). Check the URL.")
         case 408, 425:
-            return refuse(head, "The server does not answer yet (\(head.status)).", now)
+            return refuse(head, "The server is not ready for the request (status \(head.status)).", now)
         case 401, 403:
-            return refuse(head, "The server refuses access (\(head.status)). Check the credentials that are sent.")
+            return refuse(head, "The server denied access (status \(head.status)). Check the credentials.")
         case 429, 503:
-            return refuse(head, "The server is too busy (\(head.status)).", now)
+            return refuse(head, "The server is overloaded or limits requests (status \(head.status)).", now)
         case 500..<600:
-            return refuse(head, "The server failed (\(head.status)).", now)
+            return refuse(head, "Server error (status \(head.status)).", now)
         default:
-            return refuse(head, "The server answered with status \(head.status), and no picture.")
+            return refuse(head, "The server responded with status \(head.status) instead of an image.")
         }
     }
 
@@ -29,7 +29,7 @@ enum StatusPolicy {
         guard let wait = RetryAfter.milliseconds(head.fields, now: now), wait > 0 else {
             return refuse(head, message + " Try again later.")
         }
-        return refuse(head, message + " It asks to be left alone for \((wait - 1) / 1000 + 1) s: come back then.")
+        return refuse(head, message + " Try again in \((wait - 1) / 1000 + 1) s, as the server asks.")
     }
 
     private static func refuse(_ head: ResponseHead, _ message: String) -> LoadError {

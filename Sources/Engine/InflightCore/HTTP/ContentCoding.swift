@@ -65,7 +65,7 @@ struct AcceptedCodings: Sendable {
             .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
             .filter { !$0.isEmpty && $0 != "identity" }
         if names.isEmpty { return .plain }
-        guard names.count <= Self.maximumDepth else { return .unknown("\(names.count) codings over each other") }
+        guard names.count <= Self.maximumDepth else { return .unknown("\(names.count) nested codings") }
         var decoders: [any ContentDecoder] = []
         for name in names.reversed() {
             guard let coding = codings.first(where: { $0.names.contains(name) }) else { return .unknown(name) }
@@ -98,7 +98,7 @@ final class CodedBody {
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) {
-        precondition(!hasMore, "bytes came before all of the last was taken")
+        precondition(!hasMore, "input was added before the previous output was consumed")
         _ = try unsafe decode(bytes, from: 0, body)
     }
 

@@ -53,7 +53,7 @@ public struct HTTPFields: Sendable, Hashable {
 
     private mutating func appendLengths(_ name: Int, _ value: Int) {
         guard let name = UInt32(exactly: name), let value = UInt32(exactly: value) else {
-            preconditionFailure("a field of over 4 GiB")
+            preconditionFailure("a header field longer than 4 GiB")
         }
         unsafe withUnsafeBytes(of: (name, value)) { unsafe text.append(contentsOf: $0) }
     }
@@ -158,7 +158,7 @@ public struct HTTPFields: Sendable, Hashable {
     }
 
     private func position(_ index: Int) -> Position {
-        precondition(index >= 0 && index < count, "there is no field \(index) among \(count)")
+        precondition(index >= 0 && index < count, "field index \(index) is outside 0 ..< \(count)")
         var position = position(at: 0)
         for _ in 0..<index { position = self.position(at: position.end) }
         return position

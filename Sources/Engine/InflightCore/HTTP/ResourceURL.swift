@@ -36,7 +36,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         let parts = URLParts(reference)
         if parts.scheme != nil { return try ResourceURL(reference) }
         guard let authorityEnd = authorityEnd else {
-            throw Self.invalid(reference, "a relative reference has nothing to be relative to")
+            throw Self.invalid(reference, "a relative reference has no base")
         }
         let utf8 = Array(string.utf8)
         if reference.utf8.starts(with: "//".utf8) {
@@ -63,7 +63,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     private static func invalid(_ text: String, _ why: String) -> LoadError {
         LoadError(
             .invalidURL, stage: .request, url: URLParts.shown(text),
-            message: "This is not a URL that can be loaded: \(why). Give an absolute one, such as https://host/path.")
+            message: "Invalid URL: \(why). Use an absolute URL, such as https://host/path.")
     }
 
     /// The scheme of image sources' keys. The parser rejects it.
@@ -79,13 +79,13 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     private init(parsing text: String) throws(LoadError) {
-        guard text.utf8.count <= Int(UInt32.max) else { throw Self.invalid("", "it is longer than 4 GB") }
+        guard text.utf8.count <= Int(UInt32.max) else { throw Self.invalid("", "it is longer than 4 GiB") }
         if let plain = PlainURL(text) {
             self.init(plain, text: text)
             return
         }
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-            throw Self.invalid(text, "it holds a control character")
+            throw Self.invalid(text, "it contains a control character")
         }
         let parts = URLParts(text)
         guard let rawScheme = parts.scheme else { throw Self.invalid(text, "it has no scheme") }
@@ -107,7 +107,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
                 self.init(scheme: scheme, authority: "", origin: nil, userInfo: nil, parts: parts)
                 return
             }
-            throw Self.invalid(text, "it names no host")
+            throw Self.invalid(text, "it has no host")
         }
         if authority.isEmpty, !isHTTP {
             self.init(scheme: scheme, authority: "", origin: nil, userInfo: nil, parts: parts)
@@ -132,7 +132,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         }
 
         guard let (host, port) = URLParts.hostAndPort(hostPort, defaultPort: URLParts.defaultPort(scheme)) else {
-            throw Self.invalid(text, "its host or its port is malformed")
+            throw Self.invalid(text, "its host or port is malformed")
         }
         let origin = Origin(scheme: scheme, host: host, port: port)
         var shown = host.contains(":") ? "[\(host)]" : host

@@ -41,6 +41,6 @@ extension LoadError {
         if error is CancellationError { return .cancelled(url: url, stage: stage) }
         return LoadError(
             .extensionFailed, stage: stage, url: url,
-            message: "The program's own \(what) failed: \(error). Look there.", underlying: error)
+            message: "The app's \(what) failed: \(error)", underlying: error)
     }
 }

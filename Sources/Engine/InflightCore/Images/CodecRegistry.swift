@@ -208,7 +208,7 @@ public struct CodecRegistry: Sendable {
             let known = encoders.keys.map(\.rawValue).sorted().joined(separator: ", ")
             throw LoadError(
                 .unsupportedFormat, stage: .encode,
-                message: "Pictures cannot be written as \(options.format). Choose one of: \(known).")
+                message: "Encoding to \(options.format) is not supported. Choose one of: \(known).")
         }
         return try codec.encode(pixels, options: options)
     }
@@ -223,7 +223,7 @@ public struct CodecRegistry: Sendable {
         guard let codec = decoders[format] else {
             throw LoadError(
                 .unsupportedFormat, stage: .decode,
-                message: "This is a \(format) picture, a format that no codec here reads. Ask for another.")
+                message: "Unsupported image format '\(format)': no codec decodes it. Use another format.")
         }
         return (codec, format)
     }
@@ -240,8 +240,8 @@ extension ImageInfo {
         guard overflow || product > maximum else { return }
         throw LoadError(
             .tooManyPixels, stage: .decode,
-            message: "The picture declares \(storedWidth) × \(storedHeight) pixels, and at most \(maximum) pixels are "
-                + "allowed. Raise the limit if its source is trusted.")
+            message: "The image declares \(storedWidth) × \(storedHeight) pixels; the limit is \(maximum) pixels. "
+                + "Raise maximumPixels (--max-pixels) if you trust the source.")
     }
 }
 
@@ -252,16 +252,16 @@ enum ContentGuess {
         let start = (0..<min(bytes.count, 512)).map { bytes[$0] }
         let text = start.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
         let lower = String(decoding: text.prefix(64), as: UTF8.self).lowercased()
-        let advice = ". Check the address."
+        let advice = ". Check the URL."
         if lower.hasPrefix("<!doctype html") || lower.hasPrefix("<html") || lower.hasPrefix("<head") {
-            return "This is an HTML page, not a picture" + advice
+            return "This is an HTML page, not an image" + advice
         }
         if lower.hasPrefix("{") || lower.hasPrefix("[") {
-            return "This looks like JSON, not a picture" + advice
+            return "This looks like JSON, not an image" + advice
         }
-        if lower.hasPrefix("<") { return "This looks like XML, not a picture" + advice }
+        if lower.hasPrefix("<") { return "This looks like XML, not an image" + advice }
         let isText = start.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || (0x09...0x0D).contains($0) }
-        if isText { return "This is text, not a picture" + advice }
-        return "The bytes are of no picture format that is known" + advice
+        if isText { return "This is text, not an image" + advice }
+        return "The data is not in a known image format" + advice
     }
 }

@@ -26,7 +26,7 @@ public struct FormatSignature: Sendable, Hashable {
     public init(_ format: ImageFormat, _ bytes: [UInt8], at offset: Int = 0) {
         precondition(
             !bytes.isEmpty && offset >= 0 && offset <= Self.maximumReach - bytes.count,
-            "a signature has 1 to \(Self.maximumReach) bytes within the first \(Self.maximumReach) of a file")
+            "a signature must have 1 to \(Self.maximumReach) bytes within a file's first \(Self.maximumReach)")
         self.format = format
         self.bytes = bytes
         self.offset = offset

@@ -103,7 +103,7 @@ extension ImageCodec {
         guard page == 0 else { throw PictureError.noPages(format) }
         guard case .info(let info) = try probe(bytes, format: format, isComplete: true) else {
             throw LoadError(
-                .damaged, stage: .decode, message: "The \(format) picture is cut short in its header. Fetch it again.")
+                .damaged, stage: .decode, message: "The \(format) image is truncated in its header. Fetch it again.")
         }
         return info
     }

@@ -31,7 +31,8 @@ extension PixelBuffer {
     ///
     /// - Precondition: the part lies inside the image.
     public func cropped(x: Int, y: Int, width: Int, height: Int) -> PixelBuffer {
-        precondition(x >= 0 && y >= 0 && x + width <= self.width && y + height <= self.height, "the crop is outside")
+        precondition(
+            x >= 0 && y >= 0 && x + width <= self.width && y + height <= self.height, "the crop is outside the image")
         return resized(
             to: Resize.Plan(
                 scaledWidth: self.width, scaledHeight: self.height, cropX: x, cropY: y, width: width, height: height))
@@ -41,7 +42,7 @@ extension PixelBuffer {
     ///
     /// - Precondition: the part is not larger than the image.
     public func cropped(width: Int, height: Int, gravity: Resize.Gravity) -> PixelBuffer {
-        precondition(width <= self.width && height <= self.height, "the crop is larger than the picture")
+        precondition(width <= self.width && height <= self.height, "the crop is larger than the image")
         if width == self.width, height == self.height { return self }
         let corner =
             gravity == .interest
@@ -56,7 +57,7 @@ extension PixelBuffer {
     ///
     /// - Precondition: the part is not larger than the image.
     public func interestingPart(width: Int, height: Int) -> (x: Int, y: Int) {
-        precondition(width <= self.width && height <= self.height, "the part is larger than the picture")
+        precondition(width <= self.width && height <= self.height, "the part is larger than the image")
         let place = InterestFinder(self).place(
             widthShare: Double(width) / Double(self.width), heightShare: Double(height) / Double(self.height))
         return (

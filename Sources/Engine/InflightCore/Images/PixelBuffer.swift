@@ -41,9 +41,9 @@ public struct PixelBuffer: Sendable {
     ///
     /// - Precondition: both sides are at least 1 and the memory is at least as large as the layout requires.
     public init(width: Int, height: Int, bytesPerRow: Int, format: Format, bytes: Bytes) {
-        precondition(width > 0 && height > 0, "a picture of \(width) × \(height) pixels cannot be")
+        precondition(width > 0 && height > 0, "invalid size: \(width) × \(height) pixels")
         let needed = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
-        precondition(needed != nil && needed! <= bytes.count, "the memory is smaller than the layout says")
+        precondition(needed != nil && needed! <= bytes.count, "the memory is smaller than the layout requires")
         self.width = width
         self.height = height
         self.bytesPerRow = bytesPerRow
@@ -61,9 +61,9 @@ public struct PixelBuffer: Sendable {
         let bytesPerRow = width * format.bytesPerPixel
         guard width > 0, height > 0,
             let count = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
-        else { preconditionFailure("a picture of \(width) × \(height) pixels cannot be") }
+        else { preconditionFailure("invalid size: \(width) × \(height) pixels") }
         guard let memory = try? PixelMemory(width: width, height: height, bytesPerPixel: format.bytesPerPixel) else {
-            fatalError("there is no memory for \(width) × \(height) pixels: \(count) bytes")
+            fatalError("out of memory for \(width) × \(height) pixels (\(count) bytes)")
         }
         try unsafe fill(memory.bytes)
         self.init(width: width, height: height, bytesPerRow: bytesPerRow, format: format, bytes: memory.shared)

@@ -62,7 +62,7 @@ final class RequestPlan: Sendable {
         guard goal != .info || request.page == 0 else {
             throw LoadError(
                 .invalidRequest, stage: .request, url: url.string,
-                message: "A header is read of the first page alone. Load the bytes, and ask codecs.info(of:page:).")
+                message: "Image information covers the first page only. Load the bytes and call codecs.info(of:page:).")
         }
         self.request = request
         self.purpose = purpose
@@ -236,32 +236,33 @@ final class RequestPlan: Sendable {
             LoadError(.invalidRequest, stage: .request, url: url.string, message: message)
         }
         if let side = request.resize?.impossibleSide {
-            throw refuse("The wanted size has a side of \(side) pixels; give one from 1 to 1,000,000.")
+            throw refuse("Invalid size: a side of \(side) pixels. Use 1 to 1,000,000.")
         }
         if request.isUsual { return }
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
-            throw refuse("The method is not a word that HTTP allows (RFC 9110 section 9.1).")
+            throw refuse("The HTTP method is not a token (RFC 9110 section 9.1).")
         }
         for fields in [request.fields, request.originFields] {
             for index in 0..<fields.count {
                 guard !fields.rawName(index).isEmpty, fields.rawName(index).allSatisfy(isTokenByte) else {
-                    throw refuse("A header's name is not a word that HTTP allows (RFC 9110 section 5.1).")
+                    throw refuse("A header field's name is not a token (RFC 9110 section 5.1).")
                 }
                 // A line end in a value would allow header injection.
                 guard fields.rawValue(index).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                    throw refuse("The value of the header \(fields.name(index)) holds a control character.")
+                    throw refuse("The value of the header field \(fields.name(index)) contains a control character.")
                 }
             }
         }
         guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
             request.limits.maximumDecodeBytes >= 0,
             request.limits.maximumRedirects >= 0, request.limits.minimumBytesPerSecond >= 0
-        else { throw refuse("A limit is below zero.") }
+        else { throw refuse("Invalid limit: it must not be negative.") }
         for timeout in [request.limits.connectTimeout, request.limits.stallTimeout, request.limits.totalTimeout] {
-            if let timeout, timeout < .zero { throw refuse("A timeout is below zero.") }
+            if let timeout, timeout < .zero { throw refuse("Invalid timeout: it must not be negative.") }
         }
         guard request.limits.minimumRatePeriod > .zero else {
-            throw refuse("The period of the minimum rate is not above zero. Set the rate to 0 to disable it.")
+            throw refuse(
+                "Invalid minimumRatePeriod: it must be positive. To disable the limit, set minimumBytesPerSecond to 0.")
         }
     }
 

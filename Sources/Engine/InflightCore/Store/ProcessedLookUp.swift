@@ -14,7 +14,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
 
     override func start(priority: LoadPriority) {
         guard let store = engine.store, let options = plan.request.storedForm.processedOptions else {
-            preconditionFailure("a stored picture was looked for, and none are kept")
+            preconditionFailure("a lookup of a processed image without a store")
         }
         let (key, request) = plan.stored(
             after: nil, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
@@ -72,7 +72,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
     private var missing: LoadError {
         LoadError(
             .notStored, stage: .fetch, url: plan.url.string,
-            message: "The picture is not stored as it is asked for; its bytes are asked for instead.")
+            message: "The processed image is not cached. The original is loaded instead.")
     }
 }
 

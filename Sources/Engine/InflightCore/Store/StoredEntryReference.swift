@@ -49,7 +49,7 @@ extension Engine {
     /// until they are removed.
     func reject(_ entry: StoredEntryReference?) {
         guard let store, let entry, let id = entry.rejected() else { return }
-        log(.notice, "what is stored is of no use, and is removed") { [("key", entry.key.text)] }
+        log(.notice, "removing an unusable cache entry") { [("key", entry.key.text)] }
         let group = StoreGroup(storing, changing: [entry.key], nil)
         group { store.remove([id], completion: $0) }
         group.seal()

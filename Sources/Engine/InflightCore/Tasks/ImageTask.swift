@@ -334,7 +334,7 @@ public final class ImageTask: @unchecked Sendable {
             case (.nothing, .cancelled): return .cancelled
             case (.nothing, .delivering), (.nothing, .ended): return .nothing
             case (.nothing, .waiting):
-                precondition(state.waiter == nil, "the events of one load were asked for by two at once")
+                precondition(state.waiter == nil, "the events of a task were iterated concurrently")
                 state.waiter = bridge
                 return nil
             }

@@ -9,7 +9,7 @@ final class DataURLReader: LocalReader {
         let text = request.url.path
         guard let comma = text.utf8.firstIndex(of: UInt8(ascii: ",")) else {
             throw .local(
-                .invalidURL, request, "This data: URL has no comma, so it holds no data. Write data:TYPE;base64,DATA.")
+                .invalidURL, request, "The data: URL has no comma and no data. Use data:TYPE;base64,DATA.")
         }
         var type = PercentEncoding.decoded(text[..<comma])
         let data = text[text.utf8.index(after: comma)...]
@@ -19,11 +19,11 @@ final class DataURLReader: LocalReader {
         if Int64(count) > limit {
             throw .local(
                 .tooLarge, request,
-                "The data is longer than the limit, \(limit) bytes. Raise the limit if you trust it.")
+                "The data exceeds the limit of \(limit) bytes. Raise maximumBodyBytes (--max-bytes).")
         }
         if isBase64 {
             guard let decoded = Base64.decoded(PercentEncoding.decodedBytes(data)) else {
-                throw .local(.invalidURL, request, "The data of this data: URL is no base64. Encode it anew.")
+                throw .local(.invalidURL, request, "The data: URL is not valid Base64. Encode it again.")
             }
             bytes = decoded
         } else {

@@ -20,7 +20,7 @@ final class FileReader: LocalReader {
     init(_ request: TransportRequest) throws(LoadError) {
         let path = PercentEncoding.decodedBytes(request.url.path)
         guard !path.contains(0) else {
-            throw .local(.invalidURL, request, "The path holds a zero byte, which no file's name can hold.")
+            throw .local(.invalidURL, request, "The file path contains a zero byte. Remove %00 from the URL.")
         }
         // Non-blocking, so that a pipe without a writer does not block the thread.
         let opened = unsafe (path + [0]).withUnsafeBytes { bytes in
@@ -37,8 +37,8 @@ final class FileReader: LocalReader {
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
             close(opened)
-            let what = status.st_mode & S_IFMT == S_IFDIR ? "This is a directory" : "This is no regular file"
-            throw .local(.cannotRead, request, "\(what). Name a file.")
+            let what = status.st_mode & S_IFMT == S_IFDIR ? "This is a directory" : "This is not a regular file"
+            throw .local(.cannotRead, request, "\(what). Specify a file.")
         }
         self.request = request
         descriptor = opened
@@ -67,7 +67,7 @@ final class FileReader: LocalReader {
                 throw Self.unreadable(request, errno)
             }
             if length != nil {
-                throw .local(.truncated, request, "The file became shorter while it was read. Try again.")
+                throw .local(.truncated, request, "The file was truncated while it was being read. Try again.")
             }
             return 0
         }
@@ -76,6 +76,6 @@ final class FileReader: LocalReader {
     private static func unreadable(_ request: TransportRequest, _ error: Int32) -> LoadError {
         if DescriptorLimit.isReached(error) { return .tooManyOpenFiles(.fetch, url: request.url.string) }
         let reason = PosixError(code: error).text
-        return .local(.cannotRead, request, "The file cannot be read: \(reason). Check its name and its permissions.")
+        return .local(.cannotRead, request, "Cannot read the file: \(reason). Check its path and permissions.")
     }
 }

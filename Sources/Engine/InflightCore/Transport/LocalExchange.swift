@@ -45,7 +45,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     }
 
     func cancel() {
-        stop(LoadError.local(.cancelled, request, "It was cancelled."))
+        stop(LoadError.local(.cancelled, request, "The request was cancelled."))
     }
 
     func resume() {
@@ -71,7 +71,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     }
 
     func shutDown() {
-        stop(LoadError.local(.shutDown, request, "The transport was shut down. Make a new one to go on."))
+        stop(LoadError.local(.shutDown, request, "The transport was shut down. Create a new one."))
     }
 
     // MARK: Turns
@@ -127,7 +127,8 @@ final class LocalExchange: Transfer, @unchecked Sendable {
 
     private func open(_ opening: Opening) throws(LoadError) -> any LocalReader {
         guard request.method == "GET" || request.method == "HEAD" else {
-            throw .local(.invalidRequest, request, "Only GET and HEAD can be asked of a \(request.url.scheme): URL.")
+            throw .local(
+                .invalidRequest, request, "Unsupported method for a \(request.url.scheme): URL. Use GET or HEAD.")
         }
         let reader = try opening(request)
         if let length = reader.length, length > request.limits.maximumBodyBytes { throw tooLarge() }
@@ -137,14 +138,14 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     private func tooLarge() -> LoadError {
         .local(
             .tooLarge, request,
-            "The data is longer than the limit, \(request.limits.maximumBodyBytes) bytes. Raise the limit if you trust it."
+            "The data exceeds the limit of \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes (--max-bytes)."
         )
     }
 
     private func checkStop() throws(LoadError) {
         if let error = state.withLock({ $0.stop }) { throw error }
         if deadline != .distantFuture, SystemClock().now() >= deadline {
-            throw .local(.timedOut, request, "It took longer in all than allowed. Allow more time.")
+            throw .local(.timedOut, request, "The request timed out. Raise totalTimeout (--timeout).")
         }
     }
 
@@ -154,7 +155,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         state.withLock { $0.isResumed = false }
         switch tell(receiver) {
         case .proceed: return true
-        case .cancel: throw .local(.cancelled, request, "It was cancelled.")
+        case .cancel: throw .local(.cancelled, request, "The request was cancelled.")
         case .pause:
             return state.withLock { state in
                 if state.stop != nil || state.isResumed { return true }

@@ -26,7 +26,7 @@ package enum RequestRules {
     /// Returns why a method cannot be sent, or nil if it can.
     package static func problem(withMethod method: String) -> String? {
         guard isToken(method.utf8), method != "CONNECT" else {
-            return "\(Message.cleaned(method)) is no method that can be sent. Use GET, HEAD, POST or another."
+            return "Invalid HTTP method '\(Message.cleaned(method))'. Use a method such as GET, HEAD or POST."
         }
         return nil
     }
@@ -34,7 +34,7 @@ package enum RequestRules {
     /// Returns why a header field cannot be sent, or nil if it can.
     package static func problem(withField index: Int, of fields: HTTPFields) -> String? {
         guard isToken(fields.rawName(index)), isValue(fields.rawValue(index)) else {
-            return "The field \(Message.cleaned(fields.name(index))) holds what a header cannot hold. Take it out."
+            return "Invalid header field '\(Message.cleaned(fields.name(index)))'. Remove its invalid characters."
         }
         return nil
     }

@@ -27,6 +27,6 @@ private struct OperationQueueExecutor: CallbackExecutor {
 
     var name: String {
         if queue === OperationQueue.main { return "the main queue" }
-        return queue.name.map { "the operation queue “\($0)”" } ?? "an operation queue without a name"
+        return queue.name.map { "the operation queue “\($0)”" } ?? "an unnamed operation queue"
     }
 }

@@ -7,7 +7,7 @@ internal import InflightCore
 #endif
 
 extension SessionExchange {
-    var cancelled: LoadError { failure(.cancelled, "It was cancelled.") }
+    var cancelled: LoadError { failure(.cancelled, "The request was cancelled.") }
 
     func failure(_ code: LoadError.Code, _ message: String, _ underlying: (any Error)? = nil) -> LoadError {
         LoadError(code, stage: .fetch, url: request.url.string, message: message, underlying: underlying)
@@ -26,16 +26,16 @@ extension SessionExchange {
                 startedAt + total,
                 failure(
                     .timedOut,
-                    "The exchange with \(host) took longer in all than \(limits.totalTimeout.text). Allow more time.")
+                    "The request to \(host) timed out after \(limits.totalTimeout.text). Raise totalTimeout.")
             )
         }
         guard !isPaused, let silence = silenceDeadline, silence < first?.0 ?? .distantFuture else { return first }
         let message =
             lastActivity == nil
-            ? "Nothing came from \(host) within \((limits.connectTimeout ?? .zero) + (limits.stallTimeout ?? .zero)), "
-                + "connecting included. Try later, or allow more time."
-            : "The exchange stalled: no byte came from \(host) for \(limits.stallTimeout.text). "
-                + "Try later, or allow longer pauses."
+            ? "No data from \(host) within \((limits.connectTimeout ?? .zero) + (limits.stallTimeout ?? .zero)), "
+                + "connecting included. Try again later, or raise connectTimeout or stallTimeout."
+            : "The transfer stalled: no data from \(host) for \(limits.stallTimeout.text). "
+                + "Try again later, or raise stallTimeout."
         return (silence, failure(.timedOut, message))
     }
 
@@ -54,24 +54,25 @@ extension SessionExchange {
         func because(_ code: LoadError.Code, _ message: String) -> LoadError { failure(code, message, error) }
         switch code {
         case .cancelled:
-            return because(.shutDown, "The session's owner cancelled the task. Lend a session that stays.")
+            return because(.shutDown, "The URLSession cancelled the task. Keep the session valid until its loads end.")
         case .timedOut:
-            return because(.timedOut, "The exchange with \(host) took longer than the session allows (\(detail)).")
+            return because(.timedOut, "The request to \(host) exceeded the URLSession's timeout (\(detail)).")
         case .cannotFindHost, .dnsLookupFailed:
             return because(
-                .cannotConnect, "The name of \(host) did not resolve (\(detail)). Check how it is written.")
+                .cannotConnect, "Cannot resolve the host name of \(host) (\(detail)). Check the spelling.")
         case .cannotConnectToHost, .notConnectedToInternet:
-            return because(.cannotConnect, "No connection to \(host) could be made (\(detail)). Try later.")
+            return because(.cannotConnect, "Cannot connect to \(host) (\(detail)). Try again later.")
         case .badURL:
-            return because(.invalidURL, "URLSession does not take this URL (\(detail)).")
+            return because(.invalidURL, "URLSession rejected the URL (\(detail)).")
         case .unsupportedURL:
-            return because(.badResponse, "What \(host) answered is not HTTP (\(detail)). Check the port.")
+            return because(.badResponse, "The response from \(host) is not HTTP (\(detail)). Check the port.")
         case .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse:
-            return because(.badResponse, "The body of the answer cannot be decoded (\(detail)).")
+            return because(.badResponse, "The response body cannot be decoded (\(detail)).")
         case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
             .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
             .clientCertificateRequired:
-            return because(.untrusted, "The certificate of \(host) is not trusted, or TLS failed (\(detail)).")
+            return because(
+                .untrusted, "The certificate of \(host) is not trusted, or the TLS handshake failed (\(detail)).")
         default: return unnamedFailure(error, detail)
         }
     }
@@ -80,15 +81,18 @@ extension SessionExchange {
     private func unnamedFailure(_ error: any Error, _ detail: String) -> LoadError {
         func says(_ words: String...) -> Bool { words.contains { detail.contains($0) } }
         if !hasHead, says("SSL", "TLS", "certificate") {
-            return failure(.untrusted, "The certificate of \(host) is not trusted, or TLS failed (\(detail)).", error)
+            return failure(
+                .untrusted, "The certificate of \(host) is not trusted, or the TLS handshake failed (\(detail)).", error
+            )
         }
         if says("content encoding", "content-encoding", "chunk hex", "chunked-encoding", "Illegal", "header") {
-            return failure(.badResponse, "The server broke HTTP's rules (\(detail)).", error)
+            return failure(.badResponse, "The response is malformed (\(detail)).", error)
         }
         return hasHead
-            ? failure(.truncated, "The connection to \(host) was lost inside its answer (\(detail)). Try again.", error)
+            ? failure(
+                .truncated, "The connection to \(host) was lost during the response (\(detail)). Try again.", error)
             : failure(
-                .cannotConnect, "The connection to \(host) was lost before any answer (\(detail)). Try again.", error)
+                .cannotConnect, "The connection to \(host) was lost before the response (\(detail)). Try again.", error)
     }
 
     private static func parts(of error: any Error) -> (URLError.Code, String) {

@@ -49,7 +49,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     }
 
     func shutDown() {
-        stopLater(failure(.shutDown, "The transport was shut down. Make a new one to go on."))
+        stopLater(failure(.shutDown, "The transport was shut down. Create a new one."))
     }
 
     func resume() {
@@ -64,7 +64,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
 
     func begin(isShutDown: Bool) {
         if isShutDown {
-            return end(.failure(failure(.shutDown, "The transport was shut down. Make a new one to go on.")))
+            return end(.failure(failure(.shutDown, "The transport was shut down. Create a new one.")))
         }
         let urlRequest: URLRequest
         do throws(LoadError) {
@@ -128,8 +128,8 @@ final class SessionExchange: Transfer, @unchecked Sendable {
             return stop(
                 failure(
                     .badResponse,
-                    "The head of its answer is longer than \(request.limits.maximumHeadBytes) bytes. "
-                        + "The server is broken or hostile; nothing of its answer was used."))
+                    "The header section of the response is longer than \(request.limits.maximumHeadBytes) bytes. "
+                        + "The server may be broken or malicious. The response was discarded."))
         }
         // 101 ends the use of HTTP on the connection, so it is a final response.
         if (100..<200).contains(head.status), head.status != 101 {
@@ -140,7 +140,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         let announced = head.announcedBytes(method: request.method)
         wireBytes = announced
         if let announced, announced > request.limits.maximumBodyBytes {
-            return stop(tooLarge("It announced a body of \(announced) bytes"))
+            return stop(tooLarge("The announced body length is \(announced) bytes"))
         }
         var expected = announced
         if request.fields.contains("Accept-Encoding"), head.isCoded {
@@ -156,7 +156,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         lastActivity = SystemClock().now()
         guard stop == nil, hasHead, !data.isEmpty else { return }
         guard Int64(data.count) <= request.limits.maximumBodyBytes - bodyBytes - heldBytes else {
-            return stop(tooLarge("The body is longer"))
+            return stop(tooLarge("The body is too long"))
         }
         if isPaused {
             held.append(data)
@@ -212,7 +212,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
                 .success(
                     TransportSummary(wireBytes: wireBytes ?? bodyBytes + heldBytes, bodyBytes: bodyBytes + heldBytes))
             } else {
-                .failure(failure(.badResponse, "What the server answered is not HTTP. Check the port."))
+                .failure(failure(.badResponse, "The response is not HTTP. Check the port."))
             }
         if isPaused, stop == nil { heldEnd = result } else { end(result) }
     }
@@ -242,7 +242,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     private func tooLarge(_ what: String) -> LoadError {
         failure(
             .tooLarge,
-            "\(what), and the limit is \(request.limits.maximumBodyBytes) bytes. Raise the limit if you trust the server."
+            "\(what); the limit is \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes if you trust the server."
         )
     }
 }

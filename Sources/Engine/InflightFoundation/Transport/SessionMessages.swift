@@ -12,11 +12,11 @@ extension URLRequest {
             LoadError(code, stage: .fetch, url: request.url.string, message: message)
         }
         guard let url = URL(string: request.url.string), url.host != nil else {
-            throw invalid(.invalidURL, "Foundation does not take this URL. Check how it is written.")
+            throw invalid(.invalidURL, "Foundation cannot parse this URL. Check the spelling.")
         }
         if let problem = RequestRules.problem(withMethod: request.method) { throw invalid(.invalidRequest, problem) }
         if request.body != nil, request.method == "GET" || request.method == "HEAD" {
-            throw invalid(.invalidRequest, "URLSession sends no body with \(request.method). Leave it out.")
+            throw invalid(.invalidRequest, "URLSession sends no body with \(request.method). Remove the body.")
         }
         // The exchange enforces timeouts. Foundation's counts in whole seconds, so it is set too long to interfere.
         self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 1_000_000)

@@ -93,13 +93,13 @@ public final class URLSessionTransport: Transport {
         guard let delegate = session.delegate as? SessionDelegate else {
             throw LoadError(
                 .invalidRequest, stage: .request,
-                message: "The session that is lent has another delegate. "
-                    + "Make it with a URLSessionTransport.SessionDelegate.")
+                message: "The URLSession has a different delegate. "
+                    + "Create it with a URLSessionTransport.SessionDelegate.")
         }
         guard session.delegateQueue.maxConcurrentOperationCount == 1 else {
             throw LoadError(
                 .invalidRequest, stage: .request,
-                message: "The delegate queue of the session that is lent may run several operations at once. "
+                message: "The URLSession's delegate queue may run several operations at once. "
                     + "Set its maxConcurrentOperationCount to 1.")
         }
         exchanges = SessionExchanges(session: session, delegate: delegate, isOwn: false)

@@ -59,7 +59,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
             }
         }
         if let made { return made }
-        guard let making else { preconditionFailure("a value is neither made nor being made") }
+        guard let making else { preconditionFailure("the value has neither been created nor is being created") }
         if isFirst { begin(making) }
         await withTaskCancellationHandler {
             await bridge.wait()

@@ -25,7 +25,7 @@ public final class ValueBridge<Value: Sendable>: Sendable {
     /// Returns the value once the bridge is open. Only one caller may wait, once.
     public func value() async -> Value {
         await bridge.wait()
-        guard let value = stored.withLock({ $0 }) else { preconditionFailure("a bridge opens with its value") }
+        guard let value = stored.withLock({ $0 }) else { preconditionFailure("a bridge was opened without a value") }
         return value
     }
 

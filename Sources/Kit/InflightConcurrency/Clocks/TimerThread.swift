@@ -26,7 +26,7 @@ internal import CInflightConcurrency
         unsafe condition = .allocate(capacity: 1)
         unsafe condition.initialize(to: pthread_cond_t())
         let status = unsafe inflight_condition_make(condition)
-        precondition(status == 0, "no condition can be made: error \(status)")
+        precondition(status == 0, "cannot create a condition variable (error \(status))")
     }
 
     func add(_ timer: SystemTimer, at deadline: MonotonicTime) {

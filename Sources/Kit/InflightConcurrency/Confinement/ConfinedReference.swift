@@ -28,7 +28,7 @@ public final class ConfinedReference<Object: Confined>: @unchecked Sendable {
     /// The object. Access off its confinement queue traps.
     public var object: Object {
         confinement.preconditionIsCurrent("\(Object.self)")
-        guard let held else { preconditionFailure("a reference holds its object until it is released") }
+        guard let held else { preconditionFailure("the reference was used after its release") }
         return held
     }
 

@@ -72,7 +72,7 @@ public final class IsolationDomain: Sendable {
 
     /// Traps if the calling thread is inside. Call it before foreign code.
     public func checkOutside(file: StaticString = #fileID, line: UInt = #line) {
-        if isInside { fatalError("\(name): entered from inside, which would deadlock", file: file, line: line) }
+        if isInside { fatalError("\(name): entered recursively, which would deadlock", file: file, line: line) }
     }
 }
 

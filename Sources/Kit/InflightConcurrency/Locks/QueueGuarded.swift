@@ -68,6 +68,6 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
     }
 
     private func checkOutside() {
-        if mark.isCurrent { fatalError("a guarded value was entered from inside itself: it would wait for itself") }
+        if mark.isCurrent { fatalError("a guarded value was accessed recursively, which would deadlock") }
     }
 }

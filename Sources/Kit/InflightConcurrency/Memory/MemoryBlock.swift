@@ -32,7 +32,7 @@ internal import CInflightConcurrency
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
-        precondition(offset >= 0 && bytes.count <= count - offset, "a write beyond the block")
+        precondition(offset >= 0 && bytes.count <= count - offset, "a write past the end of the block")
         guard let source = bytes.baseAddress else { return }
         unsafe memory.advanced(by: offset).copyMemory(from: source, byteCount: bytes.count)
     }

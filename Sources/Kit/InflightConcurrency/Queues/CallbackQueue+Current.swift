@@ -52,12 +52,12 @@ extension CallbackQueue {
     private func wrongQueue(_ subject: String, file: StaticString, line: UInt) -> Never {
         // Not a precondition, because release builds would omit its message.
         fatalError(
-            "Wrong queue: \(subject) is to be used on \(name) alone, and was used on \(Self.currentName). "
-                + "Hand the call over with submit(_:).", file: file, line: line)
+            "Wrong queue: \(subject) must be used on \(name), but was used on \(Self.currentName). "
+                + "Use submit(_:) to call it there.", file: file, line: line)
     }
 
     private static func quoted(_ label: String) -> String {
-        label.isEmpty ? "a queue without a label" : "the queue “\(label)”"
+        label.isEmpty ? "an unlabelled queue" : "the queue “\(label)”"
     }
 
     private static var currentThreadName: String {

@@ -18,7 +18,7 @@ package struct CallbackRun<Callback: AnyObject & Sendable>: ~Copyable {
     /// Appends a callback. If it is for another queue than those before it, submits those first.
     package mutating func append(_ callback: Callback, for target: CallbackQueue) {
         guard case .dispatch(let next) = target.destination else {
-            preconditionFailure("only a dispatch queue takes a run of callbacks")
+            preconditionFailure("only a dispatch queue accepts a batch of callbacks")
         }
         if let queue, queue !== next { submit() }
         queue = next

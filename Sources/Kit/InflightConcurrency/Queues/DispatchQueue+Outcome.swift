@@ -10,7 +10,7 @@ extension DispatchQueue {
         sync(flags: flags) {
             do throws(Failure) { unsafe result = .success(try body()) } catch { unsafe result = .failure(error) }
         }
-        guard let given = unsafe result else { preconditionFailure("sync returns when its work has run") }
+        guard let given = unsafe result else { preconditionFailure("sync returned before its work ran") }
         // As above.
         nonisolated(unsafe) let sent = given
         return unsafe sent

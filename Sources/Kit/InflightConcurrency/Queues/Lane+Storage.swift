@@ -102,7 +102,7 @@ extension Lane {
     /// Frees the node of an element that is in no list any more, and returns the element.
     @inlinable
     mutating func forget(_ index: Int32) -> Element {
-        guard let element = nodes[Int(index)].element else { preconditionFailure("this ticket was used before") }
+        guard let element = nodes[Int(index)].element else { preconditionFailure("this ticket was already used") }
         let group = nodes[Int(index)].group
         nodes[Int(index)].element = nil
         nodes[Int(index)].next = freeNode

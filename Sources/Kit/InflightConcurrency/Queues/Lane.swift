@@ -214,10 +214,10 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// Gives back a place that an element of the group held.
     @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
-        guard let group = find(name) else { preconditionFailure("the group \(name) holds no place") }
+        guard let group = find(name) else { preconditionFailure("the group \(name) occupies no slot") }
         takenPlaces -= 1
         groups[Int(group)].running -= 1
-        precondition(running >= 0 && groups[Int(group)].running >= 0, "more places were given back than taken")
+        precondition(running >= 0 && groups[Int(group)].running >= 0, "more slots were released than occupied")
         raiseParked(group, now: now)
         markReady(group)
         freeIfUnused(group)
@@ -234,7 +234,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     /// Gives back a place that ``occupy()`` took.
     public mutating func vacate() {
-        precondition(running > 0, "more places were given back than taken")
+        precondition(running > 0, "more slots were released than occupied")
         takenPlaces -= 1
     }
 

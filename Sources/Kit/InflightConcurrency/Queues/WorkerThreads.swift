@@ -94,7 +94,7 @@ public final class WorkerThreads: Sendable {
             if hasOthers { return unsafe Unmanaged<Shared>.fromOpaque(context).release() }
             // Not a precondition, because release builds would omit its message.
             fatalError(
-                "The system gives no thread \(name) (error \(status)). Raise the limits of threads (ulimit -u) and of "
+                "Cannot create the thread \(name) (error \(status)). Raise the limits on threads (ulimit -u) and "
                     + "memory (ulimit -v).")
         }
 

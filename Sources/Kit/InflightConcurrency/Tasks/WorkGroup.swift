@@ -74,7 +74,7 @@ public final class WorkGroup: Cancelling {
     ///
     /// - Precondition: The group is not sealed, or still has members. Otherwise traps, in release builds too.
     public func enter() -> Member {
-        if !core.entered() { fatalError("a group that has ended was entered: seal() it after the last enter()") }
+        if !core.entered() { fatalError("enter() on a finished group: call seal() after the last enter()") }
         return Member(core)
     }
 
@@ -126,7 +126,7 @@ package struct GroupMachine: Sendable {
 
     /// - Returns: Whether this ended the group.
     package mutating func left() -> Bool {
-        precondition(count > 0, "more have left than entered")
+        precondition(count > 0, "more calls of leave() than of enter()")
         count -= 1
         return end()
     }

@@ -49,7 +49,7 @@ struct BuiltInProcessorTests {
             (.blur(radius: -1), "blur(radius: -1.0)"), (.blur(radius: .nan), "blur(radius: nan)"),
             (.blur(radius: .infinity), "from 0 to 1000"), (.sharpen(amount: -1), "amount"),
             (.rotate(degrees: .nan), "degrees"),
-            (.crop(x: 50, y: 0, width: 5, height: 5), "outside of the picture, which is 40 × 20"),
+            (.crop(x: 50, y: 0, width: 5, height: 5), "outside the image, which is 40 × 20"),
             (.crop(x: -9, y: 0, width: 9, height: 5), "outside"), (.crop(width: 0, height: 5), "at least 1"),
             (.crop(x: .max, y: .min, width: .max, height: .max), "outside"), (.resize(width: 0), "side of 0"),
             (.adjust(brightness: .nan), "finite"), (.roundCorners(radius: -1), "at least 0"),

@@ -85,7 +85,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         guard (0..<frameCount).contains(index) else {
             throw LoadError(
                 .invalidRequest, stage: .decode,
-                message: "There is no frame \(index); there are those from 0 to \(frameCount - 1).")
+                message: "The animation has no frame \(index). Request a frame from 0 to \(frameCount - 1).")
         }
         let waiter = FrameWorkshop.Waiter()
         let result = await withTaskCancellationHandler {

@@ -17,7 +17,7 @@ import InflightConcurrency
     }
 
     func row(_ y: Int) -> UnsafeMutablePointer<SIMD4<UInt8>> {
-        precondition(y >= 0 && y < height, "row \(y) is outside of the canvas")
+        precondition(y >= 0 && y < height, "row \(y) is outside the canvas")
         return unsafe memory.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self) + y * width
     }
 
@@ -38,7 +38,8 @@ import InflightConcurrency
 
     /// Restores the result of ``copy(x:y:)`` to the same part.
     func put(_ part: PixelMemory, x: Range<Int>, y: Range<Int>) {
-        precondition(unsafe part.bytes.count >= x.count * y.count * 4, "the part is smaller than its place")
+        precondition(
+            unsafe part.bytes.count >= x.count * y.count * 4, "the buffer is smaller than its part of the canvas")
         var source = unsafe part.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self)
         for line in y {
             unsafe (row(line) + x.lowerBound).update(from: source, count: x.count)

@@ -57,7 +57,8 @@ public struct AnimationFramePlan: Sendable, Hashable {
         x: Int = 0, y: Int = 0, width: Int, height: Int, duration: Duration, blending: Blending = .over,
         disposal: Disposal = .keep, hasAlpha: Bool = true
     ) {
-        precondition(x >= 0 && y >= 0 && width > 0 && height > 0, "a frame of \(width) × \(height) at \(x), \(y)")
+        precondition(
+            x >= 0 && y >= 0 && width > 0 && height > 0, "invalid frame: \(width) × \(height) pixels at (\(x), \(y))")
         self.x = x
         self.y = y
         self.width = width
@@ -89,8 +90,9 @@ extension DecodeOptions {
         guard count > maximumFrames else { return }
         throw LoadError(
             .tooManyFrames, stage: .decode,
-            message: "The animation has more than the \(maximumFrames) frames that are allowed. Raise the limit if its "
-                + "source is trusted.")
+            message:
+                "The animation has more than \(maximumFrames) frames, the limit. Raise maximumFrames if you trust the "
+                + "source.")
     }
 
     /// Throws if an animation's canvas, a frame, or all frames together exceed the limits on pixels or frames.
@@ -109,8 +111,8 @@ extension DecodeOptions {
                 throw LoadError(
                     .tooManyPixels, stage: .decode,
                     message: "The animation declares \(source.frames.count) frames of \(info.storedWidth) × "
-                        + "\(info.storedHeight) pixels, and at most \(maximumAnimationPixels) pixels are allowed in all "
-                        + "of them together. Raise the limit if its source is trusted.")
+                        + "\(info.storedHeight) pixels; the limit for all frames together is \(maximumAnimationPixels) "
+                        + "pixels. Raise maximumAnimationPixels if you trust the source.")
             }
             sum = next
         }

@@ -19,7 +19,7 @@ final class FrameComposer: FrameMaking {
     init(_ source: any AnimationSource, options: DecodeOptions) throws(LoadError) {
         try options.check(source)
         var info = source.info
-        precondition(!source.frames.isEmpty, "an animation without frames is none")
+        precondition(!source.frames.isEmpty, "an animation needs at least one frame")
         order = FrameOrder(source.frames, width: info.storedWidth, height: info.storedHeight)
         info.hasAlpha = order.hasAlpha
         self.info = info
@@ -92,7 +92,7 @@ final class FrameComposer: FrameMaking {
         let plan = source.frames[index]
         let pixels = try source.pixels(ofFrame: index, cancellation: cancellation)
         guard pixels.width == plan.width, pixels.height == plan.height else {
-            throw PictureError.damaged(info.format, "its sizes contradict each other")
+            throw PictureError.damaged(info.format, "its sizes are inconsistent")
         }
         let form = PixelBuffer.Format(order: .rgba, alpha: pixels.format.alpha == .opaque ? .opaque : .straight)
         try canvas?.draw(pixels.converted(to: form), plan, cancellation: cancellation)

@@ -97,7 +97,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
 
     /// A frame was made. Returns its waiters and the evicted frames.
     mutating func made(_ frame: Frame, cost: Int) -> (told: [Waiter], released: [Frame]) {
-        guard let index = making?.index else { preconditionFailure("a frame was made that was not asked for") }
+        guard let index = making?.index else { preconditionFailure("an unrequested frame was decoded") }
         making = nil
         knownCost = cost
         held.removeAll { $0.index == index }
@@ -113,7 +113,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
 
     /// Making a frame failed. Returns its waiters; none if it was stopped, because later ones need another attempt.
     mutating func failed() -> [Waiter] {
-        guard let (index, isStopped) = making else { preconditionFailure("a frame failed that was not asked for") }
+        guard let (index, isStopped) = making else { preconditionFailure("an unrequested frame failed") }
         making = nil
         return isStopped ? [] : waiters.removeValue(forKey: index) ?? []
     }

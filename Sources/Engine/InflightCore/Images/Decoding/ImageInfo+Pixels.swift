@@ -13,8 +13,8 @@ extension DecodeOptions {
         guard !overflow, product <= maximum else {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
-                message: "Enlarged to \(plan.width) × \(plan.height) the picture would have more than the "
-                    + "\(maximum) pixels that are allowed. Ask for a smaller size.")
+                message: "Upscaled to \(plan.width) × \(plan.height), the image would exceed the limit of "
+                    + "\(maximum) pixels. Request a smaller size, or raise maximumPixels (--max-pixels).")
         }
         return plan.stored(for: info.orientation)
     }

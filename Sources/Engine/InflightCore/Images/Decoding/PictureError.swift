@@ -3,23 +3,23 @@ package import InflightConcurrency
 /// The errors that all codecs throw, with the same messages.
 package enum PictureError {
     package static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "The \(format) picture is damaged: \(what). Fetch it again.")
+        LoadError(.damaged, stage: .decode, message: "The \(format) image is corrupt: \(what). Fetch it again.")
     }
 
     package static func cutShort(_ format: ImageFormat) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "The \(format) picture is cut short. Fetch it again.")
+        LoadError(.damaged, stage: .decode, message: "The \(format) image is truncated. Fetch it again.")
     }
 
     package static func unsupported(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(
-            .unsupportedFormat, stage: .decode, message: "The \(format) picture is of a kind that is not read: \(what)."
+            .unsupportedFormat, stage: .decode, message: "Unsupported kind of \(format) image: \(what)."
         )
     }
 
     package static func noPages(_ format: ImageFormat) -> LoadError {
         LoadError(
             .invalidRequest, stage: .decode,
-            message: "Pictures in the format \(format) have no pages here but the first. Ask for that.")
+            message: "Only the first page of \(format) images is supported. Request the first page.")
     }
 
     /// - Parameters:
@@ -30,40 +30,40 @@ package enum PictureError {
         return LoadError(
             .invalidRequest, stage: .decode,
             message:
-                "The picture has no page \(overflow ? page : number), as it has \(count). Ask for one from 1 to \(count)."
+                "The image has no page \(overflow ? page : number). Request a page from 1 to \(count)."
         )
     }
 
     package static var cancelled: LoadError {
-        LoadError(.cancelled, stage: .decode, message: "The decoding was cancelled.")
+        LoadError(.cancelled, stage: .decode, message: "Decoding was cancelled.")
     }
 
     package static var noMemory: LoadError {
         LoadError(
             .tooManyPixels, stage: .decode,
-            message: "There is not enough memory for the picture. Ask for a smaller one."
+            message: "Not enough memory to decode the image. Request a smaller size."
         )
     }
 
     package static func tooMuchMemory(_ needed: Int, allowed: Int) -> LoadError {
         LoadError(
             .tooMuchMemory, stage: .decode,
-            message: "Decoding the picture would take about \(needed >> 20) MB, and at most \(allowed >> 20) MB are "
-                + "allowed. Ask for a smaller size, or raise the limit if its source is trusted.")
+            message: "Decoding the image would take about \(needed >> 20) MiB; the limit is \(allowed >> 20) MiB. "
+                + "Request a smaller size, or raise maximumDecodeBytes if you trust the source.")
     }
 
     package static func notWritten(_ format: ImageFormat) -> LoadError {
         LoadError(
             .unsupportedFormat, stage: .encode,
-            message: "\(format.rawValue.uppercased()) is not written. Choose jpeg, png or webp.")
+            message: "Encoding to \(format.rawValue.uppercased()) is not supported. Choose jpeg, png or webp.")
     }
 
     package static func noPlaceForMetadata(_ format: ImageFormat) -> LoadError {
-        cannotEncode(format, "metadata is not written into it here. Leave it out, or choose jpeg, png or webp")
+        cannotEncode(format, "metadata is not supported. Omit it, or choose jpeg, png or webp")
     }
 
     package static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
-        LoadError(.cannotEncode, stage: .encode, message: "The picture cannot be written as \(format): \(what).")
+        LoadError(.cannotEncode, stage: .encode, message: "Cannot encode the image as \(format): \(what).")
     }
 }
 

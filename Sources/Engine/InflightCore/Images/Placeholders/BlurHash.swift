@@ -28,20 +28,22 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         var digits: [Int] = []
         for byte in text.utf8 {
             guard let digit = Self.values[byte] else {
-                throw Self.damaged("it has a character that none has")
+                throw Self.damaged("it has an invalid character")
             }
             digits.append(digit)
         }
-        guard digits.count >= 6 else { throw Self.damaged("it has \(digits.count) characters, and the shortest has 6") }
+        guard digits.count >= 6 else {
+            throw Self.damaged("it has \(digits.count) characters, fewer than the minimum of 6")
+        }
         horizontal = digits[0] % 9 + 1
         vertical = digits[0] / 9 + 1
         let expected = 4 + 2 * horizontal * vertical
         guard vertical <= 9, digits.count == expected else {
-            throw Self.damaged("it has \(digits.count) characters, and by its first there are \(expected)")
+            throw Self.damaged("it has \(digits.count) characters; its first requires \(expected)")
         }
         func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 83 + $1 } }
         let average = number(2..<6)
-        guard average < 1 << 24 else { throw Self.damaged("its average is no colour") }
+        guard average < 1 << 24 else { throw Self.damaged("its average colour is invalid") }
         let largest = Float(digits[1] + 1) / 166
         var waves = [
             SIMD3(
@@ -54,7 +56,7 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
                 let share = Float(digit - 9) / 9
                 return share * abs(share) * largest
             }
-            guard value < 19 * 19 * 19 else { throw Self.damaged("one of its waves is too high") }
+            guard value < 19 * 19 * 19 else { throw Self.damaged("one of its components is too high") }
             waves.append(SIMD3(part(value / 361), part(value / 19 % 19), part(value % 19)))
         }
         self.waves = waves
@@ -89,7 +91,7 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         let written = Self.written(waves, horizontal: horizontal, vertical: vertical)
         // Parse the text, so that a value equals the one read from its text.
         guard let read = try? BlurHash(written) else {
-            preconditionFailure("\(written) was written and cannot be read")
+            preconditionFailure("the encoded BlurHash \(written) cannot be parsed")
         }
         self = read
     }
@@ -101,7 +103,8 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
     /// - Precondition: both sides are from 1 to 1,000.
     public func pixels(width: Int, height: Int, punch: Float = 1) -> PixelBuffer {
         precondition(
-            (1...1000).contains(width) && (1...1000).contains(height), "\(width) × \(height) is no small picture")
+            (1...1000).contains(width) && (1...1000).contains(height),
+            "invalid size: \(width) × \(height) pixels; a side must be 1 to 1000")
         let across = Self.cosines(horizontal, over: width)
         let down = Self.cosines(vertical, over: height)
         return unsafe PixelBuffer(width: width, height: height, format: .rgbx) { memory in
@@ -160,7 +163,7 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func damaged(_ what: String) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "This is no BlurHash: \(what). Check where it came from.")
+        LoadError(.damaged, stage: .decode, message: "Invalid BlurHash: \(what). Check its source.")
     }
 
     private static let alphabet = Array(

@@ -27,21 +27,21 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Throws ``LoadError/Code/damaged`` if there are fewer bytes than the header requires.
     public init(_ bytes: [UInt8]) throws(LoadError) {
-        guard bytes.count >= 5 else { throw Self.damaged("it has \(bytes.count) bytes, and the shortest has more") }
+        guard bytes.count >= 5 else { throw Self.damaged("it has \(bytes.count) bytes, fewer than the minimum of 5") }
         self.bytes = bytes
         let header = Header(bytes)
         guard header.waves.x > 0, header.waves.y > 0, header.waves.x <= 7, header.waves.y <= 7 else {
-            throw Self.damaged("it has no shape")
+            throw Self.damaged("its dimensions are invalid")
         }
         let needed = header.start + (header.waveCount + 1) / 2
         guard bytes.count >= needed else {
-            throw Self.damaged("it has \(bytes.count) bytes, and should have \(needed)")
+            throw Self.damaged("it has \(bytes.count) bytes; its header requires \(needed)")
         }
     }
 
     /// Parses a hash in Base64, with or without padding.
     public init(_ text: String) throws(LoadError) {
-        guard let bytes = Base64.decoded(Array(text.utf8)) else { throw Self.damaged("it is no Base64") }
+        guard let bytes = Base64.decoded(Array(text.utf8)) else { throw Self.damaged("it is not Base64") }
         try self.init(bytes)
     }
 
@@ -173,7 +173,8 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Precondition: `longestSide` is from 1 to 1,000.
     public func pixels(longestSide: Int = 32) -> PixelBuffer {
-        precondition((1...1000).contains(longestSide), "\(longestSide) pixels are no small picture")
+        precondition(
+            (1...1000).contains(longestSide), "invalid longest side: \(longestSide) pixels; it must be 1 to 1000")
         let header = Header(bytes)
         let ratio = Float(aspectRatio)
         let width = max(1, Int((ratio > 1 ? Float(longestSide) : Float(longestSide) * ratio).rounded()))
@@ -218,6 +219,6 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func damaged(_ what: String) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "This is no ThumbHash: \(what). Check where it came from.")
+        LoadError(.damaged, stage: .decode, message: "Invalid ThumbHash: \(what). Check its source.")
     }
 }

@@ -60,7 +60,7 @@ struct ColorStep: ImageProcessing {
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         let columns = [matrix.red, matrix.green, matrix.blue, matrix.constant]
         guard columns.allSatisfy({ column in column.indices.allSatisfy { column[$0].isFinite } }) else {
-            throw ProcessingError.invalid("\(name) cannot be: a parameter is no number. Give finite ones.")
+            throw ProcessingError.invalid("Invalid processor \(name). Parameters must be finite numbers.")
         }
         let matrix = pixels.format.order == .rgba ? matrix : matrix.swapped
         let isPremultiplied = pixels.format.alpha == .premultiplied
@@ -108,7 +108,7 @@ struct FlattenStep: ImageProcessing {
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         guard color.alpha == 255 else {
-            throw ProcessingError.invalid("\(identity) cannot be: the colour lets light through. Give an opaque one.")
+            throw ProcessingError.invalid("Invalid processor \(identity). The colour must be opaque.")
         }
         try cancellation.checkProcessing()
         return pixels.flattened(onto: color.red, color.green, color.blue)

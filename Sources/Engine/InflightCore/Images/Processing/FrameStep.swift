@@ -32,7 +32,7 @@ struct FrameStep: ImageProcessing {
         }
         let line = border?.width ?? 0
         guard radius >= 0, line >= 0, line.isFinite else {
-            throw ProcessingError.invalid("\(identity) cannot be. Give lengths of at least 0.")
+            throw ProcessingError.invalid("Invalid processor \(identity). Lengths must be at least 0.")
         }
         if radius == 0, line == 0 { return pixels }
         return try Frame(pixels, radius: radius, border: border).run(cancellation)

@@ -167,7 +167,7 @@ struct BlurStep: ImageProcessing {
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         guard radius >= 0, radius <= 1000 else {
-            throw ProcessingError.invalid("\(identity) cannot be. Give a radius from 0 to 1000 pixels.")
+            throw ProcessingError.invalid("Invalid processor \(identity). The radius must be from 0 to 1000 pixels.")
         }
         try cancellation.checkProcessing()
         if radius == 0 { return pixels }
@@ -185,7 +185,7 @@ struct SharpenStep: ImageProcessing {
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         guard amount >= 0, amount <= 10, radius >= 0, radius <= 1000 else {
             throw ProcessingError.invalid(
-                "\(identity) cannot be. Give an amount from 0 to 10 and a radius from 0 to 1000 pixels.")
+                "Invalid processor \(identity). The amount must be from 0 to 10, the radius from 0 to 1000 pixels.")
         }
         try cancellation.checkProcessing()
         if amount == 0 || radius == 0 { return pixels }

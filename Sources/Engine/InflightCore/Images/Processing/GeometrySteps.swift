@@ -7,7 +7,8 @@ struct ResizeStep: ImageProcessing {
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         if let side = resize.impossibleSide {
-            throw ProcessingError.invalid("A side of \(side) pixels cannot be. Give one from 1 to 1000000.")
+            throw ProcessingError.invalid(
+                "Invalid resize to a side of \(side) pixels. A side must be 1 to 1000000 pixels.")
         }
         try cancellation.checkProcessing()
         let first = resize.plans(sourceWidth: pixels.width, sourceHeight: pixels.height).first
@@ -35,7 +36,7 @@ struct CropStep: ImageProcessing {
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         guard width > 0, height > 0 else {
-            throw ProcessingError.invalid("\(identity) cannot be. Give a width and a height of at least 1 pixel.")
+            throw ProcessingError.invalid("Invalid processor \(identity). Width and height must be at least 1 pixel.")
         }
         try cancellation.checkProcessing()
         switch place {
@@ -44,7 +45,7 @@ struct CropStep: ImageProcessing {
             let rows = Self.part(from: y, count: height, of: pixels.height)
             guard !columns.isEmpty, !rows.isEmpty else {
                 throw ProcessingError.invalid(
-                    "\(identity) lies outside of the picture, which is \(pixels.width) × \(pixels.height) pixels there."
+                    "\(identity) is outside the image, which is \(pixels.width) × \(pixels.height) pixels at this step."
                 )
             }
             return pixels.cropped(

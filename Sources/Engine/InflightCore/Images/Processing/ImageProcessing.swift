@@ -16,7 +16,7 @@ public protocol ImageProcessing: Sendable {
 /// The errors that all processors throw, with the same messages.
 enum ProcessingError {
     static var cancelled: LoadError {
-        LoadError(.cancelled, stage: .process, message: "The processing was cancelled.")
+        LoadError(.cancelled, stage: .process, message: "Processing was cancelled.")
     }
 
     static func invalid(_ message: String) -> LoadError {
@@ -30,8 +30,8 @@ enum ProcessingError {
         throw LoadError(
             .tooManyPixels, stage: .process,
             message:
-                "A picture of \(width) × \(height) pixels would be made, and at most 100000000 pixels are allowed. "
-                + "Ask for a smaller one.")
+                "The result would have \(width) × \(height) pixels; the limit is 100000000 pixels. "
+                + "Request a smaller size.")
     }
 }
 

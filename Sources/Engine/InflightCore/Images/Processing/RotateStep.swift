@@ -16,7 +16,7 @@ struct RotateStep: ImageProcessing {
 
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         guard degrees.isFinite else {
-            throw ProcessingError.invalid("\(identity) cannot be. Give a finite number of degrees.")
+            throw ProcessingError.invalid("Invalid processor \(identity). The angle must be finite.")
         }
         try cancellation.checkProcessing()
         var turn = degrees.truncatingRemainder(dividingBy: 360)
