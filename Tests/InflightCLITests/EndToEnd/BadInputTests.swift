@@ -248,7 +248,7 @@ final class BadInputTests: EndToEndSuite {
         let json = place.run(["get", server.url("/good.jpg"), "--discard", "--json"], prefix: "exec > /dev/full")
         #expect(json.status == 1)
         #expect(json.errors.contains("Standard output cannot be written"))
-        #expect(!json.errors.contains("All well"))
+        #expect(!json.errors.contains("Done:"))
     }
 
     @Test("info, help and version report a full disk behind standard output as a failure")
@@ -319,7 +319,7 @@ final class BadInputTests: EndToEndSuite {
         for arguments in [["info"], ["get", server.url("/good.jpg"), "-o"]] {
             let result = place.run(arguments, prefix: "set -- \"$@\" \"$(printf 'caf\\351')\"")
             #expect(result.status == 64)
-            #expect(result.errors.contains("is not UTF-8"))
+            #expect(result.errors.contains("is not valid UTF-8"))
         }
         #expect(place.names.isEmpty && server.requestCount == 0)
     }
