@@ -113,6 +113,13 @@ struct UsageErrorTests {
         #expect(message.contains(words), "\(message)")
     }
 
+    @Test("--checksum contradicts the options that re-encode the image, and the error names both")
+    func checksum() {
+        let sum = String(repeating: "0", count: 64)
+        let message = Command.complaint("get http://a -o out --checksum sha256:\(sum) --size 3x3")
+        #expect(message?.contains("--checksum and --size cannot be combined") == true)
+    }
+
     @Test("A usage error names the command whose help applies")
     func command() throws {
         let error = try #require(throws: UsageError.self) { try Command.parse(line: "lab --lis") }

@@ -134,7 +134,7 @@ extension GetOptions {
     private static var output: [Option<Self>] {
         [
             Option("--json", "print one line of JSON for each URL, in list order", \.network.json),
-            Option("--unordered", "print JSON lines as loads finish", \.isUnordered),
+            Option("--unordered", "with --json, print lines as loads finish", \.isUnordered),
             Option(
                 "--report FILE", "write the run as one self-contained HTML page"
             ) { options, value in
@@ -177,7 +177,7 @@ extension GetOptions {
           prefer-cached  use stored responses of any age
           no-store       neither use nor store responses
 
-        An option given twice: the last value counts, unless it is repeatable.
+        If an option is given twice, the last value counts, unless it is repeatable.
         Files are written atomically. After Ctrl-C, finished files are kept.
 
         Exit status: 0 success, 1 something failed, 64 usage error, 66 the list or the

@@ -113,21 +113,25 @@ struct GetOptions: CommandOptions {
             enlarges: given.enlarges, light: given.isLinear ? .linear : .encoded)
     }
 
-    /// Derives the treatment from the given options.
-    private func settledTreatment() throws(UsageError) -> Treatment {
-        let remaking = [
+    /// The first given option that re-encodes the image, if any.
+    private var reencodingOption: String? {
+        [
             (given.size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),
             (given.format, "--format"), (quality != nil, "--quality"), (isProgressive, "--progressive"),
             (isLossless, "--lossless"),
         ].first { $0.0 }?.1
+    }
+
+    /// Derives the treatment from the given options.
+    private func settledTreatment() throws(UsageError) -> Treatment {
         if given.any {
-            if let other = remaking ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
+            if let other = reencodingOption ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
                 throw UsageError("--any and \(other) cannot be combined: --any stores bodies unchecked.")
             }
             return .anything
         }
-        guard let remaking else { return .asItCame(verified: given.verify) }
-        if given.raw { throw UsageError("--raw and \(remaking) cannot be combined: --raw stores images unchanged.") }
+        guard let option = reencodingOption else { return .asItCame(verified: given.verify) }
+        if given.raw { throw UsageError("--raw and \(option) cannot be combined: --raw stores images unchanged.") }
         return .remade
     }
 
@@ -148,9 +152,9 @@ struct GetOptions: CommandOptions {
 
     private func checkUse() throws(UsageError) {
         if checksum != nil {
-            if list != nil || urls.count > 1 { throw UsageError("--checksum requires exactly one URL, and no list.") }
-            if treatment == .remade {
-                throw UsageError("--checksum cannot be combined with options that re-encode the image.")
+            if list != nil || urls.count > 1 { throw UsageError("--checksum requires a single URL, without -i.") }
+            if let option = reencodingOption {
+                throw UsageError("--checksum and \(option) cannot be combined: \(option) re-encodes the image.")
             }
         }
         if acceptsIncomplete, treatment != .remade {
@@ -172,7 +176,7 @@ struct GetOptions: CommandOptions {
         guard writesToStandardOutput else { return }
         if skipsExisting { throw UsageError("--skip-existing requires -o DIR.") }
         if list != nil {
-            throw UsageError("A list requires an output folder. Add -o DIR, or --discard to store nothing.")
+            throw UsageError("-i requires an output folder. Add -o DIR, or --discard to store nothing.")
         }
         if urls.count > 1 {
             throw UsageError(
@@ -182,7 +186,8 @@ struct GetOptions: CommandOptions {
             throw UsageError("--json and the image cannot both be written to standard output. Add -o DIR.")
         }
         if standardOutputIsTerminal {
-            throw UsageError("Refusing to write image data to a terminal. Use -o DIR, or redirect it to a file.")
+            throw UsageError(
+                "Refusing to write image data to a terminal. Use -o DIR, or redirect standard output to a file.")
         }
     }
 }

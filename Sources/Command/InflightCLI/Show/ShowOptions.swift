@@ -76,7 +76,7 @@ struct ShowOptions: CommandOptions {
 
     private static var drawing: [Option<Self>] {
         [
-            Option("--mode MODE", "auto (default), kitty (without querying the terminal) or blocks (half blocks)") {
+            Option("--mode MODE", "auto (default: query the terminal), kitty or blocks (half blocks)") {
                 $0.mode = try $1.choice()
             },
             Option(
