@@ -256,7 +256,7 @@ final class BadInputTests: EndToEndSuite {
         for arguments in [["info", server.url("/good.jpg")], ["--help"], ["get", "--help"], ["--version"]] {
             let result = place.run(arguments, prefix: "exec > /dev/full")
             #expect(result.status == 1, "\(arguments)")
-            #expect(result.errors.hasPrefix("inflight: Standard output cannot be written"), "\(arguments)")
+            #expect(result.errors.hasPrefix("inflight: Cannot write to standard output"), "\(arguments)")
         }
     }
 

@@ -44,7 +44,7 @@ final class TraceTests: EndToEndSuite {
     func unwritable(_ path: String) {
         let result = place.run("get", server.url("/good.jpg"), "-o", "out", "--trace", path)
         #expect(result.status == 1)
-        #expect(result.errors.contains("The trace \"\(path)\" cannot be written: "))
+        #expect(result.errors.contains("Cannot write the trace \"\(path)\": "))
         #expect(result.errors.contains("--trace FILE"))
         #expect(server.requestCount == 0)
         #expect(place.names == [])

@@ -71,7 +71,7 @@ enum LocalPicture {
             return try body()
         } catch {
             throw LoadError(
-                .cannotRead, stage: .fetch, message: "\(path) cannot be read: \(error.text). Check the path.",
+                .cannotRead, stage: .fetch, message: "Cannot read \(path): \(error.text). Check the path.",
                 underlying: error)
         }
     }

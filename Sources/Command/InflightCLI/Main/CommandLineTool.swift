@@ -95,8 +95,8 @@ enum CommandLineTool {
             do throws(SystemError) {
                 descriptor = try ListSource.open(list)
             } catch {
-                let name = list == "-" ? "The list on standard input" : "The list \(list.quoted)"
-                throw Refusal(message: "\(name) cannot be read: \(error.text).", status: ExitStatus.noInput)
+                let name = list == "-" ? "the list on standard input" : "the list \(list.quoted)"
+                throw Refusal(message: "Cannot read \(name): \(error.text).", status: ExitStatus.noInput)
             }
         }
         let output = try RunOutput(options, arguments: arguments)
@@ -232,7 +232,7 @@ enum CommandLineTool {
     /// Reports why standard output cannot be written, unless its reader has closed it, and returns the exit status.
     static func status(ofOutputLost error: StandardStream.WriteError) -> Int32 {
         if error == .closed { return ExitStatus.closedOutput }
-        StandardStream.error.say("inflight: Standard output cannot be written: \(error.system.text).\n")
+        StandardStream.error.say("inflight: Cannot write to standard output: \(error.system.text).\n")
         return ExitStatus.failure
     }
 }

@@ -40,7 +40,7 @@ struct RunOutput: Sendable {
     }
 
     private static func problem(_ path: String, _ what: String, _ error: SystemError) -> String {
-        "The \(what) \(path.quoted) cannot be written: \(error.text). "
+        "Cannot write the \(what) \(path.quoted): \(error.text). "
             + "Choose a file in an existing, writable folder with --\(what) FILE."
     }
 
